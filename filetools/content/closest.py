@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypedDict
 
 from filetools.content.ends import end_of, split_lines, without_end
-from filetools.content.normalizing import without_line_numbers
+from filetools.content.matching import without_line_numbers
 
 _MAX_CHARACTERS: Final = 4 * 1024 * 1024
 _MAX_LINES: Final = 50_000

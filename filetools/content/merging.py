@@ -14,7 +14,7 @@ its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from filetools.content.alignment import numbered
@@ -22,7 +22,6 @@ from filetools.content.diff import PatchHunk, changed_hunk
 from filetools.content.ends import ends_like, sole_end, split_lines, with_ends
 from filetools.content.formats import TextFormat, decode
 from filetools.content.lines import newline_of
-from filetools.content.narrowing import narrowed
 from filetools.content.text_edits import TextEdit, apply_text_edits, splice
 from filetools.content.weaving import Place, weave
 from filetools.content.words import merge_words, starts_of
@@ -126,16 +125,11 @@ def _woven(
     sides = _Sides(base=split_lines(base), ours=split_lines(ours), theirs=split_lines(theirs))
     if max(len(sides.base), len(sides.ours), len(sides.theirs)) > MAX_LINES:
         return _too_large()
-    window = None if with_foreign else narrowed(sides.base, sides.ours, sides.theirs)
-    first = 0 if window is None else window[1].start
-    start = sum(map(len, sides.ours[:first]))
-    if window is not None:
-        sides = _Sides(base=sides.base[window[0]], ours=sides.ours[window[1]], theirs=sides.theirs[window[2]])
     places = weave(*numbered(sides.base, sides.ours, sides.theirs), max_cost=_MAX_COST)
     weaver = _Weaver(sides, places, by_words=by_words, keep=keep, with_foreign=with_foreign)
     if weaver.conflicts:
-        return _conflicted([replace(one, line=one.line + first) for one in weaver.conflicts])
-    edits = tuple(TextEdit(edit.start + start, edit.end + start, edit.text) for edit in weaver.edits)
+        return _conflicted(weaver.conflicts)
+    edits = tuple(weaver.edits)
     return MergeResult(
         text=apply_text_edits(ours, edits), is_clean=True, conflicts=(), foreign=tuple(weaver.foreign), edits=edits
     )
