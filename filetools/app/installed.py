@@ -24,7 +24,6 @@ _PURPOSES: Final = {
     "cloud": "trees in object stores",
     "context": "what Python projects depend on",
     "deepagents": "agents built with deepagents",
-    "detect": "guessing rare encodings and kinds",
     "docs": "building the documents as a site",
     "editor": "the page for people",
     "langchain": "agents built with LangChain or LangGraph",

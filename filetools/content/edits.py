@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from filetools.content.around import lines_around
-from filetools.content.closest import closest_region
+from filetools.content.closest import closest_region, lines_around
 from filetools.content.diff import minimal_edits
 from filetools.content.ends import end_after, end_before, end_of, ends_like, mark_of, with_ends
 from filetools.content.formats import TextFormat, decode

@@ -23,7 +23,7 @@ from filetools.content.ends import ends_like, sole_end, split_lines, with_ends
 from filetools.content.formats import TextFormat, decode
 from filetools.content.lines import newline_of
 from filetools.content.text_edits import TextEdit, apply_text_edits, splice
-from filetools.content.weaving import Place, weave
+from filetools.content.weaving import WovenPlace, weave
 from filetools.content.words import merge_words, starts_of
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
@@ -198,7 +198,7 @@ class _Weaver:
     """Turns the places of one merge into edits of the current lines, conflicts and foreign hunks; lives for one call."""
 
     def __init__(
-        self, sides: _Sides, places: Sequence[Place], *, by_words: bool, keep: Kept | None, with_foreign: bool
+        self, sides: _Sides, places: Sequence[WovenPlace], *, by_words: bool, keep: Kept | None, with_foreign: bool
     ) -> None:
         self._sides = sides
         self._with_foreign = with_foreign
@@ -212,7 +212,7 @@ class _Weaver:
         for place in places:
             self._weave(place)
 
-    def _weave(self, place: Place) -> None:
+    def _weave(self, place: WovenPlace) -> None:
         base, ours, theirs = self._lines(place)
         start = self._starts[place.ours[0]]
         if place.kind == "ours":
@@ -234,16 +234,16 @@ class _Weaver:
             self._note_foreign(place, merged)
             self._lines_added += len(merged) - len(ours)
 
-    def _note_foreign(self, place: Place, merged: list[str]) -> None:
+    def _note_foreign(self, place: WovenPlace, merged: list[str]) -> None:
         if not self._with_foreign:
             return
         theirs = self._lines(place)[2]
         new_at = place.ours[0] + self._lines_added
         self.foreign.append(changed_hunk(theirs, place.theirs[0], merged, new_at))
 
-    def _conflict(self, place: Place, base: str, ours: str, theirs: str) -> Conflict:
+    def _conflict(self, place: WovenPlace, base: str, ours: str, theirs: str) -> Conflict:
         return Conflict(base=base, ours=ours, theirs=theirs, line=place.ours[0] + 1)
 
-    def _lines(self, place: Place) -> tuple[list[str], list[str], list[str]]:
+    def _lines(self, place: WovenPlace) -> tuple[list[str], list[str], list[str]]:
         sides = self._sides
         return sides.base[slice(*place.base)], sides.ours[slice(*place.ours)], sides.theirs[slice(*place.theirs)]

@@ -16,8 +16,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from filetools.content.around import lines_around
-from filetools.content.closest import closest_region
+from filetools.content.closest import closest_region, lines_around
 from filetools.content.codex_patches import begin_of, read_codex_patch
 from filetools.content.diff import minimal_edits
 from filetools.content.edits import BytesOutcome, EditOutcome, joined, replacements, spliced

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.openat2 import Openat2Resolver
-from filetools.paths.walk import WalkResolver
+from filetools.paths.resolver import Openat2Resolver, WalkResolver
 from filetools.paths.workspace import Workspace
 
 # A filter that answers openat2 with an error number, as container sandboxes do (x86-64 and aarch64 only).
