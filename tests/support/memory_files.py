@@ -194,7 +194,7 @@ class MemoryRuns:
 
     async def metadata(self, run_id: str) -> dict[str, Any]:
         run = await self.get(run_id)
-        return metadata(Discovery(), session=run.session, session_dir="/project", root="/project")
+        return metadata(Discovery(), session=run.session, root="/project")
 
     async def list(self, limit: int = 50) -> Sequence[Run]:
         return list(self._runs.values())[::-1][:limit]
