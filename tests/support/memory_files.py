@@ -15,7 +15,8 @@ from filetools.content.diff import structured_patch
 from filetools.content.edits import Edit, apply_edits, insert_lines
 from filetools.content.patches import parse_patch
 from filetools.content.text_edits import TextEdit, apply_text_edits
-from filetools.descriptors import Descriptors, MemoryTable, MemoryTexts
+from filetools.descriptors.descriptors import Descriptors
+from filetools.descriptors.memory import MemoryTable, MemoryTexts
 from filetools.errors import (
     BatchFailedError,
     BufferClosedError,
