@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-import filetools.app.blocking  # noqa: F401 - makes the fronts
-from filetools.app.fronts import Front
+from filetools.app.blocking import Front
 from filetools.app.opening import Opening, open_workspace
 
 PLACE: Final = "app/blocking.pyi"
