@@ -247,7 +247,7 @@ class ProjectCreated(ProjectEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectUpdated(ProjectEvent):
-    """What is known of a project changed: its name, its folder, its remote, or which instances work on it."""
+    """A project got another name or folder."""
 
     name: ClassVar[str] = "project:updated"
 
@@ -257,19 +257,9 @@ class ProjectUpdated(ProjectEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectDeleted(ProjectEvent):
-    """A project is registered no more; its files stay."""
+    """A project was removed from the registry; its files stay."""
 
     name: ClassVar[str] = "project:deleted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectInstanceLinked(ProjectEvent):
-    """A project is known to be what an instance works on."""
-
-    name: ClassVar[str] = "project:instance-linked"
-
-    instance: str
-    """Its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

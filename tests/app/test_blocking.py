@@ -18,7 +18,7 @@ import pytest
 
 import filetools
 from filetools import BlockingFacade, FileToolsFacade
-from filetools.app.blocking import Front
+from filetools.app.fronts import Front
 from tests.support.blocking_stub import PLACE, stub
 from tests.support.crashing import QUIET, grow
 from tests.support.declared import REPOSITORY

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from filetools.app.blocking import Front
+import filetools.app.blocking  # noqa: F401 - makes the fronts
+from filetools.app.fronts import Front
 from filetools.app.opening import Opening, open_workspace
 
 PLACE: Final = "app/blocking.pyi"
