@@ -46,7 +46,7 @@ class LoopThread:
             stack.callback(self._portal.call, self._cancel_calls)
             # Before it is entered: an interrupt may come when the workspace is open, but nobody has it yet.
             stack.push(lambda *error: bool(self.call(lambda: opening.__aexit__(*error))))
-            workspace = self.call(opening.__aenter__)
+            workspace: T = self.call(opening.__aenter__)
             self._stack = stack.pop_all()
         return workspace
 
@@ -55,7 +55,7 @@ class LoopThread:
         if self._process == os.getpid():
             self._stack.__exit__(*error)
 
-    def call(self, work: Callable[[], T | Awaitable[T]]) -> T:
+    def call(self, work: Callable[[], Any]) -> Any:
         """Do work on the loop and return its result. An interrupt cancels the work and waits for its end.
 
         Raises:
@@ -67,9 +67,9 @@ class LoopThread:
         # One context for each calling thread: what one call sets, such as the current transaction, the next one finds.
         if not hasattr(self._local, "context"):
             self._local.context = contextvars.copy_context()
-        tasks, context = list[asyncio.Task[T]](), self._local.context
+        tasks, context = list[asyncio.Task[Any]](), self._local.context
 
-        async def run() -> T:
+        async def run() -> Any:
             # In a task of its own, which is cancelled once: anyio cancels again at each await, also in cleanup.
             task = asyncio.get_running_loop().create_task(_awaited(work), context=context)
             tasks.append(task)
@@ -82,7 +82,7 @@ class LoopThread:
                 task.cancel()
 
         try:
-            future: Future[T] = self._portal.start_task_soon(run)
+            future: Future[Any] = self._portal.start_task_soon(run)
         except RuntimeError as error:
             if "event loop thread" in str(error):
                 message = "This callback runs on the loop that it would wait for; do it in another thread"
@@ -115,9 +115,9 @@ class LoopThread:
         return run_elsewhere
 
 
-async def _awaited(work: Callable[[], T | Awaitable[T]]) -> T:
+async def _awaited(work: Callable[[], Any]) -> Any:
     result = work()
-    return await result if inspect.isawaitable(result) else cast("T", result)
+    return await result if inspect.isawaitable(result) else result
 
 
 class Front:
