@@ -29,7 +29,7 @@ _PURPOSES: Final = {
     "openai-agents": "agents built with the OpenAI Agents SDK",
     "otel": "traces",
     "pydantic-ai": "agents built with pydantic-ai",
-    "search": "ripgrep, for fast searching",
+    "search": "regular expressions, and ripgrep for fast searching",
     "server": "filetools serve",
     "sync": "programs without an event loop",
 }
