@@ -20,21 +20,7 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 import filetools
-from benchmarks.measure import (
-    Act,
-    Row,
-    Times,
-    dose,
-    figure,
-    interleaved,
-    percentile,
-    publish,
-    ratio,
-    seconds,
-    settle,
-    text_of,
-    workspace,
-)  # fmt: skip
+from benchmarks import measure
 from filetools.events.bus import EventBus
 from filetools.events.types import Event, FileCreated
 from filetools.models.records import SYSTEM
@@ -47,12 +33,11 @@ BURST: Final = 10_000
 BURSTS: Final = 3
 RATE: Final = 15_000
 MEMORY: Final = Path("/dev/shm")
-BURST_WRITER: Final = """
+BURST_WRITER: Final = f"""
 import sys, time
-root, count = sys.argv[1], int(sys.argv[2])
 began = time.perf_counter()
-for number in range(count):
-    with open(f"{root}/f{number}", "wb") as file:
+for number in range({BURST}):
+    with open(f"{{sys.argv[1]}}/f{{number}}", "wb") as file:
         file.write(b"content")
 print(time.perf_counter() - began)
 """
@@ -68,7 +53,7 @@ async def bus() -> None:
             one.publish(EVENT)
         costs.append((time.perf_counter() - began) / times)
     await one.aclose()
-    seconds(13, "publish to one listener, alone", 2e-6, costs)
+    measure.seconds(13, "publish to one listener, alone", 2e-6, costs)
     many, calls, drained = EventBus(), 0, []
 
     async def listener(event: Event) -> None:
@@ -85,7 +70,7 @@ async def bus() -> None:
             await asyncio.sleep(0)
         drained.append(time.perf_counter() - began)
     await many.aclose()
-    seconds(13, "publish to 100 async listeners, alone", 0.8e-3, drained)
+    measure.seconds(13, "publish to 100 async listeners, alone", 0.8e-3, drained)
 
 
 async def hung_listener() -> None:
@@ -97,18 +82,18 @@ async def hung_listener() -> None:
     async def idle(event: object) -> None:
         return
 
-    numbers, contenders = itertools.count(), dict[str, Act]()
+    numbers, contenders = itertools.count(), dict[str, measure.Act]()
 
     async def write(files: filetools.FileToolsFacade) -> None:
-        await files.write_file("file.txt", text_of(1024, next(numbers)))
+        await files.write_file("file.txt", measure.text_of(1024, next(numbers)))
 
     async with AsyncExitStack() as stack:
         for name, listener in (("idle", idle), ("hung", hung)):
-            files, _ = await stack.enter_async_context(workspace())
+            files, _ = await stack.enter_async_context(measure.workspace())
             files.on("file:*", listener)
             contenders[name] = partial(write, files)
-        times = await interleaved(contenders, rounds=7, calls=20)
-    ratio(13, "write beside a hung listener / an idle one", 1.1, times["hung"], times["idle"])
+        times = await measure.interleaved(contenders, rounds=7, calls=20)
+    measure.ratio(13, "write beside a hung listener / an idle one", 1.1, times["hung"], times["idle"])
 
 
 async def until_watched(root: Path, files: filetools.FileToolsFacade) -> None:
@@ -126,11 +111,11 @@ async def until_watched(root: Path, files: filetools.FileToolsFacade) -> None:
 async def saves() -> None:
     """Goal 14: from the rename by another program to a listener."""
     waits = []
-    async with workspace(has_mirror=False) as (files, folder):
+    async with measure.workspace(has_mirror=False) as (files, folder):
         root = folder / "root"
         await files.write_file("saved.txt", "ours\n")
         await until_watched(root, files)
-        await settle()
+        await measure.settle()
         for number in range(SAVES):
             heard: asyncio.Future[float] = asyncio.get_running_loop().create_future()
 
@@ -147,15 +132,15 @@ async def saves() -> None:
             subscription.unsubscribe()
             await asyncio.sleep(PAUSE_SECONDS)
         assert (await files.changes(path="saved.txt")).records[-1].size == len(f"{SAVES - 1}\n")
-    seconds(14, "foreign save until heard", 0.001, waits)
-    figure(14, "the same, 99th percentile", 0.005, percentile(waits, 0.99), "s")
+    measure.seconds(14, "foreign save until heard", 0.001, waits)
+    measure.figure(14, "the same, 99th percentile", 0.005, measure.percentile(waits, 0.99), "s")
 
 
 async def burst(root: Path) -> tuple[int, float, float]:
     """Return how many new files were not reported, and the rates at which they were reported and written."""
     async with filetools.open(root, durability="relaxed") as files:
         await until_watched(root, files)
-        await settle()
+        await measure.settle()
         wanted, began, ended = {f"f{number}" for number in range(BURST)}, 0.0, asyncio.Event()
 
         def note(event: Any) -> None:
@@ -167,7 +152,7 @@ async def burst(root: Path) -> tuple[int, float, float]:
 
         files.on("file:*", note)
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", BURST_WRITER, str(root), str(BURST), stdout=asyncio.subprocess.PIPE
+            sys.executable, "-c", BURST_WRITER, str(root), stdout=asyncio.subprocess.PIPE
         )
         with suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), LIMIT_SECONDS)
@@ -183,13 +168,10 @@ async def bursts() -> None:
         with tempfile.TemporaryDirectory(prefix="bench-events-", dir=place) as folder:
             found.append(await burst(Path(folder)))
     missed, rates, offers = zip(*found, strict=True)
-    rate = percentile(rates, 0.5)
-    figure(14, "files of a burst not reported", 0, sum(missed))
-    is_known = max(rate, percentile(offers, 0.5)) >= RATE
-    publish(
-        Row(goal=14, what="files of a burst reported", value=rate, unit="1/s", limit=RATE, at_least=True,
-            is_known=is_known)
-    )  # fmt: skip
+    rate = measure.percentile(rates, 0.5)
+    measure.figure(14, "files of a burst not reported", 0, sum(missed))
+    is_known = max(rate, measure.percentile(offers, 0.5)) >= RATE
+    measure.figure(14, "files of a burst reported", RATE, rate, "1/s", at_least=True, is_known=is_known)
 
 
 class _Ignores(FileSystemEventHandler):
@@ -233,16 +215,15 @@ async def starts(folders: int) -> None:
         (root / "file.txt").write_text("text")
         for number in range(folders):
             (root / f"{number // 100}" / f"{number}").mkdir(parents=True)
-        deepest = root / f"{(folders - 1) // 100}" / f"{folders - 1}"
-        assert deepest.is_dir()
         for _ in range(5):
             ours.append([await start_ours(root)])
             theirs.append([start_watchdog(root)])
             for watch, found in calls.items():
                 found.append([await first_call(root, watch=watch) for _ in range(3)])
     told = f"{folders:,} folders: "
-    ratio(15, f"{told}watched / watchdog", 1.3, Times(ours), Times(theirs))
-    ratio(15, f"{told}first call / without watching", 1.2, Times(calls[True]), Times(calls[False]))
+    measure.ratio(15, f"{told}watched / watchdog", 1.3, measure.Times(ours), measure.Times(theirs))
+    with_watch, without = (measure.Times(found) for found in calls.values())
+    measure.ratio(15, f"{told}first call / without watching", 1.2, with_watch, without)
 
 
 async def main(folders: int) -> None:
@@ -254,4 +235,4 @@ async def main(folders: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(dose(10_000)))
+    asyncio.run(main(measure.dose(10_000)))

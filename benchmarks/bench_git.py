@@ -94,11 +94,8 @@ async def state(root: Path, files: filetools.FileToolsFacade) -> None:
 
     ours = partial(get_git_state, files, path=".")
     found, (branch, status, log, counts) = await ours(), four_calls()
-    assert found["branch"] == branch.decode().strip()
-    assert found["dirty"] is bool(status)
-    assert found["ahead"] == int(counts.split()[0]) == 1
-    told = [f"{one['hash']}|{one['msg']}|" for one in found["commits"]]
-    assert all(line.startswith(text) for line, text in zip(log.decode().splitlines(), told, strict=True))
+    assert (found["branch"], found["dirty"], found["ahead"]) == (branch.decode().strip(), bool(status), 1)
+    assert (len(found["commits"]), int(counts.split()[0])) == (len(log.splitlines()), 1)
     times = await interleaved({"ours": ours, "git": four_calls}, rounds=STATE_ROUNDS, calls=1)
     ratio(23, "git state / four git calls", 0.85, times["ours"], times["git"])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import count
@@ -48,13 +48,6 @@ async def compare(what: str, roots: dict[int, Path], prepare: Prepare) -> None:
             times = await interleaved(contenders, rounds=ROUNDS, calls=CALLS)
             case = f"{large:,} {what}, {name}"
             ratio(24, "a call at the largest size / the smallest", LIMIT, times["large"], times["small"], case=case)
-
-
-async def by(what: str, folder: Path, sizes: Sequence[int], prepare: Prepare) -> None:
-    roots = {size: folder / f"{what}{size}".replace(" ", "-") for size in sizes}
-    for root in roots.values():
-        grow(root, SMALL_TREE)
-    await compare(what, roots, prepare)
 
 
 async def write(files: filetools.FileToolsFacade, path: str = FILE) -> None:
@@ -117,9 +110,15 @@ async def with_listeners(files: filetools.FileToolsFacade, listeners: int) -> Ca
 async def main(most_records: int, most_files: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-growth-") as name:
         folder = Path(name)
-        await by("listeners not concerned", folder, (1, 1_000), with_listeners)
-        await by("open documents", folder, (1, 1_000), with_documents)
-        await by("versions of a path", folder, (10, 1_000), with_versions)
+        for what, smallest, prepare in (
+            ("listeners not concerned", 1, with_listeners),
+            ("open documents", 1, with_documents),
+            ("versions of a path", 10, with_versions),
+        ):
+            roots = {size: folder / f"{what}{size}" for size in (smallest, 1_000)}
+            for root in roots.values():
+                grow(root, SMALL_TREE)
+            await compare(what, roots, prepare)
         shared, small = shared_folder() or folder, folder / "small"
         await root_with_records(small, SMALL_TREE, SMALL_TREE)
         many_records = shared / f"records{most_records}"

@@ -18,7 +18,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Final
 
-from benchmarks.measure import Row, against, figure, percentile, publish, text_of, workspace
+from benchmarks.measure import against, figure, percentile, text_of, workspace
 from filetools.locks.table import LockTable
 
 WORK_SECONDS: Final = 0.0005
@@ -60,10 +60,8 @@ async def edits(length: float) -> None:
         expected = "".join(f"{task} {count}\n" for task, count in enumerate(done))
         assert (folder / "root" / "file.txt").read_text() == expected, "an edit was lost"
     fair, steady = TASKS * length / len(waits), waits[TASKS:]
-    publish(
-        Row(goal=8, what="8 tasks edit a file: worst call / fair turn", value=max(steady) / fair, limit=3.0,
-            ours=statistics.median(steady), p99=percentile(steady, 0.99), floor=fair)
-    )  # fmt: skip
+    times = {"ours": statistics.median(steady), "p99": percentile(steady, 0.99), "floor": fair}
+    figure(8, "8 tasks edit a file: worst call / fair turn", 3.0, max(steady) / fair, "x", **times)
 
 
 def processes(length: float) -> None:
@@ -77,7 +75,7 @@ def processes(length: float) -> None:
             waits += found if is_ours else []
     figure(8, "lock, alone, 4 processes: worst wait", 0.1, max(waits), "s")
     value = statistics.median(rates[True]) / statistics.median(rates[False])
-    publish(Row(goal=8, what="lock, alone, 4 processes: rate / flock", value=value, limit=0.85, at_least=True))
+    figure(8, "lock, alone, 4 processes: rate / flock", 0.85, value, "x", at_least=True)
 
 
 def contend(length: float, *, is_ours: bool) -> list[float]:
@@ -89,10 +87,10 @@ def contend(length: float, *, is_ours: bool) -> list[float]:
 
 
 def contender(folder: Path, length: float, barrier: Barrier, is_ours: bool) -> list[float]:
-    return asyncio.run(take_often(folder, length, barrier, is_ours=is_ours))
+    return asyncio.run(take_often(folder, length, barrier, is_ours))
 
 
-async def take_often(folder: Path, length: float, barrier: Barrier, *, is_ours: bool) -> list[float]:
+async def take_often(folder: Path, length: float, barrier: Barrier, is_ours: bool) -> list[float]:
     table, waits = LockTable(folder / "locks"), list[float]()
     descriptor = os.open(folder / "raw", os.O_RDWR | os.O_CREAT)
     barrier.wait()

@@ -20,23 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import filetools
-from benchmarks.measure import (
-    Act,
-    Row,
-    against,
-    dose,
-    figure,
-    forget_peak,
-    interleaved,
-    memory_kib,
-    publish,
-    raw_write,
-    seconds,
-    settle,
-    stalls,
-    text_of,
-    workspace,
-)  # fmt: skip
+from benchmarks import measure
 from filetools.descriptors import Descriptors
 
 FILE_BYTES: Final = 1_000_000_000
@@ -85,30 +69,30 @@ async def windows(root: Path) -> None:
     path = root / FILE
     middle = path.stat().st_size // LINE_BYTES // 2
     async with filetools.open(root, settings={"exclude": [FILE]}) as files:
-        await settle()
+        await measure.settle()
 
         async def unknown() -> None:
             os.utime(path)  # what is remembered of its lines becomes invalid
             assert (await window(files, middle)).startswith(f"{middle - 1:09d} ")
 
         floor = partial(raw_skip, path, path.stat().st_size // 2)
-        await against(16, "1 GB: middle lines / raw skip", 1.3, unknown, floor, rounds=5, calls=1)
-        await settle()
+        await measure.against(16, "1 GB: middle lines / raw skip", 1.3, unknown, floor, rounds=5, calls=1)
+        await measure.settle()
         await window(files, middle)
         places = {"middle, known file": middle + 1000, "first": 1, "last": -LINES}
-        known: dict[str, Act] = {case: partial(window, files, line) for case, line in places.items()}
-        for case, taken in (await interleaved(known, rounds=7, calls=15)).items():
-            seconds(16, "1 GB: 100 lines", 0.005, taken, case=case)
+        known: dict[str, measure.Act] = {case: partial(window, files, line) for case, line in places.items()}
+        for case, taken in (await measure.interleaved(known, rounds=7, calls=15)).items():
+            measure.seconds(16, "1 GB: 100 lines", 0.005, taken, case=case)
 
 
 async def window_memory(root: Path) -> None:
     """Goal 16, in a process of its own: memory freed before would hide a peak."""
     async with filetools.open(root, settings={"exclude": [FILE]}) as files:
-        await settle()
-        idle = forget_peak()
+        await measure.settle()
+        idle = measure.forget_peak()
         for line in (1, -LINES, (root / FILE).stat().st_size // LINE_BYTES // 2):
             await window(files, line)
-        figure(16, "1 GB: memory", 16 * 2**20, (memory_kib("VmHWM") - idle) * 1024, "bytes")
+        measure.figure(16, "1 GB: memory", 16 * 2**20, (measure.memory_kib("VmHWM") - idle) * 1024, "bytes")
 
 
 async def descriptors() -> None:
@@ -116,19 +100,20 @@ async def descriptors() -> None:
     for case, text in TEXTS.items():
         content, made = text.encode(), Descriptors()
         create, floor = partial(made.create, text), partial(hashlib.sha256, content)
-        await against(17, "descriptor / SHA-256", 1.5, create, floor, rounds=ROUNDS, calls=3, case=f"{case}, alone")
+        case = f"{case}, alone"
+        await measure.against(17, "descriptor / SHA-256", 1.5, create, floor, rounds=ROUNDS, calls=3, case=case)
 
         pages = int(made.create(text).attributes["pages"])
         pick = partial(random.Random(2).randint, 1, pages)
-        taken = await interleaved({"page": partial(read_page, made, pick)}, rounds=ROUNDS, calls=200)
-        seconds(17, "page of a descriptor", 100e-6, taken["page"], case=f"{case}, alone")
+        taken = await measure.interleaved({"page": partial(read_page, made, pick)}, rounds=ROUNDS, calls=200)
+        measure.seconds(17, "page of a descriptor", 100e-6, taken["page"], case=case)
 
         made = Descriptors()
         tracemalloc.start()
         made.create(text)
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        publish(Row(goal=17, what="memory of a descriptor / text", case=case, value=held / len(content), limit=0.15))
+        measure.figure(17, "memory of a descriptor / text", 0.15, held / len(content), "x", case=case)
 
 
 def read_page(made: Descriptors, pick: Callable[[], int]) -> object:
@@ -138,7 +123,7 @@ def read_page(made: Descriptors, pick: Callable[[], int]) -> object:
 async def kept_descriptors() -> None:
     """Goal 17 in a workspace, whose journal keeps descriptors over a restart."""
     text, ours_at, raw_at = TEXTS["lines of 80"], count(), count()
-    async with workspace(durability="commit") as (files, folder):
+    async with measure.workspace(durability="commit") as (files, folder):
         made = files.descriptors()
 
         async def ours() -> object:
@@ -148,30 +133,30 @@ async def kept_descriptors() -> None:
         def floor() -> None:
             marked = f"{next(raw_at)}\n{text}"
             hashlib.sha256(marked.encode()).digest()
-            raw_write(f"{folder}/raw", marked, durable=True)
+            measure.raw_write(f"{folder}/raw", marked, durable=True)
 
         case = "kept, with a durable write"
-        await against(17, "descriptor / SHA-256", 1.5, ours, floor, rounds=ROUNDS, calls=2, case=case)
+        await measure.against(17, "descriptor / SHA-256", 1.5, ours, floor, rounds=ROUNDS, calls=2, case=case)
         places = cycle(random.Random(2).sample(range(1, 2000), 50))
         read = lambda: made.run(partial(Descriptors.read, fd="fd:1", start=next(places)))  # noqa: E731
-        taken = await interleaved({"page": read}, rounds=ROUNDS, calls=50)
-        seconds(17, "page of a descriptor", 100e-6, taken["page"], case="kept")
+        taken = await measure.interleaved({"page": read}, rounds=ROUNDS, calls=50)
+        measure.seconds(17, "page of a descriptor", 100e-6, taken["page"], case="kept")
 
 
 async def stalls_of_texts() -> None:
     """Goal 19 for 10 MB."""
     numbers = count()
-    async with workspace(durability="commit") as (files, _):
+    async with measure.workspace(durability="commit") as (files, _):
 
         async def write() -> None:
-            await files.write_file(FILE, text_of(TEXT_BYTES, next(numbers)))
+            await files.write_file(FILE, measure.text_of(TEXT_BYTES, next(numbers)))
 
         async def edit() -> None:
             number = next(numbers)
             await files.edit_file(FILE, old=f"{number - 1:015d}\n", new=f"{number:015d}\n")
 
         await write()
-        await settle()
+        await measure.settle()
         calls: dict[str, Any] = {
             "read of 10 MB": partial(files.read_file, FILE),
             "100 lines of 10 MB": partial(files.read_file, FILE, offset=-LINES, limit=LINES),
@@ -180,7 +165,7 @@ async def stalls_of_texts() -> None:
             "grep in 10 MB": partial(files.grep_files, "needle_in_hay", path=FILE),
         }
         for case, call in calls.items():
-            await stalls(case, call, rounds=5)
+            await measure.stalls(case, call, rounds=5)
 
 
 async def main(size: int) -> None:
@@ -200,4 +185,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == [MEMORY]:
         asyncio.run(window_memory(Path(sys.argv[2])))
     else:
-        asyncio.run(main(dose(FILE_BYTES)))
+        asyncio.run(main(measure.dose(FILE_BYTES)))

@@ -23,7 +23,6 @@ ROWS_FILE: Final = "BENCH_ROWS"
 """Names the file to which `run.py` wants the rows appended, one JSON object a line."""
 TEXT_LINE: Final = "the quick brown fox jumps over the lazy dog, and it does so again\n"
 SETTLE_SECONDS: Final = 0.3
-SETTLE_LIMIT_SECONDS: Final = 60.0
 IDLE_SHARE: Final = 0.03
 TICK_SECONDS: Final = 0.001
 STALL_LIMIT_SECONDS: Final = 0.025
@@ -60,13 +59,6 @@ class Row:
     """False where the machine was too slow or too busy to tell."""
 
     @property
-    def is_met(self) -> bool | None:
-        """None if this run could not tell."""
-        if not self.is_known:
-            return None
-        return self.value >= self.limit if self.at_least else self.value <= self.limit
-
-    @property
     def part(self) -> float:
         """The value as a part of the limit; above 1 is missed."""
         value, limit = (self.limit, self.value) if self.at_least else (self.value, self.limit)
@@ -76,12 +68,10 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """The verdict in words."""
-        return {True: "met", False: "missed", None: "unknown"}[self.is_met]
+        return "unknown" if not self.is_known else "met" if self.part <= 1 else "missed"
 
     @property
     def shown_limit(self) -> str:
-        """The limit with its sign and unit."""
         return f"{'≥' if self.at_least else '≤'} {shown(self.limit, self.unit)}"
 
 
@@ -133,11 +123,8 @@ async def _turn(act: Act, calls: int) -> list[float]:
 
 def ratio(goal: int, what: str, limit: float, ours: Times, floor: Times, *, case: str = "") -> None:
     """Publish a row that compares two contenders."""
-    row = Row(
-        goal=goal, what=what, case=case, value=ours.ratio(floor), limit=limit, ours=ours.median, p99=ours.p99,
-        floor=floor.median,
-    )  # fmt: skip
-    publish(row)
+    times = {"ours": ours.median, "p99": ours.p99, "floor": floor.median}
+    figure(goal, what, limit, ours.ratio(floor), "x", case=case, **times)
 
 
 async def against(
@@ -151,13 +138,12 @@ async def against(
 def seconds(goal: int, what: str, limit: float, times: Sequence[float] | Times, *, case: str = "") -> None:
     """Publish a median against a limit in seconds."""
     taken = times if isinstance(times, Times) else Times([times])
-    middle = taken.median
-    publish(Row(goal=goal, what=what, case=case, value=middle, unit="s", limit=limit, ours=middle, p99=taken.p99))
+    figure(goal, what, limit, taken.median, "s", case=case, ours=taken.median, p99=taken.p99)
 
 
-def figure(goal: int, what: str, limit: float, value: float, unit: Unit = "count", *, case: str = "") -> None:
-    """Publish a figure without a floor."""
-    publish(Row(goal=goal, what=what, case=case, value=value, unit=unit, limit=limit))
+def figure(goal: int, what: str, limit: float, value: float, unit: Unit = "count", **others: Any) -> None:
+    """Publish a figure that was taken in its own way; `others` are further fields of the row."""
+    publish(Row(goal=goal, what=what, value=value, unit=unit, limit=limit, **others))
 
 
 def publish(row: Row) -> None:
@@ -233,7 +219,7 @@ async def workspace(
 
 async def settle() -> None:
     """Wait until this process is idle, so that no background work is measured with the calls."""
-    async with asyncio.timeout(SETTLE_LIMIT_SECONDS):
+    async with asyncio.timeout(60):
         used = SETTLE_SECONDS
         while used > SETTLE_SECONDS * IDLE_SHARE:
             before = time.process_time()
@@ -243,31 +229,21 @@ async def settle() -> None:
 
 async def stalls(case: str, work: Callable[[], Awaitable[Any]], *, rounds: int) -> None:
     """Publish the longest time by which a ticker of the event loop was late while work was done (goal 19)."""
-    late: list[float] = []
+    late = [0.0]
 
     async def tick() -> None:
-        due = time.perf_counter() + TICK_SECONDS
         while True:
-            await asyncio.sleep(max(due - time.perf_counter(), 0))
-            now = time.perf_counter()
-            late.append(now - due)
-            due = now + TICK_SECONDS
+            due = time.perf_counter() + TICK_SECONDS
+            await asyncio.sleep(TICK_SECONDS)
+            late.append(time.perf_counter() - due)
 
-    worst = []
     for _ in range(rounds):
         ticker = asyncio.create_task(tick())
-        await asyncio.sleep(0.01)
-        late.clear()
+        await asyncio.sleep(0)
         await work()
         await asyncio.sleep(0)
         ticker.cancel()
-        worst.append(max(late, default=0.0))
-    longest = max(worst)
-    row = Row(
-        goal=19, what="longest stall", case=case, value=longest, unit="s",
-        limit=STALL_LIMIT_SECONDS, ours=statistics.median(worst), p99=longest,
-    )  # fmt: skip
-    publish(row)
+    figure(19, "longest stall", STALL_LIMIT_SECONDS, max(late), "s", case=case)
 
 
 def raw_read(path: str) -> str:
@@ -294,9 +270,9 @@ def raw_write(path: str, text: str, *, durable: bool = False) -> None:
         os.close(folder)
 
 
-def memory_kib(name: str, *, file: str = "status") -> int:
-    """Return a figure of this process from /proc, such as VmRSS (Source: proc(5))."""
-    lines = Path("/proc/self", file).read_text(encoding="utf-8").splitlines()
+def memory_kib(name: str) -> int:
+    """Return a figure of this process, such as VmRSS (Source: proc(5))."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return int(next(each for each in lines if each.startswith(name)).split()[1])
 
 

@@ -7,12 +7,11 @@ import platform
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from benchmarks.measure import Row, shown
 
-Verdict = Literal["met", "missed", "unknown", "not measured"]
-VERDICTS: Final[tuple[Verdict, ...]] = ("met", "missed", "unknown", "not measured")
+VERDICTS: Final = ("met", "missed", "unknown", "not measured")
 GOALS: Final[dict[int, str]] = {
     1: "reading 1 KB",
     2: "reading 64 KB",
@@ -72,14 +71,10 @@ def rows_of(goal: int, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row.goal == goal]
 
 
-def verdict(goal: int, rows: Iterable[Row]) -> Verdict:
+def verdict(goal: int, rows: Iterable[Row]) -> str:
     """Return the verdict of a run: a goal is met if all its rows are, and missed if one is."""
-    found = [row.is_met for row in rows_of(goal, rows)]
-    if not found:
-        return "not measured"
-    if False in found:
-        return "missed"
-    return "unknown" if None in found else "met"
+    found = {row.verdict for row in rows_of(goal, rows)}
+    return next((each for each in ("missed", "unknown", "met") if each in found), "not measured")
 
 
 def summary(rows: Sequence[Row]) -> str:
@@ -120,7 +115,7 @@ def _line(row: Row) -> str:
         "" if row.floor is None else shown(row.floor, "s"),
         shown(row.value, "x").removesuffix(" x") if is_ratio else "",
         f"{'≥' if row.at_least else '≤'}{row.limit:g}" if is_ratio else row.shown_limit.replace(" ", "", 1),
-        "**missed**" if row.is_met is False else row.verdict,
+        row.verdict.replace("missed", "**missed**"),
     ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
@@ -171,9 +166,7 @@ def facts() -> dict[str, str]:
 
 def file_system_of(place: Path) -> str:
     """Return the type of the file system, "unknown" where the system does not tell."""
-    try:
-        mounts = [entry.split()[1:3] for entry in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
-    except OSError:
-        return "unknown"
+    table = Path("/proc/mounts")
+    mounts = [entry.split()[1:3] for entry in table.read_text(encoding="utf-8").splitlines()] if table.exists() else []
     found = [(len(point), kind) for point, kind in mounts if place.is_relative_to(point)]
-    return max(found)[1] if found else "unknown"
+    return max(found, default=(0, "unknown"))[1]

@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import random
-import re
 import select
 import signal
 import statistics
@@ -29,7 +28,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +35,7 @@ from benchmarks.measure import text_of
 from benchmarks.page import file_system_of
 from filetools.distribution import installed_version
 from tests.support import node
-from tests.support.declared import REPOSITORY, project
+from tests.support.declared import REPOSITORY
 
 FILE: Final = "shared.txt"
 EDITORS: Final = 8
@@ -67,8 +65,8 @@ _HARNESS_SUCCESS: Final = ("Edited ", "Wrote ")
 _ALL: Final = 10**9
 
 
-class RefusedError(Exception):
-    """Raised when a layer reports that it has not done what was asked."""
+class NoResultError(Exception):
+    """Raised when a layer could not be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class Layer:
 def accept(answer: str, *, is_done: bool) -> str:
     """Return the answer of a call that reported success."""
     if not is_done:
-        raise RefusedError(answer)
+        raise ValueError(answer)
     return answer
 
 
@@ -137,15 +135,15 @@ async def deepagents(root: Path) -> AsyncIterator[Layer]:
 
     backend = FilesystemBackend(root_dir=root)
 
-    async def done(result: Awaitable[Any], field: str = "") -> str:
+    async def done(result: Awaitable[Any]) -> str:
         answer = await result
         accept(str(answer.error), is_done=answer.error is None)
-        return str(getattr(answer, field, ""))
+        return str(getattr(answer, "file_data", ""))
 
     yield Layer(
         lambda _, old, new: done(backend.aedit(f"/{FILE}", old, new)),
         lambda text: done(backend.awrite(f"/{FILE}", text)),
-        lambda path: done(backend.aread(f"/{path}", limit=_ALL), "file_data"),
+        lambda path: done(backend.aread(f"/{path}", limit=_ALL)),
     )
 
 
@@ -159,8 +157,8 @@ async def harness_shared(root: Path) -> AsyncIterator[Layer]:
     workspace = LocalWorkspaceBackend(root)
     assert isinstance(tools, FileSystemToolset)
 
-    async def told(answer: Awaitable[Any]) -> str:
-        return str(await answer)
+    async def read(path: str) -> str:
+        return str(await tools.read_file(path, workspace=workspace))
 
     async def changed(answer: Awaitable[str]) -> str:
         text = await answer
@@ -169,7 +167,7 @@ async def harness_shared(root: Path) -> AsyncIterator[Layer]:
     yield Layer(
         lambda _, old, new: changed(tools.edit_file(FILE, old, new, workspace=workspace)),
         lambda text: changed(tools.write_file(FILE, text, workspace=workspace)),
-        lambda path: told(tools.read_file(path, workspace=workspace)),
+        read,
     )
 
 
@@ -306,10 +304,6 @@ async def work(name: str, act: str, root: str, *numbers: str) -> None:
         say(failed=f"{type(error).__name__}: {error}")
 
 
-class NoResultError(Exception):
-    """Raised when a layer could not be measured."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
     """Counts of parallel edits of one file."""
@@ -438,51 +432,32 @@ async def times(layers: Sequence[str], *, turns: int = TURNS) -> dict[str, dict[
 
 
 def contenders() -> dict[str, str]:
-    """Install the peers; return the layers that can be measured, with their names and versions."""
-    versions: dict[str, str | None] = {"filetools": installed_version(), "": ""}
-    for requirement in project()["optional-dependencies"]["peers"]:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement]
-        name, is_done = re.split("[<>=]", requirement)[0], not subprocess.run(pip, check=False).returncode
-        invalidate_caches()
-        versions[name] = installed_version(name) if is_done else None
-    package, _, version = node.FILE_SERVER.rpartition("@")
-    try:
-        node.install(node.FILE_SERVER)
-        versions[package] = version
-    except (OSError, AssertionError, subprocess.CalledProcessError) as error:
-        print(f"{node.FILE_SERVER} cannot be installed: {error}")
-    layers = {
-        "filetools": ("filetools", "filetools"),
-        "filetools-mcp": ("filetools, over MCP", "filetools"),
-        "official": ("MCP filesystem server", package),
-        "deepagents": ("deepagents", "deepagents"),
-        "harness-shared": ("pydantic-ai-harness, shared tools", "pydantic-ai-harness"),
-        "harness-runs": ("pydantic-ai-harness, agents' runs", "pydantic-ai-harness"),
-        "unlocked": ("no lock (control)", ""),
+    """Return all layers with their names and versions; the environment has the extra `peers`."""
+    node.install(node.FILE_SERVER)
+    of = installed_version
+    return {
+        "filetools": f"filetools {of()}",
+        "filetools-mcp": f"filetools, over MCP {of()}",
+        "official": f"MCP filesystem server {node.FILE_SERVER.rpartition('@')[2]}",
+        "deepagents": f"deepagents {of('deepagents')}",
+        "harness-shared": f"pydantic-ai-harness, shared tools {of('pydantic-ai-harness')}",
+        "harness-runs": f"pydantic-ai-harness, agents' runs {of('pydantic-ai-harness')}",
+        "unlocked": "no lock (control)",
     }
-    missing = [name for name, of in layers.values() if versions.get(of) is None]
-    if missing:
-        raise SystemExit(f"Not all can be measured, so the documents stay as they are: {', '.join(missing)}")
-    return {layer: f"{name} {versions[of]}".strip() for layer, (name, of) in layers.items()}
 
 
 def section(counts: list[list[str]], timed: list[list[str]]) -> str:
     """Return the text of a run for the documents."""
+
+    def table(columns: Sequence[str], rows: list[list[str]]) -> list[str]:
+        lines = [list(columns), ["---", *["---:"] * (len(columns) - 1)], *rows]
+        return ["| " + " | ".join(cells) + " |" for cells in lines]
+
     disk, python = file_system_of(Path(tempfile.gettempdir())), platform.python_version()
     where = f"{platform.system()}, {disk}, {os.cpu_count()} cores, Python {python}"
     parts = ["", f"One run, on {datetime.now(UTC):%Y-%m-%d} ({where}). Edits lost, and files torn:", ""]
     parts += [*table(COLUMNS, counts), "", "Milliseconds of a call, median:", "", *table(("", *CALLS), timed), "", ""]
     return "\n".join(parts)
-
-
-def table(columns: Sequence[str], rows: list[list[str]]) -> list[str]:
-    lines = [list(columns), ["---", *["---:"] * (len(columns) - 1)], *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
-
-
-def told_in(page: str) -> str:
-    """Return the text between the marks of a page."""
-    return page.partition(BEGIN)[2].partition(END)[0]
 
 
 async def main() -> int:
@@ -500,8 +475,9 @@ async def main() -> int:
         print("Not all could be measured: the documents stay as they are.")
         return 1
     for page in PAGES:
-        before = page.read_text(encoding="utf-8")
-        page.write_text(before.replace(f"{BEGIN}{told_in(before)}{END}", f"{BEGIN}{told}{END}"), encoding="utf-8")
+        head, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        if begin:
+            page.write_text(f"{head}{BEGIN}{told}{END}{rest.partition(END)[2]}", encoding="utf-8")
     RESULTS.parent.mkdir(exist_ok=True)
     plain = {"on": f"{datetime.now(UTC):%Y-%m-%d}", "layers": there, "counts": counts, "seconds": seconds}
     RESULTS.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")

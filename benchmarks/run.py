@@ -83,13 +83,11 @@ def main(wanted: list[str]) -> int:
 
 def prepare(shared: Path) -> dict[str, subprocess.Popen[bytes]]:
     """Begin to make what takes longest to make."""
-    wanted = {"tree": (f"tree{MOST_FILES}", MOST_FILES), "journal": (f"records{MOST_RECORDS}", MOST_RECORDS)}
-    return {
-        f"making the {kind}": subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.trees", kind, str(shared / name), str(size)], cwd=HERE.parent
-        )
-        for kind, (name, size) in wanted.items()
-    }
+    made = {}
+    for kind, name, size in (("tree", "tree", MOST_FILES), ("journal", "records", MOST_RECORDS)):
+        command = [sys.executable, "-m", "benchmarks.trees", kind, str(shared / f"{name}{size}"), str(size)]
+        made[f"making the {kind}"] = subprocess.Popen(command, cwd=HERE.parent)
+    return made
 
 
 def run_one(name: str, shared: Path) -> tuple[list[measure.Row], bool]:
@@ -129,7 +127,7 @@ def share_of_others() -> float:
 
 
 def judged(row: measure.Row, *, is_busy: bool) -> measure.Row:
-    """Return the row, unknown if it is an absolute time or rate that was taken beside other busy programs."""
+    """Return the row; a time or rate that was taken beside other busy programs becomes unknown."""
     return replace(row, is_known=False) if is_busy and row.unit in ("s", "1/s") else row
 
 

@@ -31,24 +31,9 @@ KEPT: Final = {"retention_records": 10**9}
 """Without this, the first round of the background removes all records over a million."""
 _FILES_A_FOLDER: Final = 9
 _FOLDERS_A_FOLDER: Final = 10
-_IGNORE: Final = """*.pyc
-build/
-*.so
-dist/
-*.egg-info/
-.env
-*.log
-node_modules/
-*.tmp
-/target
-*.py[cod]
-Dir07/
-dir08/
-dir09/
-"""
-_TEXT: Final = b"def value(self):\n    return %d\n"
-_TEXTS: Final = 9_000
-"""About as many different contents; the other files repeat them."""
+_IGNORE: Final = (
+    "*.pyc build/ *.so dist/ *.egg-info/ .env *.log node_modules/ *.tmp /target *.py[cod] Dir07/ dir08/ dir09/"
+)
 _BATCH: Final = 1_000
 _CHANGED: Final = 100
 """Files that the records of a filled journal concern."""
@@ -79,7 +64,7 @@ def grow(root: Path, files: int) -> None:
     """Make folders of nine files and up to ten folders each, in mixed case, with a .gitignore that matches a tenth."""
     made, level = 0, [str(root)]
     root.mkdir(parents=True)
-    (root / ".gitignore").write_text(_IGNORE)
+    (root / ".gitignore").write_text(_IGNORE.replace(" ", "\n"))
     while made < files:
         below = []
         for folder in level:
@@ -90,7 +75,10 @@ def grow(root: Path, files: int) -> None:
                 os.mkdir(inner)
                 below.append(inner)
                 for index in range(min(_FILES_A_FOLDER, files - made)):
-                    put(f"{inner}/{'File' if index % 3 else 'file'}{index:03}.py", _TEXT % (made % _TEXTS + index))
+                    put(
+                        f"{inner}/{'File' if index % 3 else 'file'}{index:03}.py",
+                        b"def value(self):\n    return %d\n" % (made % 9_000 + index),
+                    )
                 made += _FILES_A_FOLDER
         level = below
 

@@ -25,14 +25,14 @@ def test_only_absolute_times_and_rates_are_unknown_on_a_busy_machine(unit: Unit,
 
 
 @pytest.mark.parametrize(
-    ("value", "limit", "at_least", "met", "part"),
-    [(2.0, 1.0, False, False, 2.0), (1.0, 1.0, False, True, 1.0), (0.5, 1.0, True, False, 2.0), (0.0, 0.0, False, True, 0.0),
-     (1.0, 0.0, False, False, float("inf"))],
+    ("value", "limit", "at_least", "verdict", "part"),
+    [(2.0, 1.0, False, "missed", 2.0), (1.0, 1.0, False, "met", 1.0), (0.5, 1.0, True, "missed", 2.0),
+     (0.0, 0.0, False, "met", 0.0), (1.0, 0.0, False, "missed", float("inf"))],
 )  # fmt: skip
-def test_a_row_is_met_up_to_its_limit(value: float, limit: float, at_least: bool, met: bool, part: float) -> None:
+def test_a_row_is_met_up_to_its_limit(value: float, limit: float, at_least: bool, verdict: str, part: float) -> None:
     row = Row(goal=1, what="a", value=value, limit=limit, at_least=at_least)
 
-    assert (row.is_met, row.part) == (met, part)
+    assert (row.verdict, row.part) == (verdict, part)
 
 
 def rows(*values: float, goal: int = 1) -> list[Row]:
