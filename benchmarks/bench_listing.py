@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import filetools
-from benchmarks.measure import dose, interleaved, ratio, seconds, settle, stalls
+from benchmarks.measure import Act, dose, interleaved, ratio, seconds, settle, stalls
 from benchmarks.trees import FILE, put, tree
 
 PAGE: Final = 1000
@@ -120,7 +120,8 @@ async def large_tree(root: Path, count: int) -> None:
         await settle()
         _, cursor = await in_pages(files, most=count * 2 // 5, recursive=True)
         first = partial(files.list_files, "", recursive=True, limit=100)
-        contenders = {"first": first, "next": partial(first, cursor=cursor), "raw": partial(raw_lazy, root, 100)}
+        next_page, raw = partial(first, cursor=cursor), partial(raw_lazy, root, 100)
+        contenders: dict[str, Act] = {"first": first, "next": next_page, "raw": raw}
         contenders |= {"rg": partial(ripgrep, root, count=100)} if has_rg else {}
         times = await interleaved(contenders, rounds=QUICK_ROUNDS, calls=5)
         ratio(9, "first page of 100 / lazy raw walk", 3.0, times["first"], times["raw"])
@@ -214,7 +215,7 @@ async def searches() -> None:
                 ours = {has_rg: partial(matches, files, given, has_rg=has_rg) for has_rg in (True, False)}
                 assert await ours[True]() == await ours[False](), "the engines differ"
                 floor = partial(subprocess.run, command, stdout=subprocess.PIPE, check=False)
-                contenders = {"with": ours[True], "without": ours[False], "rg": floor}
+                contenders: dict[str, Act] = {"with": ours[True], "without": ours[False], "rg": floor}
                 times = await interleaved(contenders, rounds=SLOW_ROUNDS, calls=1)
                 ratio(12, "grep with rg / rg", 1.4, times["with"], times["rg"], case=case)
                 ratio(12, "grep without rg / rg", 3.0, times["without"], times["rg"], case=case)

@@ -15,46 +15,49 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import mcp_types as wire
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from mcp.server import Server
-from mcp.server.stdio import stdio_server
 
 from benchmarks.measure import Times, against, dose, ratio, text_of
 
 SIZES: Final = {"64 KB": 65_536, "1 MB": 1_048_576}
-ECHO: Final = "echo"
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
-STARTS: Final = 9
+STARTS: Final = 1
 HELLO: Final[Sequence[dict[str, Any]]] = (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}},
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
 )  # fmt: skip
+ECHO_SERVER: Final = """
+import asyncio, sys
+import mcp_types as wire
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+async def list_tools(request, given):
+    return wire.ListToolsResult(tools=[wire.Tool(name="echo", input_schema={"type": "object"})])
+
+async def call_tool(request, given):
+    return wire.CallToolResult(content=[wire.TextContent(text=text)])
+
+async def serve():
+    server = Server("echo", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+text = open(sys.argv[1]).read()
+asyncio.run(serve())
+"""
+"""Its tool returns a text that it has read before; it imports nothing that a server does not need."""
 LIST: Final[dict[str, Any]] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
 
 
 def call_of(tool: str, **arguments: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-
-
-async def serve_echo(size_bytes: int) -> None:
-    """Serve one tool that returns a text which it already has."""
-    content = text_of(size_bytes, 0)
-
-    async def list_tools(request: Any, given: Any) -> wire.ListToolsResult:
-        return wire.ListToolsResult(tools=[wire.Tool(name=ECHO, input_schema={"type": "object"})])
-
-    async def call_tool(request: Any, given: wire.CallToolRequestParams) -> wire.CallToolResult:
-        return wire.CallToolResult(content=[wire.TextContent(text=content)])
-
-    server: Server[Any] = Server(ECHO, on_list_tools=list_tools, on_call_tool=call_tool)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 async def mcp_reads(rounds: int) -> None:
@@ -65,17 +68,17 @@ async def mcp_reads(rounds: int) -> None:
         environment = {
             "PYTHONPATH": str(REPOSITORY), "FILETOOLS_MAX_TEXT_CHARACTERS": most, "FILETOOLS_MAX_TEXT_LINES": most,
         }  # fmt: skip
-        return StdioServerParameters(command=sys.executable, args=["-m", *arguments], env=environment, cwd=REPOSITORY)
+        return StdioServerParameters(command=sys.executable, args=[*arguments], env=environment, cwd=REPOSITORY)
 
     for case, size in SIZES.items():
         with tempfile.TemporaryDirectory() as root:
             (Path(root) / "text.txt").write_text(text_of(size, 0))
             async with (
-                Client(server("benchmarks.bench_programs", ECHO, str(size))) as echo,
-                Client(server("filetools", "mcp", root)) as ours,
+                Client(server("-c", ECHO_SERVER, f"{root}/text.txt")) as echo,
+                Client(server("-m", "filetools", "mcp", root)) as ours,
             ):
-                read = lambda ours=ours: ours.call_tool("read_file", {"path": "text.txt"})  # noqa: E731
-                floor = lambda echo=echo: echo.call_tool(ECHO, {})  # noqa: E731
+                read = partial(ours.call_tool, "read_file", {"path": "text.txt"})
+                floor = partial(echo.call_tool, "echo", {})
                 told = "read_file over MCP / an echo tool"
                 await against(18, told, 1.2, read, floor, rounds=rounds, calls=10, case=case)
 
@@ -125,14 +128,14 @@ def conversation(command: Sequence[str], question: dict[str, Any]) -> Iterator[s
 
 
 def servers() -> None:
-    """Goal 21: the MCP server until its first list of tools and its first answer, and its end."""
+    """Goal 21: the MCP server until its first list of tools and its first answer."""
     with tempfile.TemporaryDirectory() as root:
         (Path(root) / "text.txt").write_text(text_of(1024, 0))
         ours = [sys.executable, "-m", "filetools", "mcp", root]
-        echo = [sys.executable, "-m", "benchmarks.bench_programs", ECHO, "1024"]
+        echo = [sys.executable, "-c", ECHO_SERVER, f"{root}/text.txt"]
         questions = {
             "first tools/list": (LIST, LIST),
-            "first answer": (call_of("read_file", path="text.txt"), call_of(ECHO)),
+            "first answer": (call_of("read_file", path="text.txt"), call_of("echo")),
         }
         for name, (asked, asked_echo) in questions.items():
             taken: tuple[list[list[float]], list[list[float]]] = ([], [])
@@ -147,13 +150,11 @@ def servers() -> None:
 
 
 def main(rounds: int) -> None:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as every installation keeps them
     commands()
     servers()
     asyncio.run(mcp_reads(rounds))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == [ECHO]:
-        asyncio.run(serve_echo(int(sys.argv[2])))
-    else:
-        main(dose(9))
+    main(dose(9))

@@ -401,8 +401,10 @@ async def counted(layer: str) -> list[str]:
         counts = [await edits(layer, processes) for processes in (1, 2)]
         shown = [cell for each in counts for cell in (f"{each.lost} of {each.acknowledged}", str(each.refused))]
         return [*shown, str(await torn(layer))]
-    except (TimeoutError, NoResultError) as error:
-        return [f"no result: {error or 'not in time'}"]
+    except TimeoutError:
+        return ["no result in time"]
+    except NoResultError as error:
+        return [f"no result: {error}"]
 
 
 async def times(layers: Sequence[str], *, turns: int = TURNS) -> dict[str, dict[str, float]]:

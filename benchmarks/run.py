@@ -96,8 +96,6 @@ def run_one(name: str, shared: Path) -> tuple[list[measure.Row], bool]:
     place.touch()
     environment = {**os.environ, measure.ROWS_FILE: str(place), trees.SHARED: str(shared)}
     environment["PYTHONPATH"] = os.pathsep.join((str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])))
-    # Compiled files are kept, as every installation keeps them.
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", f"benchmarks.bench_{name}", *DOSES.get(name, ())]
     os.sync()  # or the disk would write data of the last benchmark during this one
     try:
