@@ -26,7 +26,7 @@ from benchmarks.measure import Times, against, dose, ratio, text_of
 
 SIZES: Final = {"64 KB": 65_536, "1 MB": 1_048_576}
 REPOSITORY: Final = Path(__file__).resolve().parent.parent
-STARTS: Final = 1
+STARTS: Final = 7
 HELLO: Final[Sequence[dict[str, Any]]] = (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}},

@@ -261,9 +261,8 @@ async def write_until_killed(layer: Layer, size_bytes: int) -> None:
         if number == 1:
             # A server in a session of its own outlives its client, so its number is reported, too.
             lists = [place.read_text().split() for place in Path("/proc/self/task").glob("*/children")]
-            say(
-                writing=time.monotonic() - began, processes=[*(int(pid) for each in lists for pid in each), os.getpid()]
-            )
+            processes = [*(int(pid) for each in lists for pid in each), os.getpid()]
+            say(writing=time.monotonic() - began, processes=processes)
 
 
 async def take_times(layer: Layer) -> None:

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.bench_work import BEGIN, END, calls_between
 from benchmarks.measure import Row, Unit
 from benchmarks.page import GOALS, summary, verdict
-from benchmarks.run import DOSES, HERE, judged, keep
+from benchmarks.run import HERE, NAMES, judged, keep
 
 
 @pytest.mark.parametrize(("unit", "verdict"), [("s", "unknown"), ("1/s", "unknown"), ("x", "met"), ("bytes", "met")])
@@ -76,7 +76,7 @@ def test_a_run_becomes_a_page_with_the_worst_case_of_each_claim(tmp_path: Path) 
 
 
 def test_make_bench_runs_every_benchmark() -> None:
-    assert {f"bench_{name}.py" for name in DOSES} == {path.name for path in HERE.glob("bench_*.py")}
+    assert {f"bench_{name}.py" for name in NAMES} == {path.name for path in HERE.glob("bench_*.py")}
 
 
 def test_calls_between_two_marks_of_a_trace_are_counted_once_each() -> None:
