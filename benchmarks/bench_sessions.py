@@ -17,10 +17,10 @@ from pydantic_core import from_json
 
 import filetools
 from benchmarks.measure import against, dose, interleaved, seconds, workspace
+from filetools.sessions.agent_messages import LoggedCall
 from filetools.sessions.discovery import RunScope, from_records, metadata
 from filetools.sessions.feedback import collect_feedback
 from filetools.sessions.log_folders import encode_project_path
-from filetools.sessions.tool_calls import LoggedCall
 from tests.support.agent_logs import PROJECT, write_bulk
 
 LOG_BYTES: Final = 100 * 1024 * 1024
@@ -54,11 +54,10 @@ async def metadata_of_a_run(rounds: int) -> None:
     """Describe a run that created files and changed them, with its tool calls."""
     calls = [
         LoggedCall(
-            name="Write", id=str(number), input={"file_path": f"/root/docs/{number % (RECORDS // 2)}.md"}, timestamp="",
-            session_id="", cwd="/root", turn=number,
+            name="Write", id=str(number), path=f"/root/docs/{number % (RECORDS // 2)}.md", cwd="/root", turn=number
         )
         for number in range(RECORDS)
-    ]  # fmt: skip
+    ]
     async with workspace(has_mirror=False) as (files, _):
         agent = files.for_actor(filetools.Actor(kind="agent", id="agent", session="run-1"))
         for number in range(RECORDS):
@@ -68,7 +67,7 @@ async def metadata_of_a_run(rounds: int) -> None:
     scope = RunScope(session="run-1", outputs=("docs",), roots=("/root",))
 
     def describe() -> None:
-        found = metadata(from_records(records, scope, calls), session="run-1", session_dir="/root", root="/root")
+        found = metadata(from_records(records, scope, calls), session="run-1", root="/root")
         assert len(found["files_created"]) == RECORDS // 2
 
     taken = await interleaved({"ours": describe}, rounds=rounds, calls=3)

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import filetools
 from benchmarks import measure
-from filetools.descriptors import Descriptors
+from filetools.descriptors.descriptors import Descriptors
 
 FILE_BYTES: Final = 1_000_000_000
 FILE: Final = "large.txt"
