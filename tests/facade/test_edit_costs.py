@@ -29,7 +29,7 @@ from tests.support.step_count import steps_of
 
 LINES: Final = 1_000
 ALICE: Final = Actor(kind="agent", id="alice", session="s")
-COMPARING: Final = ("content.alignment", "content.diff", "content.merging", "content.myers", "content.narrowing")
+COMPARING: Final = ("content.alignment", "content.diff", "content.merging", "content.myers")
 Note = Callable[[FrameType], None]
 
 
