@@ -121,8 +121,9 @@ async def test_an_edit_works_on_texts_in_a_worker_alone(tmp_path: Path) -> None:
 
     with calls_noted(note):
         async with filetools.open(tmp_path, settings=QUIET) as files:
+            edits = [Edit(old="END", new="FIN")]
             threads.clear()
-            await files.edit_file("f", [Edit(old="END", new="FIN")])
+            await files.edit_file("f", edits)
             worked = {name: met for name, met in threads.items() if name.startswith("filetools.content.")}
     assert {"filetools.content.edits.apply_edits", "filetools.content.diff.patch_of_edits"} <= worked.keys()
     assert {name for name, met in worked.items() if here in met} == set()
