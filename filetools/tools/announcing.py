@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.arguments import Parameters
-from filetools.tools.files import Files
 from filetools.tools.roots import Place, Roots
 from filetools.tools.tool import AnyTool
 
@@ -25,7 +25,7 @@ class Announcer:
         served: The folders that the door serves by absolute paths; None for the workspace alone.
     """
 
-    def __init__(self, files: Files, served: Roots | None) -> None:
+    def __init__(self, files: FileToolsFacade, served: Roots | None) -> None:
         self._roots = Roots.of(files) if served is None else served
         self._is_absolute = served is not None
         self._looked: dict[str, None] = {}

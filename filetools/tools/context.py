@@ -16,6 +16,7 @@ from pydantic import Field
 
 from filetools.content.whole import whole_start
 from filetools.errors import AbortedError, FileToolsError, InternalError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import ROOT
 from filetools.project import folder as folders
@@ -28,7 +29,6 @@ from filetools.search.options import ListOptions
 from filetools.search.walk import walk_tree
 from filetools.tools import session_logs
 from filetools.tools.arguments import Parameters, parse_arguments
-from filetools.tools.files import Files
 from filetools.tools.quoting import Answer, limited, present
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -105,7 +105,7 @@ class SearchCode(InProject):
 class ContextCaller:
     """Who asks; lives as long as one call."""
 
-    files: Files
+    files: FileToolsFacade
     allowed: Sequence[str] = ()
     """Folders that can be looked at besides the workspace, registered projects and those of the settings."""
     is_aborted: Callable[[], bool] = lambda: False
@@ -282,7 +282,7 @@ class _Fact(Generic[Asked]):
         """Answer a call of the tool."""
         return await self.answered(ContextCaller(files=context.files, is_aborted=context.is_aborted), given)
 
-    async def ask(self, files: Files, *, above: bool = False, **arguments: Any) -> Answer:
+    async def ask(self, files: FileToolsFacade, *, above: bool = False, **arguments: Any) -> Answer:
         """Answer a program, which may look into the home folder, too; a failure is `{"error", "error_code"}`."""
         home = folders.home_folder()
         caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)

@@ -18,13 +18,14 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
 from filetools.search.contents.grep import search_text
 from filetools.search.contents.options import GrepOptions
 from filetools.tools.arguments import NoParameters, Parameters
 from filetools.tools.bodies import counted, remarks
 from filetools.tools.clipping import TextLimits
-from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.seen import Shown
 from filetools.tools.shown import news_lines, shown, shown_frame
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -225,8 +226,8 @@ def _encoded(text: str, path: str) -> bytes:
 
 
 def descriptors_for(
-    files: Files, tools: Sequence[AnyTool], *, owner: str | None = None, is_opaque: bool = False
-) -> DescriptorTable | None:
+    files: FileToolsFacade, tools: Sequence[AnyTool], *, owner: str | None = None, is_opaque: bool = False
+) -> DescriptorCalls | None:
     """Return where the long results of some tools are kept; None if none of them reads what is kept.
 
     Raises:
@@ -240,7 +241,7 @@ async def wrapped(
     tool: AnyTool,
     parameters: Parameters | None,
     envelope: Mapping[str, Any],
-    descriptors: DescriptorTable,
+    descriptors: DescriptorCalls,
     limits: TextLimits,
 ) -> dict[str, Any]:
     """Return an envelope with a descriptor in the place of data whose text is too long.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from filetools.errors import FileToolsError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepResult, SearchResult
 from filetools.paths.patterns import is_glob
 from filetools.tools.bodies import counted
-from filetools.tools.files import Files, IsAborted
 from filetools.tools.rereading import case_blind, filter_meant
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _REGEX_SIGNS: Final = re.compile(r"[\\^$.|?*+()\[\]{}]")
 _NAME_GLOB: Final = re.compile(r"[\w./*?-]*\*[\w./*?-]*\.\w+|\*\*?/.*")
 
 
-def relative_pattern(files: Files, pattern: str) -> str:
+def relative_pattern(files: FileToolsFacade, pattern: str) -> str:
     """Return a pattern without the root that it begins with, as paths of the workspace are."""
     for root in files.root_paths:
         if pattern.startswith(f"{root}/"):
@@ -29,7 +29,9 @@ def relative_pattern(files: Files, pattern: str) -> str:
     return pattern
 
 
-async def explain_grep(files: Files, given: GrepFiles, found: GrepResult, is_aborted: IsAborted) -> GrepResult:
+async def explain_grep(
+    files: FileToolsFacade, given: GrepFiles, found: GrepResult, is_aborted: Callable[[], bool]
+) -> GrepResult:
     """Return the result of a search in contents; where nothing was found, with hints why."""
     if found.total or given.cursor is not None:
         return found
@@ -37,7 +39,9 @@ async def explain_grep(files: Files, given: GrepFiles, found: GrepResult, is_abo
     return found.model_copy(update={"hints": hints}) if hints else found
 
 
-async def _grep_hints(files: Files, given: GrepFiles, found: GrepResult, is_aborted: IsAborted) -> AsyncIterator[str]:
+async def _grep_hints(
+    files: FileToolsFacade, given: GrepFiles, found: GrepResult, is_aborted: Callable[[], bool]
+) -> AsyncIterator[str]:
     if found.files_searched == 0:
         if given.glob is not None and found.files_below:
             meant = filter_meant(given.glob)
@@ -72,7 +76,9 @@ def _other_greps(given: GrepFiles) -> list[tuple[dict[str, Any], str]]:
     return found
 
 
-async def explain_search(files: Files, given: SearchFiles, found: SearchResult, is_aborted: IsAborted) -> SearchResult:
+async def explain_search(
+    files: FileToolsFacade, given: SearchFiles, found: SearchResult, is_aborted: Callable[[], bool]
+) -> SearchResult:
     """Return the result of a search for names; where nothing was found, with hints why."""
     if found.total or given.cursor is not None:
         return found

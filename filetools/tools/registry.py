@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from filetools.errors import InvalidArgumentError, UnknownToolError
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.abort import AbortSignal
 from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, nearest_name
@@ -20,11 +22,9 @@ from filetools.tools.clipping import TextLimits
 from filetools.tools.context import CONTEXT
 from filetools.tools.descriptors import DESCRIPTORS
 from filetools.tools.editing import EDITING
-from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.history import HISTORY
 from filetools.tools.offered import Names, Offered
 from filetools.tools.reading import READING
-from filetools.tools.retrying import RetryPolicy
 from filetools.tools.roots import Roots
 from filetools.tools.runs import RUNS
 from filetools.tools.searching import SEARCHING
@@ -81,21 +81,19 @@ class ToolRegistry:
         roots: Folders that handlers may reach by absolute paths, the first of them in `files`; news of changed files
             are then told by absolute paths, too.
         descriptors: Where results whose text is too long are kept, to be read in pages; None leaves them as they are.
-        retries: How calls are repeated that met a network error, a rate limit or a strict mirror that failed.
         log: Where calls are logged; registries may share one.
         dialect: How hints name the tools of another product; None for our own.
     """
 
     def __init__(
         self,
-        files: Files,
+        files: FileToolsFacade,
         tools: Iterable[AnyTool] = FILE_TOOLS,
         *,
         require_version: bool | None = None,
         require_read: bool = False,
         roots: Roots | None = None,
-        descriptors: DescriptorTable | None = None,
-        retries: RetryPolicy | None = None,
+        descriptors: DescriptorCalls | None = None,
         log: CallLog | None = None,
         dialect: Names | None = None,
     ) -> None:
@@ -108,7 +106,6 @@ class ToolRegistry:
             files=files.for_actor(files.actor, require_version=True) if require_version else files,
             find=self.tool,
             log=self.log,
-            retries=retries or RetryPolicy(),
             offered=Offered(self._tools, OWN_NAMES, dialect or Names()),
             require_read=require_read,
             roots=roots,
@@ -168,7 +165,7 @@ class ToolRegistry:
         return [tool for tool in self._tools.values() if tool.name in wanted]
 
     @property
-    def descriptors(self) -> DescriptorTable | None:
+    def descriptors(self) -> DescriptorCalls | None:
         """Where results go that are too long; None if they stay as they are."""
         return self._desk.descriptors
 

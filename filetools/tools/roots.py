@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.errors import AbsolutePathError, PathTooLongError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor, ChangedFile
 from filetools.models.words import OnConflict
-from filetools.tools.files import Files
 
 MAX_PATH_CHARACTERS: Final = 4096
 _IS_WINDOWS: Final = os.name == "nt"
@@ -22,14 +22,14 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 class Root:
     """A folder that is served: all of a workspace, or a part of it."""
 
-    files: Files
+    files: FileToolsFacade
     spellings: tuple[str, ...]
     """Its absolute paths: as given, and with links resolved."""
     base: str = ""
     """What it is called in the workspace."""
 
     @classmethod
-    def of(cls, files: Files) -> Root:
+    def of(cls, files: FileToolsFacade) -> Root:
         """Return the root that is all of a workspace."""
         return cls(files=files, spellings=files.root_paths)
 
@@ -54,7 +54,7 @@ class Place:
     """In the caller's own spelling."""
 
     @property
-    def files(self) -> Files:
+    def files(self) -> FileToolsFacade:
         """The workspace."""
         return self.root.files
 
@@ -72,7 +72,7 @@ class Roots:
         self._longest_first = sorted(forms, key=lambda form: len(form[0]), reverse=True)
 
     @classmethod
-    def of(cls, *files: Files) -> Roots:
+    def of(cls, *files: FileToolsFacade) -> Roots:
         """Return the roots of whole workspaces."""
         return cls([Root.of(each) for each in files])
 
@@ -156,7 +156,7 @@ class Roots:
                     told.append(replace(each, path=root.absolute(each.path)))
         return tuple(told)
 
-    def _workspaces(self) -> Iterable[Files]:
+    def _workspaces(self) -> Iterable[FileToolsFacade]:
         return {id(root.files): root.files for root in self._roots}.values()
 
 

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.rules import Level
 from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import P, Parameters
 from filetools.tools.clipping import TextLimits
-from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.roots import Roots
 from filetools.tools.schemas import input_schema
 from filetools.tools.seen import Shown
@@ -25,7 +26,7 @@ ReportPart = Callable[[Result], None]
 class ToolContext:
     """What one call of a tool works with; lives as long as the call."""
 
-    files: Files
+    files: FileToolsFacade
     """The workspace, bound to the actor and this call."""
     call_id: str
     report: ReportProgress
@@ -37,11 +38,11 @@ class ToolContext:
     """The folders that the door serves by absolute paths; None for the workspace alone."""
     partial: ReportPart | None = None
     """Tells the first rows of a long result; None if nobody listens."""
-    kept: DescriptorTable | None = None
+    kept: DescriptorCalls | None = None
     """The descriptors of the door's caller; None for the actor's own."""
 
     @property
-    def descriptors(self) -> DescriptorTable:
+    def descriptors(self) -> DescriptorCalls:
         """The descriptors that the caller can read."""
         return self.files.descriptors() if self.kept is None else self.kept
 

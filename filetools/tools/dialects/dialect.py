@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.call_log import CallLog
-from filetools.tools.files import Files
 from filetools.tools.offered import Names
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Roots
@@ -39,7 +39,7 @@ class Dialect:
 
     def registry(
         self,
-        *files: Files,
+        *files: FileToolsFacade,
         roots: Roots | None = None,
         tools: Iterable[AnyTool] | None = None,
         log: CallLog | None = None,
