@@ -21,18 +21,16 @@ from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.call_watch import watched
-from filetools.tools.abort import AbortSignal
 from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import Parameters, read_arguments
-from filetools.tools.call_log import CallLog
-from filetools.tools.call_report import CallReport
-from filetools.tools.clipping import TextLimits
-from filetools.tools.deadline import WARNING_SHARE, Deadline
+from filetools.tools.call_log import CallLog, CallReport
+from filetools.tools.deadline import WARNING_SHARE, AbortSignal, Deadline
 from filetools.tools.descriptors import wrapped
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.nearby import suggest_paths
 from filetools.tools.offered import Offered
 from filetools.tools.roots import Roots
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress, ToolContext
 
 logger = logging.getLogger(__name__)

@@ -25,8 +25,7 @@ from filetools.search.contents.grep import search_text
 from filetools.search.contents.options import GrepOptions
 from filetools.tools.arguments import NoParameters, Parameters
 from filetools.tools.bodies import counted, remarks
-from filetools.tools.clipping import TextLimits
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import news_lines, shown, shown_frame
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -286,19 +285,19 @@ def _fits(text: str, limits: TextLimits) -> bool:
     return len(text) <= limits.characters and count_lines(text) <= limits.lines
 
 
-def present(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
+def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
     """Return what a model gets to see of a call of these tools: frames, or rows."""
     news = list(news_lines(envelope))
     if not envelope["success"]:
         details = envelope["details"]
         kind = details.get("type") or _KINDS.get(envelope["error_code"], "read_error")
         frame = error_frame(kind, str(details.get("fd", "")), envelope["error"])
-        return Shown(text="\n".join([frame.text(), *news]), is_error=True)
+        return ShownCall(text="\n".join([frame.text(), *news]), is_error=True)
     data = envelope["data"]
     if "frame" in data:
         return shown_frame(envelope)
     rows = list(_fd_rows(data["fds"]) if "fds" in data else _match_rows(data))
-    return Shown(text="\n".join([*rows, *news]))
+    return ShownCall(text="\n".join([*rows, *news]))
 
 
 def _fd_rows(fds: Sequence[Mapping[str, Any]]) -> Iterator[str]:

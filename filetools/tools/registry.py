@@ -10,28 +10,23 @@ from typing import Any, Final
 from filetools.errors import InvalidArgumentError, UnknownToolError
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
-from filetools.tools.abort import AbortSignal
 from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, nearest_name
-from filetools.tools.arranging import ARRANGING
-from filetools.tools.batches import BATCHES
 from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
-from filetools.tools.clipping import TextLimits
+from filetools.tools.changing import ARRANGING, BATCHES, EDITING, HISTORY, WRITING
 from filetools.tools.context import CONTEXT
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.descriptors import DESCRIPTORS
-from filetools.tools.editing import EDITING
-from filetools.tools.history import HISTORY
 from filetools.tools.offered import Names, Offered
 from filetools.tools.reading import READING
 from filetools.tools.roots import Roots
 from filetools.tools.runs import RUNS
 from filetools.tools.searching import SEARCHING
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import shown, shown_failure
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress
-from filetools.tools.writing import WRITING
 
 _TRANSACTIONS: Final[tuple[AnyTool, ...]] = (
     *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES,
@@ -174,7 +169,7 @@ class ToolRegistry:
         """Most of a text that a model gets at once."""
         return self._desk.limits
 
-    def show(self, name: str, envelope: Mapping[str, Any]) -> Shown:
+    def show(self, name: str, envelope: Mapping[str, Any]) -> ShownCall:
         """Return what a model gets to see of the envelope that a call of a tool returned.
 
         Args:

@@ -44,7 +44,7 @@ class Root:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServedPath:
     """What a path of a caller names."""
 
     root: Root
@@ -86,7 +86,7 @@ class Roots:
         """The absolute paths of all roots, in all their spellings."""
         return list(dict.fromkeys(spelling for root in self._roots for spelling in root.spellings))
 
-    def locate(self, raw_path: str) -> Place:
+    def locate(self, raw_path: str) -> ServedPath:
         """Return what a path names, absolute or relative; by its name only, the rules of paths are the workspace's.
 
         Raises:
@@ -98,14 +98,14 @@ class Roots:
         text = raw_path.replace("\\", "/")
         if self._roots and not (text.startswith("/") or _DRIVE.match(text)):
             inside = "/".join(filter(None, (self.first.base, *_segments(text))))
-            return Place(root=self.first, path=inside, absolute=self.first.absolute(inside))
+            return ServedPath(root=self.first, path=inside, absolute=self.first.absolute(inside))
         segments = _segments(text)
         if _IS_WINDOWS or not raw_path.startswith("\\\\"):
             for form, spelling, root in self._longest_first:
                 if _starts_with(segments, form):
                     rest = segments[len(form) :]
                     inside = "/".join(filter(None, (root.base, *rest)))
-                    return Place(root=root, path=inside, absolute="/".join((spelling.rstrip("/"), *rest)) or "/")
+                    return ServedPath(root=root, path=inside, absolute="/".join((spelling.rstrip("/"), *rest)) or "/")
         raise AbsolutePathError(raw_path)
 
     def narrowed(self, folders: Iterable[tuple[str, ...]]) -> Roots:

@@ -12,7 +12,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.explaining import explain_grep, explain_search, relative_pattern
-from filetools.tools.parts import in_parts
+from filetools.tools.reading import in_parts
 from filetools.tools.rereading import filter_meant, glob_meant, regex_meant, text_as_regex
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -58,7 +58,7 @@ class WatchChanges(Parameters):
     limit: Limit = 100
 
 
-class Told:
+class SearchProgress:
     """Tells how much a search in several pages has looked at; lives as long as its call."""
 
     def __init__(self, context: ToolContext, what: str) -> None:
@@ -93,7 +93,7 @@ async def _searched(context: ToolContext, asked: SearchFiles) -> SearchResult:
     search = partial(
         context.files.search_files, given.pattern, path=given.path, all=given.all, abort=context.is_aborted
     )
-    told = Told(context, "names looked at")
+    told = SearchProgress(context, "names looked at")
     found = await in_parts(
         context, given.limit, given.cursor,
         lambda limit, cursor: search(limit=limit, cursor=cursor, progress=told.page()),
@@ -156,7 +156,7 @@ async def _grepped(context: ToolContext, asked: GrepFiles) -> GrepResult:
     given = asked.model_copy(update={"glob": glob})
     options = given.model_dump(exclude={"limit", "cursor"})
     grep = partial(context.files.grep_files, **options, abort=context.is_aborted)
-    told = Told(context, "files searched")
+    told = SearchProgress(context, "files searched")
     found = await in_parts(
         context, given.limit, given.cursor,
         lambda limit, cursor: grep(limit=limit, cursor=cursor, progress=told.page()),

@@ -10,12 +10,11 @@ from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.rules import Level
-from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import P, Parameters
-from filetools.tools.clipping import TextLimits
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.roots import Roots
 from filetools.tools.schemas import input_schema
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 
 Effect = Literal["read", "change", "delete"]
 ReportProgress = Callable[[int, int | None, str | None], None]
@@ -103,7 +102,7 @@ class Tool(Generic[P]):
     """Its own time limit; None for that of the settings."""
     published: Published | None = None
     """What a dialect publishes of it, where that must be exact."""
-    present: Callable[[Mapping[str, Any], TextLimits], Shown] | None = None
+    present: Callable[[Mapping[str, Any], TextLimits], ShownCall] | None = None
     """How an envelope of it, of a success or a failure, is shown to a model; None for the usual way."""
 
     def definition(self) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.tools import call
-from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import NoParameters
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import ToolContext
 from tests.support.people import BOB

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from filetools.tools.dialects.mcp_filesystem.tree_text import Row, tree_lines
+from filetools.tools.dialects.mcp_filesystem.looking import Row, tree_lines
 
 NAMES = ["a", "b.txt", 'quo"te', "back\\slash", "ünï", "日本", "new\nline", "\u2028", " "]
 

@@ -12,12 +12,12 @@ from pydantic import Field
 from filetools.models.listing import Entry
 from filetools.paths.patterns import glob_below, is_glob
 from filetools.tools.arguments import Parameters
-from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented, repairs_of
+from filetools.tools.dialects.dialect import presented, repairs_of
 from filetools.tools.rereading import case_blind, glob_meant
-from filetools.tools.roots import Place
-from filetools.tools.searching import Told
+from filetools.tools.roots import ServedPath
+from filetools.tools.searching import SearchProgress
+from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MOST_FILES: Final = 100
@@ -27,16 +27,16 @@ _PAGE: Final = 1000
 _WILD: Final = re.compile(r"[*?\[]")
 
 
-class Glob(Parameters):
+class GlobFiles(Parameters):
     """Parameters of Glob."""
 
     pattern: str
     path: Annotated[str | None, Field(description="Folder; the root if left out")] = None
 
 
-async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
+async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     """Return the newest files whose paths match."""
-    started, told = time.perf_counter(), Told(context, "names looked at")
+    started, told = time.perf_counter(), SearchProgress(context, "names looked at")
     place = await located(context, given.path)
     found, is_complete = await _matching(context, told, given.pattern, place)
     repairs: list[dict[str, Any]] = []
@@ -58,7 +58,9 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
     }
 
 
-async def _why_nothing(context: ToolContext, told: Told, given: Glob, place: Place) -> AsyncIterator[str]:
+async def _why_nothing(
+    context: ToolContext, told: SearchProgress, given: GlobFiles, place: ServedPath
+) -> AsyncIterator[str]:
     blind = case_blind(given.pattern)
     if is_glob(blind) and blind != given.pattern:
         found, _ = await _matching(context, told, blind, place)
@@ -66,7 +68,9 @@ async def _why_nothing(context: ToolContext, told: Told, given: Glob, place: Pla
             yield f"case counts; without it {found[0].path} fits"
 
 
-async def _matching(context: ToolContext, told: Told, raw_pattern: str, place: Place) -> tuple[list[Entry], bool]:
+async def _matching(
+    context: ToolContext, told: SearchProgress, raw_pattern: str, place: ServedPath
+) -> tuple[list[Entry], bool]:
     pattern = await _from_root(context, raw_pattern, place)
     async with own_hints(place):
         found, is_complete = await _found(context, told, place, pattern, everywhere=False)
@@ -76,7 +80,7 @@ async def _matching(context: ToolContext, told: Told, raw_pattern: str, place: P
     return found, is_complete
 
 
-async def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
+async def _from_root(context: ToolContext, pattern: str, place: ServedPath) -> str:
     """Return a pattern of a folder as one from the root, which the engine compares with whole paths."""
     if pattern.startswith("/"):
         fixed = _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
@@ -85,7 +89,7 @@ async def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
 
 
 async def _found(
-    context: ToolContext, told: Told, place: Place, pattern: str, *, everywhere: bool
+    context: ToolContext, told: SearchProgress, place: ServedPath, pattern: str, *, everywhere: bool
 ) -> tuple[list[Entry], bool]:
     found: list[Entry] = []
     cursor: str | None = None
@@ -122,7 +126,7 @@ FINDING: tuple[AnyTool, ...] = (
             'Find files by a pattern such as "**/*.py" or "src/**/*.{ts,tsx}", below path or the root. Returns at most 100'
             " paths, the last changed first."
         ),
-        parameters=Glob,
+        parameters=GlobFiles,
         handler=glob,
         group=GROUP,
         level="auto",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+import json
+import unicodedata
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -12,14 +14,71 @@ from pydantic import ConfigDict, Field
 from filetools.errors import FileToolsError
 from filetools.models.listing import Entry
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.collation import collation_key
 from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
-from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
-from filetools.tools.dialects.mcp_filesystem.reading import OnePath
-from filetools.tools.dialects.mcp_filesystem.showing import answer
-from filetools.tools.dialects.mcp_filesystem.tree_text import tree_lines
-from filetools.tools.roots import Place
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
+from filetools.tools.reading import OnePath
+from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
+
+_MARKS: Final = {mark: rank for rank, mark in enumerate("_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$")}
+"""Printable ASCII without letters and digits, in the order of the Unicode collation."""
+
+CollationKey = tuple[tuple[tuple[int, int, str], ...], str, tuple[bool, ...], str]
+
+
+def collation_key(name: str) -> CollationKey:
+    """Return what to sort a name by: letters first, then accents, then lower before upper case."""
+    bare = "".join(each for each in unicodedata.normalize("NFD", name) if not unicodedata.combining(each))
+    folded = bare.casefold()
+    return tuple(map(_rank, folded)), unicodedata.normalize("NFD", name.casefold()), tuple(map(str.isupper, bare)), name
+
+
+def _rank(character: str) -> tuple[int, int, str]:
+    if character.isspace():
+        return 0, 0, character
+    if character in _MARKS:
+        return 1, _MARKS[character], character
+    kind = 4 if character.isalpha() else 3 if character.isdigit() else 2
+    return kind, 0, character
+
+
+Row = tuple[int, str, bool]
+"""Depth from 0, name, and whether it is a folder."""
+
+
+def tree_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a tree as JavaScript writes it with two blanks a level.
+
+    Args:
+        rows: Each folder before what is in it.
+    """
+    if not rows:
+        yield "[]"
+        return
+    yield "["
+    for index, (depth, name, is_folder) in enumerate(rows):
+        following = rows[index + 1][0] if index + 1 < len(rows) else -1
+        margin = "  " * (2 * depth + 1)
+        yield f"{margin}{{"
+        yield f'{margin}  "name": {json.dumps(name, ensure_ascii=False)},'
+        yield f'{margin}  "type": "directory",' if is_folder else f'{margin}  "type": "file"'
+        if following > depth:
+            yield f'{margin}  "children": ['
+            continue
+        if is_folder:
+            yield f'{margin}  "children": []'
+        yield f"{margin}}}{',' if following == depth else ''}"
+        yield from _closed(depth, following)
+    yield "]"
+
+
+def _closed(depth: int, following: int) -> Iterator[str]:
+    """Yield the ends of the folders that a row was the last of."""
+    for level in range(depth - 1, max(following, 0) - 1, -1):
+        margin = "  " * (2 * level + 1)
+        yield f"{margin}  ]"
+        yield f"{margin}}}{',' if following == level else ''}"
+
 
 T = TypeVar("T")
 ITEMS_AT_ONCE: Final = 1000
@@ -132,7 +191,7 @@ async def _paced(items: Iterable[T]) -> AsyncIterator[T]:
         yield item
 
 
-async def _listed(context: ToolContext, place: Place, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
+async def _listed(context: ToolContext, place: ServedPath, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
     # Entries are told by where they really lie, which differs below a linked folder.
     real = await real_path(place.root, place.path)
     base = len(real) + 1 if real else 0
@@ -148,7 +207,7 @@ async def _listed(context: ToolContext, place: Place, *, recursive: bool) -> Asy
             return
 
 
-async def _size(place: Place, entry: Entry) -> int:
+async def _size(place: ServedPath, entry: Entry) -> int:
     """The size of a file; of a link, that of what it leads to; of anything else, or what cannot be reached, 0."""
     if entry.type != "symlink":
         return entry.size or 0 if entry.type == "file" else 0
@@ -159,7 +218,7 @@ async def _size(place: Place, entry: Entry) -> int:
     return info.size or 0
 
 
-async def _leads_inside(place: Place, entry: Entry) -> bool:
+async def _leads_inside(place: ServedPath, entry: Entry) -> bool:
     try:
         await real_path(place.root, entry.path)
     except FileToolsError:
