@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -14,9 +14,8 @@ from filetools.paths.patterns import glob_below, is_glob
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
 from filetools.tools.dialects.dialect import presented, repairs_of
-from filetools.tools.rereading import case_blind, glob_meant
 from filetools.tools.roots import ServedPath
-from filetools.tools.searching import SearchProgress
+from filetools.tools.searching import SearchProgress, case_blind, glob_meant
 from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -39,11 +38,15 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     started, told = time.perf_counter(), SearchProgress(context, "names looked at")
     place = await located(context, given.path)
     found, is_complete = await _matching(context, told, given.pattern, place)
-    repairs: list[dict[str, Any]] = []
+    news: dict[str, Any] = {} if found else {"hints": []}
     if not found and (meant := glob_meant(given.pattern)) is not None:
-        found, is_complete = await _matching(context, told, meant, place)
         said = f"Nothing fits {given.pattern!r}; it was read as the glob {meant!r}"
-        repairs += [{"code": "REPAIRED", "message": said}] if found else []
+        found, is_complete = await _matching(context, told, meant, place)
+        news = repairs_of([{"code": "REPAIRED", "message": said}]) if found else news
+    blind = case_blind(given.pattern)
+    if not found and is_glob(blind) and blind != given.pattern:
+        fits, _ = await _matching(context, told, blind, place)
+        news = {"hints": [f"case counts; without it {entry.path} fits" for entry in fits[:1]]}
     found.sort(key=_age)
     names = [entry.path for entry in found[:MOST_FILES]]
     return {
@@ -53,19 +56,8 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
         "truncated": len(found) > len(names),
         "totalMatches": len(found),
         "countIsComplete": is_complete,
-        **repairs_of(repairs),
-        **({} if found else {"hints": [hint async for hint in _why_nothing(context, told, given, place)]}),
+        **news,
     }
-
-
-async def _why_nothing(
-    context: ToolContext, told: SearchProgress, given: GlobFiles, place: ServedPath
-) -> AsyncIterator[str]:
-    blind = case_blind(given.pattern)
-    if is_glob(blind) and blind != given.pattern:
-        found, _ = await _matching(context, told, blind, place)
-        if found:
-            yield f"case counts; without it {found[0].path} fits"
 
 
 async def _matching(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -15,9 +15,8 @@ from filetools.tools.arguments import Parameters, nearest_name
 from filetools.tools.dialects.claude_code.grep_rows import GrepRowForm, RowWindow, grep_text, rows_of
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
 from filetools.tools.dialects.dialect import presented, repairs_of
-from filetools.tools.rereading import filter_meant, regex_meant, text_as_regex
 from filetools.tools.roots import ServedPath
-from filetools.tools.searching import SearchProgress
+from filetools.tools.searching import SearchProgress, first_found, grep_readings
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 FILE_TYPES: Final = {
@@ -89,65 +88,35 @@ class Grep(Parameters):
 
 
 async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
-    """Search contents; what finds nothing, or is no regex, also in the one other way in which it can be read."""
+    """Search contents; what finds nothing, or is not a regex, also in another way in which it can be read."""
     search = _GrepSearch(context, given, await located(context, given.path))
+
+    async def other(change: Mapping[str, Any]) -> dict[str, Any] | None:
+        read = search.read_as(change)
+        data = await read.data()
+        return data if read.has_found else None
+
     async with own_hints(search.place):
         try:
             data = await search.data()
         except InvalidArgumentError as error:
             if "position" not in error.details:
                 raise
-            found = [made async for made in _in_other_readings(search, list(_readings_of_no_regex(given)))]
-            if len(found) != 1:
+            found = await first_found(grep_readings(given.pattern, given.glob, is_regex=False), other)
+            if found is None:
                 raise
-            return found[0]
-        if search.has_found:
-            return data
-        others = list(_readings(given, fits_none=search.fits_none))
-        found = [made async for made in _in_other_readings(search, others)]
-        return found[0] if found else data | {"hints": [hint async for hint in _why_nothing(search, given)]}
-
-
-async def _why_nothing(search: _GrepSearch, given: Grep) -> AsyncIterator[str]:
-    if search.fits_none:
-        limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
-        yield f"there was no file to search{limits}"
-    elif not given.ignore_case and given.pattern.lower() != given.pattern.upper():
-        blind = given.model_copy(update={"ignore_case": True, "output_mode": "files_with_matches", "head_limit": 1})
-        files = (await search.read_as(blind, is_literal=False).data())["filenames"]
-        if files:
-            yield f"found with -i=true, such as in {files[0]}"
-
-
-Reading = tuple[Grep, bool, str]
-"""What is asked for, whether its pattern is plain text, and how that is told."""
-
-
-def _readings(given: Grep, *, fits_none: bool) -> Iterator[Reading]:
-    """Yield what a search that finds nothing means if its pattern, or its glob, is in another notation."""
-    if fits_none:
-        if given.glob is not None and (glob := filter_meant(given.glob)) is not None:
-            other = given.model_copy(update={"glob": glob})
-            yield other, False, f"no file fits {given.glob!r}; it was read as the glob {glob!r}"
-    elif (regex := regex_meant(given.pattern)) is not None:
-        other = given.model_copy(update={"pattern": regex})
-        yield other, False, f"nothing matches {given.pattern!r}; it was read as {regex!r}"
-
-
-def _readings_of_no_regex(given: Grep) -> Iterator[Reading]:
-    yield given, True, f"{given.pattern!r} is no regex; it was searched as plain text"
-    if (regex := text_as_regex(given.pattern)) is not None:
-        other = given.model_copy(update={"pattern": regex})
-        yield other, False, f"{given.pattern!r} is no regex; it was read as {regex!r}"
-
-
-async def _in_other_readings(search: _GrepSearch, readings: Sequence[Reading]) -> AsyncIterator[dict[str, Any]]:
-    """Yield what is found, and told, in each reading that finds anything."""
-    for given, is_literal, said in readings:
-        other = search.read_as(given, is_literal=is_literal)
-        data = await other.data()
-        if other.has_found:
-            yield data | repairs_of([{"code": "REPAIRED", "message": said}])
+        else:
+            if search.has_found:
+                return data
+            found = await first_found(grep_readings(given.pattern, given.glob, fits_none=search.fits_none), other)
+        if found is not None:
+            return found[0] | repairs_of([{"code": "REPAIRED", "message": found[1]}])
+        if search.fits_none:
+            limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
+            return data | {"hints": [f"there was no file to search{limits}"]}
+        blind = {"ignore_case": True, "output_mode": "files_with_matches", "head_limit": 1}
+        found = None if given.ignore_case else await first_found([(blind, "found with -i=true, such as in")], other)
+        return data | {"hints": [] if found is None else [f"{found[1]} {found[0]['filenames'][0]}"]}
 
 
 async def _content(search: _GrepSearch, given: Grep, window: RowWindow) -> dict[str, Any]:
@@ -198,9 +167,10 @@ class _GrepSearch:
         self._warnings: list[dict[str, Any]] = []
         self._glob, self.wants = _wanted(given)
 
-    def read_as(self, given: Grep, *, is_literal: bool) -> _GrepSearch:
-        """Return the search for something else in the same place."""
-        return _GrepSearch(self._context, given, self.place, is_literal=is_literal)
+    def read_as(self, change: Mapping[str, Any]) -> _GrepSearch:
+        """Return a changed search in the same place."""
+        given = self._given.model_copy(update={name: value for name, value in change.items() if name != "literal"})
+        return _GrepSearch(self._context, given, self.place, is_literal="literal" in change)
 
     async def data(self) -> dict[str, Any]:
         """Return what is found, in the shape that was asked for."""
