@@ -27,7 +27,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall
 from tests.support.framework_agents import MODULES, in_one_process, in_two_processes
 
 SIZES: Final = (1024, 64 * 1024)
@@ -177,7 +177,7 @@ def _tool_pairs(files: FileToolsFacade, size: int, call: Call, our_call: Call) -
     }
 
 
-async def _shown(registry: ToolRegistry, name: str, arguments: dict[str, Any]) -> Shown:
+async def _shown(registry: ToolRegistry, name: str, arguments: dict[str, Any]) -> ShownCall:
     """What any door of ours does for a model: the call, and its result as text."""
     return registry.show(name, await registry.call(name, arguments))
 

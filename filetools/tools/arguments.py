@@ -276,7 +276,7 @@ class _ArgumentReader:
             made = _VALUES[made]
         if made is not value:
             self.repairs.append(f"{where!r} was taken as {_brief(made)} instead of {_shown(value)}")
-        nested = _item_model(field)
+        nested = _model_in(field.annotation)
         if nested is not None and isinstance(made, Mapping):
             return self.object(nested, made, f"{where}.")
         if nested is None or not isinstance(made, list):
@@ -288,7 +288,7 @@ class _ArgumentReader:
         if raw_name in fields:
             return raw_name
         by_field = {name: field.alias or name for name, field in model.model_fields.items()}
-        snake = _CAPITAL.sub(lambda match: f"_{match[0].lower()}", raw_name[:MAX_SHOWN_CHARACTERS]).replace("-", "_")
+        snake = _snake(raw_name[:MAX_SHOWN_CHARACTERS]).replace("-", "_")
         if found := by_field.get(raw_name) or by_field.get(snake) or (snake if snake in fields else None):
             return found
         row = _ROWS.get(raw_name) or _ROWS.get(snake) or ()
@@ -317,10 +317,6 @@ def _snake(name: str) -> str:
 
 def _brief(value: object) -> str:
     return json.dumps(value) if isinstance(value, bool | int | float | str) else _shown(value)
-
-
-def _item_model(field: FieldInfo) -> type[BaseModel] | None:
-    return _model_in(field.annotation)
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
@@ -380,7 +376,7 @@ def _why_no_json(value: object) -> str:
     try:
         json.loads(value)
     except (ValueError, RecursionError) as exc:
-        return f", which is no JSON: {exc}"
+        return f", which is not valid JSON: {exc}"
     return ""
 
 

@@ -16,13 +16,12 @@ from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
 from filetools.tools.changing import ARRANGING, BATCHES, EDITING, HISTORY, WRITING
-from filetools.tools.context import CONTEXT
+from filetools.tools.context import CONTEXT, RUNS
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.descriptors import DESCRIPTORS
 from filetools.tools.offered import Names, Offered
 from filetools.tools.reading import READING
 from filetools.tools.roots import Roots
-from filetools.tools.runs import RUNS
 from filetools.tools.searching import SEARCHING
 from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import shown, shown_failure

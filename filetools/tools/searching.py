@@ -245,7 +245,7 @@ async def _why_nothing(
     if _REGEX_SIGNS.search(asked.pattern):
         readings.append(({"literal": not asked.literal}, f"found with literal={str(not asked.literal).lower()}"))
     one_file = {"output_mode": "files", "limit": 1}
-    fits = await first_found([(change | one_file, said) for change, said in readings], search)
+    fits = await first_found([({**change, **one_file}, said) for change, said in readings], search)
     if fits is not None:
         return f"{fits[1]}, such as {fits[0].files[0].path}"
     if not asked.literal and _NAME_GLOB.fullmatch(asked.pattern):

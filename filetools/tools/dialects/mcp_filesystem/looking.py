@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import unicodedata
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -40,44 +40,6 @@ def _rank(character: str) -> tuple[int, int, str]:
         return 1, _MARKS[character], character
     kind = 4 if character.isalpha() else 3 if character.isdigit() else 2
     return kind, 0, character
-
-
-Row = tuple[int, str, bool]
-"""Depth from 0, name, and whether it is a folder."""
-
-
-def tree_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a tree as JavaScript writes it with two blanks a level.
-
-    Args:
-        rows: Each folder before what is in it.
-    """
-    if not rows:
-        yield "[]"
-        return
-    yield "["
-    for index, (depth, name, is_folder) in enumerate(rows):
-        following = rows[index + 1][0] if index + 1 < len(rows) else -1
-        margin = "  " * (2 * depth + 1)
-        yield f"{margin}{{"
-        yield f'{margin}  "name": {json.dumps(name, ensure_ascii=False)},'
-        yield f'{margin}  "type": "directory",' if is_folder else f'{margin}  "type": "file"'
-        if following > depth:
-            yield f'{margin}  "children": ['
-            continue
-        if is_folder:
-            yield f'{margin}  "children": []'
-        yield f"{margin}}}{',' if following == depth else ''}"
-        yield from _closed(depth, following)
-    yield "]"
-
-
-def _closed(depth: int, following: int) -> Iterator[str]:
-    """Yield the ends of the folders that a row was the last of."""
-    for level in range(depth - 1, max(following, 0) - 1, -1):
-        margin = "  " * (2 * level + 1)
-        yield f"{margin}  ]"
-        yield f"{margin}}}{',' if following == level else ''}"
 
 
 T = TypeVar("T")
@@ -141,14 +103,16 @@ async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]
     """Show the tree below a folder."""
     rows = await _entries(context, given.path, recursive=True)
     leaves_out = Exclusion(given.exclude_patterns, names=True)
-    entered, kept = {""}, []
+    children: dict[str, list[dict[str, Any]]] = {"": []}
     async for path, entry in _paced(rows):
-        if path.rpartition("/")[0] not in entered or leaves_out.excludes(path):
+        siblings = children.get(path.rpartition("/")[0])
+        if siblings is None or leaves_out.excludes(path):
             continue
+        siblings.append({"name": entry.name, "type": "directory" if entry.type == "directory" else "file"})
         if entry.type == "directory":
-            entered.add(path)
-        kept.append((path.count("/"), entry.name, entry.type == "directory"))
-    return answer("\n".join([line async for line in _paced(tree_lines(kept))]))
+            siblings[-1]["children"] = children[path] = []
+    # In a thread: a large tree would keep the loop for long.
+    return answer(await asyncio.to_thread(json.dumps, children[""], ensure_ascii=False, indent=2))
 
 
 async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]:
