@@ -18,7 +18,7 @@ TEMPORARY = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && export PYTEST_D
 PYTEST = $(TEMPORARY) && $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-adapters long conformance frameworks oracle page soak reference picture site clean
+.PHONY: help demo test lint bench bench-peers bench-adapters nightly conformance frameworks oracle reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -44,16 +44,8 @@ bench-peers: $(PEERS)/.installed ## edits lost, files torn and times of calls: o
 bench-adapters: $(FRAMEWORKS)/.installed ## reads and writes of frameworks for agents over ours; edits lost, over ours and over their own files
 	@$(FRAMEWORKS)/bin/python -m benchmarks.bench_adapters
 
-soak: $(VENV)/.installed-dev ## the long doses: hours
-	@export FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 && $(PYTEST) --timeout=36000
-
-long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
-	@export FILETOOLS_DOSE=10 FILETOOLS_KILL_ROUNDS=50 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=900 \
-	  tests/facade/test_kill.py tests/facade/test_power_cuts.py tests/facade/test_schedules.py tests/facade/test_crash_points.py tests/facade/test_programs.py \
-	  tests/facade/test_storms.py tests/facade/test_foreign.py tests/facade/transactions/test_crash.py tests/*/test_swap_race.py \
-	  tests/content/test_merging.py tests/content/test_merge_git.py tests/content/test_transforming.py tests/content/test_wire.py \
-	  tests/content/test_windows.py tests/versions/test_undo.py tests/locks/test_table_processes.py \
-	  tests/servers/mcp/test_storms.py tests/servers/http/test_openapi.py tests/servers/http/test_crowd.py tests/servers/test_doors_together.py
+nightly: conformance oracle frameworks $(VENV)/.installed-dev ## the long doses, an hour, and what stands beside other programs
+	@export FILETOOLS_DOSE=30 FILETOOLS_KILL_ROUNDS=500 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=36000
 
 conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP against our door, the official file server beside it
 	@$(BIN)/python -m tests.support.node
@@ -68,11 +60,6 @@ frameworks: $(FRAMEWORKS)/.installed ## the adapters in an environment with the 
 
 oracle: $(ORACLE)/.installed ## our reading of session logs against that of their writer's own library
 	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py tests/test_recipes.py
-
-# Two at a time: each has a browser and a server of its own.
-page: $(VENV)/.installed-dev ## the editor page in a real browser (Chromium, which the system brings)
-	@$(BIN)/python -c "from tests.support import node; node.install(node.CODEMIRROR)"
-	@export FILETOOLS_BROWSER=1 && $(PYTEST) -n 2 --dist worksteal tests/servers/http/web
 
 reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
 	$(BIN)/python -m tests.support.reference
