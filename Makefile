@@ -52,18 +52,16 @@ conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP a
 	@export FILETOOLS_CONFORMANCE=1 && $(PYTEST) tests/servers/mcp/test_conformance.py tests/servers/mcp/test_inspector.py \
 	  tests/servers/mcp/test_file_server.py
 
-frameworks: $(FRAMEWORKS)/.installed ## the adapters in an environment with the frameworks: their suites, types, demo, guides
+frameworks: $(FRAMEWORKS)/.installed ## the adapters in an environment with the frameworks: their suites, types, guides
 	@$(FRAMEWORKS)/bin/python -m mypy filetools/adapters tests/adapters
-	@$(TEMPORARY) && $(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) --dist worksteal tests/adapters tests/cli/demo/test_frameworks.py \
+	@$(TEMPORARY) && $(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) --dist worksteal tests/adapters \
 	  tests/test_recipes.py tests/test_docs.py -k "not test_docs or pydantic-ai or deepagents or langchain or openai-agents"
-	@$(FRAMEWORKS)/bin/filetools demo --only frameworks
 
 oracle: $(ORACLE)/.installed ## our reading of session logs against that of their writer's own library
 	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py tests/test_recipes.py
 
-reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
+reference: $(VENV)/.installed-dev ## write docs/reference from the code
 	$(BIN)/python -m tests.support.reference
-	$(BIN)/python -m tests.support.fidelity_page
 
 picture: $(VENV)/.installed-dev ## draw the pictures in docs/ from a run of the demo and from the editor page
 	$(BIN)/python -m tests.support.demo_picture

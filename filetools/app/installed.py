@@ -33,7 +33,7 @@ _PURPOSES: Final = {
     "otel": "traces",
     "postgres": "one workspace on several machines",
     "pydantic-ai": "agents built with pydantic-ai",
-    "search": "ripgrep, for fast searching",
+    "search": "regular expressions, and ripgrep for fast searching",
     "server": "filetools serve",
 }
 
