@@ -18,7 +18,7 @@ TEMPORARY = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && export PYTEST_D
 PYTEST = $(TEMPORARY) && $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-adapters nightly conformance frameworks oracle reference picture site clean
+.PHONY: help demo test lint bench bench-peers nightly conformance frameworks oracle reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,10 +39,7 @@ bench: $(VENV)/.installed-dev $(VENV)/.installed-bench ## every goal of performa
 	@PATH="$(CURDIR)/$(VENV)/ripgrep/bin:$$PATH" $(BIN)/python benchmarks/run.py $(ONLY)
 
 bench-peers: $(PEERS)/.installed ## edits lost, files torn and times of calls: ours, and other file layers for agents
-	@export FILETOOLS_NPM=$(PEERS)/npm PATH="$(CURDIR)/$(PEERS)/bin:$$PATH" && $(PEERS)/bin/python -m benchmarks.compare_peers
-
-bench-adapters: $(FRAMEWORKS)/.installed ## reads and writes of frameworks for agents over ours; edits lost, over ours and over their own files
-	@$(FRAMEWORKS)/bin/python -m benchmarks.bench_adapters
+	@export FILETOOLS_NPM=$(PEERS)/npm PATH="$(CURDIR)/$(PEERS)/bin:$$PATH" && $(PEERS)/bin/python -m benchmarks.peers
 
 nightly: conformance oracle frameworks $(VENV)/.installed-dev ## the long doses, an hour, and what stands beside other programs
 	@export FILETOOLS_DOSE=30 FILETOOLS_KILL_ROUNDS=500 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=36000
@@ -107,7 +104,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed-dev
 $(PEERS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
-	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search]' matplotlib
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search]'
 	@touch $@
 
 # Of its own, too: together the frameworks are as large as all the rest, and one day may ask for other versions.
