@@ -91,6 +91,11 @@ def test_examples_for_a_first_visit_run_as_files_of_their_own() -> None:
                 compile(block.text, f"<{name}, line {block.line}>", "exec")  # a bare await is a syntax error here
 
 
+def test_the_readme_shows_the_examples_as_they_are() -> None:
+    for path in (DOCS / "examples").glob("*.py"):
+        assert f"```python\n{path.read_text(encoding='utf-8')}```" in TEXTS["README.md"], path.name
+
+
 def test_recipes_are_valid_in_the_language_they_are_in() -> None:
     recipes = blocks(TEXTS["docs/guide/recipes.md"])
     assert {"json", "toml", "py"} <= {block.language for block in recipes}

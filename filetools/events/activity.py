@@ -247,7 +247,7 @@ class ProjectCreated(ProjectEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectUpdated(ProjectEvent):
-    """The name, folder, remote or instances of a project changed."""
+    """The name or folder of a project changed."""
 
     name: ClassVar[str] = "project:updated"
 
@@ -260,16 +260,6 @@ class ProjectDeleted(ProjectEvent):
     """A project was unregistered; its files stay."""
 
     name: ClassVar[str] = "project:deleted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectInstanceLinked(ProjectEvent):
-    """An instance started to work on a project."""
-
-    name: ClassVar[str] = "project:instance-linked"
-
-    instance: str
-    """Its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
