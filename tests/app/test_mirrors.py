@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.app.mirror_list import add_mirror, list_mirrors, remove_mirror
+from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
 from filetools.stores.memory import MemoryStore
 from tests.support.crashing import grow, snapshot
 from tests.support.mirror_worlds import PATIENCE_SECONDS
