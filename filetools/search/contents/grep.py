@@ -275,14 +275,16 @@ class _Page:
         every = self._options.only_matching
         if mode == "content" and not skipped and not every:
             most = self._options.limit + 1 - len(self._rows)
-        spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
-        if not spans:
+        if mode == "count" and not every and not self._options.multiline:
+            spans, count = [], self._pattern.count(text, path, abort=self._abort)
+        else:
+            spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
+            count = len(spans) // 2
+        if not count:
             return
         shown = path if is_addressable(path) else escaped(path)
         if mode != "content":
-            self._add(
-                {"path": shown, "origin": origin, **({} if mode == "files" else {"count": len(spans) // 2})}, path, 0
-            )
+            self._add({"path": shown, "origin": origin, **({} if mode == "files" else {"count": count})}, path, 0)
             return
         if every:
             self._add_matched(text, spans, path, {"path": shown, "origin": origin}, skipped)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,6 +47,8 @@ class Pattern:
     """Of the compiled expression."""
     options: dict[str, Any]
     """For each call of `search`."""
+    remove: Callable[..., tuple[str, int]] | None
+    """Removes each line with a match, in one call; None if that is not certain to find the same lines."""
     needle: bytes
     """ASCII text that each match contains, in lower case if case does not count; empty if none is known."""
     ignore_case: bool
@@ -100,6 +103,18 @@ class Pattern:
                 ends_line = self.multiline and last > first and text[last - 1] == "\n"
                 position = _line_end(text, last - 1 if ends_line else last) + 1
         return spans
+
+    def count(self, text: str, what: str, *, abort: Callable[[], bool] | None = None) -> int:
+        """Return the number of lines in which a match begins; raises as `find` does."""
+        if text and self.remove is not None and len(text) <= MAX_COUNTED:
+            whole = text if text.endswith("\n") else f"{text}\n"
+            try:
+                rest, count = self.remove("", whole, timeout=FILE_SECONDS, **self.options)
+            except (TimeoutError, MemoryError):
+                count, rest = 0, ""
+            if whole.count("\n") - rest.count("\n") == count:
+                return count  # no match went over a line end
+        return len(self.find(text, what, most=MAX_COUNTED, abort=abort)) // 2
 
     def _next(
         self, text: str, start: int, stop: int, deadline: float, about: tuple[str, float],
@@ -160,18 +175,22 @@ def read_pattern(
                 "Regular expressions need the package 'regex'",
                 suggested_action=f"Run {install_command('search')}, or pass literal=true to search for the very text.",
             ) from None
-        search, options = re.compile(expression, flags).search, {}
+        search, options, remove = re.compile(expression, flags).search, {}, None
     else:
         _check_counts(expression)
         try:
             compiled = regex.compile(expression, int(flags))
         except (regex.error, ValueError, RecursionError, OverflowError) as exc:
             raise _invalid(getattr(exc, "msg", str(exc)), getattr(exc, "pos", None) or 0) from exc
-        search, options = compiled.search, {"concurrent": True}
+        search, options, remove = compiled.search, {"concurrent": True}, None
+        if not multiline and not re.search(r"\\[zZG]|\(\?(?![:=!<>P])", expression.removeprefix(flags_given)):
+            with suppress(regex.error):
+                remove = regex.compile(rf"{flags_given}(?:{expression[len(flags_given) :]})[^\n]*\n", int(flags)).subn
         ignore_case = bool(compiled.flags & regex.IGNORECASE)
     return Pattern(
         search=search,
         options=options,
+        remove=remove,
         needle=_needle_of(needle, ignore_case),
         ignore_case=ignore_case,
         multiline=multiline,
