@@ -119,7 +119,7 @@ def grep(
     """
     mode: Literal["content", "files", "count"] = "files" if files_only else "count" if count else "content"
     above, below = (context if each is None else each for each in (before, after))
-    form = RowForm(before=above, after=below, only_matching=only_matching)
+    form = MatchForm(before=above, after=below, only_matching=only_matching)
 
     async def work(files: FileToolsFacade) -> None:
         if files_only and count:
@@ -136,7 +136,7 @@ def grep(
 
 
 async def _search_all(
-    desk: Desk, files: FileToolsFacade, paths: Sequence[str], search: Search, limit: int | None, form: RowForm
+    desk: Desk, files: FileToolsFacade, paths: Sequence[str], search: Search, limit: int | None, form: MatchForm
 ) -> None:
     """Search one path after the other; one that is not there is told, and keeps the others from nothing."""
     printer, found, is_complete = MatchPrinter(form), 0, True
@@ -178,7 +178,7 @@ _PROBES: Final = ("", "a ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowForm:
+class MatchForm:
     """How lines are wanted."""
 
     before: int
@@ -189,7 +189,7 @@ class RowForm:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _FileLine:
     """One line of a file."""
 
     match: GrepMatch
@@ -202,7 +202,7 @@ class _Row:
 class MatchPrinter:
     """Prints the pages of one search as one."""
 
-    def __init__(self, form: RowForm) -> None:
+    def __init__(self, form: MatchForm) -> None:
         self._form = form
         self._path: str | None = None
         self._last = 0
@@ -238,10 +238,10 @@ class MatchPrinter:
         for match in matches:
             for text in match.matched or ():
                 for number, line in enumerate(text.split("\n"), match.line):
-                    self._show_line(number, _Row(match, line, True, ((0, len(line)),)))
+                    self._show_line(number, _FileLine(match, line, True, ((0, len(line)),)))
 
     def _show_rows(self, matches: list[GrepMatch]) -> None:
-        rows: dict[int, _Row] = {}
+        rows: dict[int, _FileLine] = {}
         for match in matches:
             for number, row in _rows(match, self._form):
                 if row.is_match or number not in rows:  # what is context of one may be the next one's match
@@ -254,7 +254,7 @@ class MatchPrinter:
             self._show_line(number, rows[number])
             self._last = number
 
-    def _show_line(self, number: int, row: _Row) -> None:
+    def _show_line(self, number: int, row: _FileLine) -> None:
         sign = ":" if row.is_match else "-"
         if STDOUT.is_terminal:
             origin = _origin(row.match.origin) if row.is_match else Text()
@@ -274,14 +274,14 @@ def never_matches_nothing(pattern: str, *, literal: bool) -> bool:
     return all(found.group() for text in _PROBES for found in expression.finditer(text))
 
 
-def _rows(match: GrepMatch, form: RowForm) -> Iterator[tuple[int, _Row]]:
+def _rows(match: GrepMatch, form: MatchForm) -> Iterator[tuple[int, _FileLine]]:
     above = (match.before or [])[-form.before :] if form.before else []
     below = (match.after or [])[: form.after]
     lines = match.text.split("\n")
     spans = () if match.clipped or len(lines) > 1 else tuple(_spans(match))
-    rows = [_Row(match, line, False) for line in above]
-    rows += [_Row(match, line, True, spans) for line in lines]
-    rows += [_Row(match, line, False) for line in below]
+    rows = [_FileLine(match, line, False) for line in above]
+    rows += [_FileLine(match, line, True, spans) for line in lines]
+    rows += [_FileLine(match, line, False) for line in below]
     yield from enumerate(rows, match.line - len(above))
 
 
@@ -290,7 +290,7 @@ def _spans(match: GrepMatch) -> Iterator[tuple[int, int]]:
         yield column - 1, column - 1 + len(text)
 
 
-def _highlighted(row: _Row) -> Text:
+def _highlighted(row: _FileLine) -> Text:
     """Return a line with its matches in colour; made of parts, since what is escaped gets longer."""
     shown, position = Text(), 0
     for start, end in row.spans:

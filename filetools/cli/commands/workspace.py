@@ -95,7 +95,7 @@ MOST_SHOWN: Final = 50
 """Paths of each sort that a synchronisation prints; JSON has all of them."""
 
 
-class Told(Protocol):
+class ProgressEvent(Protocol):
     """An event, as far as a progress bar needs it."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,10 +164,10 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
     with Progress(*columns, console=STDERR.console, transient=True, disable=not STDERR.is_terminal) as progress:
         task = progress.add_task("sync", total=None)
 
-        def started(event: Told) -> None:
+        def started(event: ProgressEvent) -> None:
             progress.update(task, total=event.to_dict()["file_count"])
 
-        def advanced(event: Told) -> None:
+        def advanced(event: ProgressEvent) -> None:
             progress.update(task, completed=event.to_dict()["current"])
 
         heard = (files.on("sync:started", started), files.on("sync:progress", advanced))

@@ -11,7 +11,7 @@ from filetools.models.words import STATE_DIRECTORY
 
 
 @dataclass(slots=True)
-class Edits:
+class EditLog:
     """The edits of a play; each adds a line that no other edit has."""
 
     begun: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Edits:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CountRow:
     """One line of the count."""
 
     name: str
@@ -48,8 +48,8 @@ class Finding:
 
 
 async def counted(
-    files: FileToolsFacade, root: Path, mirror: Path, originals: Mapping[str, str], edits: Edits
-) -> list[Finding]:
+    files: FileToolsFacade, root: Path, mirror: Path, originals: Mapping[str, str], edits: EditLog
+) -> list[CountRow]:
     """Return the count."""
     tree, copies = read_tree(root), read_tree(mirror)
     lines = {path: content.decode("utf-8", "replace").splitlines(keepends=True) for path, content in tree.items()}
@@ -69,12 +69,12 @@ async def counted(
     right = {line for line in present if named.get(line) == edits.begun[line][0]}
     differing = {path for path in tree | copies if tree.get(path) != copies.get(path)}
     return [
-        Finding("lost", f"{len(lost)} of {len(edits.acknowledged)} edits", not lost),
-        Finding("damaged", f"{len(damaged)} of {len(originals)} files", not damaged),
-        Finding("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were taken back", not back),
-        Finding("author known", f"{len(right)} of {len(present)} lines of the agents and Ann", right == present),
-        Finding("displaced", f"{len(kept)} lines of the shell, kept as versions"),
-        Finding("mirror equal", "yes" if not differing else f"no: {', '.join(sorted(differing))}", not differing),
+        CountRow("lost", f"{len(lost)} of {len(edits.acknowledged)} edits", not lost),
+        CountRow("damaged", f"{len(damaged)} of {len(originals)} files", not damaged),
+        CountRow("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were taken back", not back),
+        CountRow("author known", f"{len(right)} of {len(present)} lines of the agents and Ann", right == present),
+        CountRow("displaced", f"{len(kept)} lines of the shell, kept as versions"),
+        CountRow("mirror equal", "yes" if not differing else f"no: {', '.join(sorted(differing))}", not differing),
     ]
 
 

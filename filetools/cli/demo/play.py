@@ -22,7 +22,7 @@ from rich.text import Text
 from filetools.app.opening import open_workspace
 from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
-from filetools.cli.demo.count import Edits, Finding, counted, read_tree
+from filetools.cli.demo.count import CountRow, EditLog, counted, read_tree
 from filetools.cli.demo.page import page_of
 from filetools.cli.desk import Desk
 from filetools.cli.failures import FAILED
@@ -66,7 +66,7 @@ def demo(desk: Desk, *, on_page: bool) -> None:
     started = time.monotonic()
     STDOUT.console.quiet = desk.options.as_json
     found = asyncio.run(_play(on_page=on_page))
-    found.append(Finding("seconds", f"{time.monotonic() - started:.1f}"))
+    found.append(CountRow("seconds", f"{time.monotonic() - started:.1f}"))
     holds = all(finding.holds for finding in found)
     if desk.options.as_json:
         print_json({"success": holds, "data": {finding.name: finding.value for finding in found}})
@@ -85,7 +85,7 @@ class Play:
         for path, text in PROJECT.items():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text, encoding="utf-8")
-        self.edits = Edits()
+        self.edits = EditLog()
         self.pace_seconds = 0.0
         self._numbers: Counter[str] = Counter()
         self._opened = AsyncExitStack()
@@ -172,7 +172,7 @@ async def _opened_play() -> AsyncIterator[Play]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _play(*, on_page: bool) -> list[Finding]:
+async def _play(*, on_page: bool) -> list[CountRow]:
     async with _opened_play() as play:
         await play.say(f"A project of {len(PROJECT)} files in a temporary folder, with a mirror of it in another.")
         async with page_of(play) if on_page else nullcontext():
@@ -325,7 +325,7 @@ PARTS: Final = {
 }
 
 
-def _print_count(found: list[Finding]) -> None:
+def _print_count(found: list[CountRow]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
     for finding in found:
         verdict = Text("ok", style="green") if finding.holds else Text("BROKEN", style="bold red")
