@@ -74,9 +74,8 @@ page: $(VENV)/.installed-dev ## the editor page in a real browser (Chromium, whi
 	@$(BIN)/python -c "from tests.support import node; node.install(node.CODEMIRROR)"
 	@export FILETOOLS_BROWSER=1 && $(PYTEST) -n 2 --dist worksteal tests/servers/http/web
 
-reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
+reference: $(VENV)/.installed-dev ## write docs/reference from the code
 	$(BIN)/python -m tests.support.reference
-	$(BIN)/python -m tests.support.fidelity_page
 
 picture: $(VENV)/.installed-dev ## draw the pictures in docs/ from a run of the demo and from the editor page
 	$(BIN)/python -m tests.support.demo_picture

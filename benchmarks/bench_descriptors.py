@@ -33,7 +33,7 @@ from benchmarks.measure import (
     timed,
 )
 from filetools.content.paging import PagedText
-from filetools.descriptors import Descriptors
+from filetools.descriptors.descriptors import Descriptors
 
 SIZE: Final = 10_000_000
 PAGE: Final = 4000

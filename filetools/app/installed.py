@@ -19,22 +19,19 @@ from filetools.search.contents.candidates import find_ripgrep
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
 _NOT_OFFERED: Final = ("all", "dev", "frameworks", "peers")
 _PURPOSES: Final = {
-    "acp": "editors that drive agents",
     "cli": "this command",
-    "cloud": "trees in object stores",
     "context": "what Python projects depend on",
     "deepagents": "agents built with deepagents",
-    "detect": "guessing rare encodings and kinds",
     "docs": "building the documents as a site",
     "editor": "the page for people",
     "langchain": "agents built with LangChain or LangGraph",
     "mcp": "filetools mcp",
     "openai-agents": "agents built with the OpenAI Agents SDK",
     "otel": "traces",
-    "postgres": "one workspace on several machines",
     "pydantic-ai": "agents built with pydantic-ai",
-    "search": "ripgrep, for fast searching",
+    "search": "regular expressions, and ripgrep for fast searching",
     "server": "filetools serve",
+    "sync": "programs without an event loop",
 }
 
 

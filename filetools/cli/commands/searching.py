@@ -69,7 +69,7 @@ def find(desk: Desk, pattern: str, path: str, *, everything: bool, limit: int | 
         "filetools grep -nw -A2 class src tests",
     ),
 )
-@click.argument("pattern", help="Regular expression without look-around.")
+@click.argument("pattern", help="Regular expression.")
 @click.argument(
     "paths",
     nargs=-1,
