@@ -56,8 +56,7 @@ def offered(run: CommandLine, line: str, cwd: Path | None = None) -> list[str]:
     asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_FILETOOLS_COMPLETE": "bash_complete"}
     done = run(more=asked, cwd=cwd)
     assert (done.code, done.error) == (0, "")
-    kinds = [line.split(",", 1) for line in done.lines]
-    return [word for kind, word in kinds if kind == "plain"]
+    return [line.removeprefix("plain,") for line in done.lines if line.startswith("plain,")]
 
 
 def test_log_sessions_of_the_project_are_offered(run: CommandLine) -> None:
