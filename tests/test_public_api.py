@@ -29,8 +29,8 @@ PROMISED = {
 """Names that code outside the product has used from its first day on."""
 
 PROMISED_EXPORTS = {
-    "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "call_schema", "exported", "mcp_tool", "mcp_tools",
-    "openai_chat_tools", "openai_responses_tools", "openapi_document",
+    "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "exported", "mcp_tool", "mcp_tools",
+    "openai_chat_tools", "openai_responses_tools",
 }  # fmt: skip
 
 CODES = """
@@ -43,7 +43,6 @@ STATE_ELSEWHERE OUTCOME_UNKNOWN INTERNAL BUFFER_CLOSED RESYNC
 PROJECT_NOT_FOUND PROJECT_EXISTS RUN_NOT_FOUND GIT_FAILED NOT_A_REPOSITORY GIT_NOT_FOUND
 AGENT_FAILED TOO_MANY_RUNS
 FD_NOT_FOUND FD_EXPIRED FD_INVALID_PAGE FD_INVALID_RANGE FD_READ_ERROR
-DISCOVERY_FAILED
 """
 RETRYABLE_CODES = """
 LOCK_TIMEOUT SYNC_FAILED NETWORK_ERROR RATE_LIMITED FILE_BUSY CHANGED_MEANWHILE OUTCOME_UNKNOWN TOO_MANY_RUNS

@@ -14,7 +14,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import filetools.models as models
-from filetools.app.mirror_list import add_mirror, list_mirrors, remove_mirror
+from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import keeps_state, prepare_state
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
@@ -38,7 +38,7 @@ from filetools.models.records import Operation
 from filetools.models.words import STATE_DIRECTORY
 
 if TYPE_CHECKING:
-    from filetools.app.mirror_list import ListedMirror
+    from filetools.app.mirrors import ListedMirror
     from filetools.facade.facade import FileToolsFacade
     from filetools.models.files import SyncResult
 
