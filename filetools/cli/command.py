@@ -103,6 +103,14 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words after the name of the command."""
+        if ctx.resilient_parsing and any(
+            isinstance(each, click.Option) and not each.is_flag and args[-1:] == [name]
+            for each in self.params
+            for name in each.opts
+        ):
+            args = args[
+                :-1
+            ]  # click stops at an option whose value is being typed, and then knows no argument before it
         if not any(each.name == "command" for each in self.params):
             return super().parse_args(ctx, args)
         end = args.index("--") if "--" in args else len(args)
