@@ -36,7 +36,7 @@ from benchmarks.measure import (
 )
 from filetools.errors import LockTimeoutError
 from filetools.locks.table import LockTable
-from filetools.locks.turns import Turns
+from filetools.locks.stripe import Turns
 
 _CALLS: Final = 20
 _ROUNDS: Final = 9

@@ -15,9 +15,8 @@ from filetools.facade import descriptor_calls, information, project_calls, run_c
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
-from filetools.facade.feed import Feed, FeedPage
+from filetools.facade.feed import Feed, FeedPage, latest
 from filetools.facade.history_calls import HistoryCalls
-from filetools.facade.latest import latest
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.run_calls import RunCalls

@@ -12,13 +12,22 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content.identity_cache import CLOCK_TICK_NS
+from filetools.content.identity_cache import CLOCK_TICK_NS, is_settled
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
+from filetools.errors import (
+    DirectoryNotFoundError,
+    FileTooLargeError,
+    FileToolsError,
+    NotRegularFileError,
+    PathIsDirectoryError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
 from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.look import hashed
 from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, TreeLook, no_rows, recalled
-from filetools.facade.tree_rows import OTHERS_BY_NOW, read_row
 from filetools.journal.changes import HeadFacts
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow, Looked
@@ -401,3 +410,45 @@ def _inode(row: IndexRow) -> tuple[int, int] | None:
 
 def _depth(hint: Hint) -> int:
     return (hint.old_path or hint.path).count("/")
+
+
+OTHERS_BY_NOW: Final = (
+    PathNotFoundError,
+    DirectoryNotFoundError,
+    PathNotDirectoryError,
+    PathIsDirectoryError,
+    SymlinkNotAllowedError,
+    NotRegularFileError,
+)
+"""What a path says that has changed since its name was read: the next pass finds what is true."""
+
+
+def read_row(parts: Parts, path: WorkspacePath, stat: FileStat) -> IndexRow:
+    """Return the row of a file or link; without version if it cannot be read, without times if too young to be trusted.
+
+    Raises:
+        FileToolsError: One of `OTHERS_BY_NOW`: something else stands there by now, or nothing.
+    """
+    facts = parts.facts.get(stat.identity) if stat.type == "file" else None
+    if facts is not None:
+        return IndexRow(str(path), "file", stat.identity, stat.mode, facts.version)
+    taken_ns = time.time_ns()
+    try:
+        version, stat = _version(parts, path, stat)
+    except OTHERS_BY_NOW:
+        raise
+    except FileToolsError:
+        return IndexRow(str(path), stat.type, (*stat.identity[:3], 0, 0), stat.mode, None)
+    is_trusted = is_settled(stat.identity, taken_ns, tick_ns=parts.store.tick_ns)
+    identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
+    return IndexRow(str(path), stat.type, identity, stat.mode, version)
+
+
+def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> tuple[str, FileStat]:
+    if stat.type == "symlink":
+        return version_of(parts.store.read_link(path)), stat
+    try:
+        content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
+    except FileTooLargeError:
+        return hashed(parts, path)
+    return version_of(content), stat

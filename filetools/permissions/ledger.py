@@ -11,6 +11,7 @@ from functools import partial
 from filetools.errors import ApprovalRequiredError, InvalidArgumentError
 from filetools.permissions.audience import Audience
 from filetools.permissions.book import ApprovalBook, BookRow, Run
+from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import (
     ApprovalAsked,
     ApprovalDecision,
@@ -21,7 +22,6 @@ from filetools.permissions.requests import (
     known_answer,
 )
 from filetools.permissions.tickets import Case, Ticket, Tickets
-from filetools.permissions.trust import RunTrust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

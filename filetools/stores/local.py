@@ -17,7 +17,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities, probe_capabilities
-from filetools.stores.checks import private_name
 from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_change import LocalChanging
 from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file
@@ -25,7 +24,7 @@ from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
 from filetools.stores.local_read import LocalReading
 from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
-from filetools.stores.private import PrivateDirectory
+from filetools.stores.private import PrivateDirectory, private_name
 from filetools.stores.reading import LocalReader, to_file_stat
 from filetools.stores.store import Displaced, Reader
 

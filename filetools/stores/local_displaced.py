@@ -14,9 +14,9 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.checks import private_name, refuse_other_kinds
 from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Opened, Place
+from filetools.stores.private import private_name, refuse_other_kinds
 from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import exchange, rename_without_replacing

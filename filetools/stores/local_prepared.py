@@ -7,10 +7,10 @@ import threading
 
 from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.checks import refuse_other_kinds
 from filetools.stores.linux import link_descriptor
 from filetools.stores.local_disk import Explained, LocalDisk, Place, parent_of_names
 from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.private import refuse_other_kinds
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing

@@ -11,7 +11,7 @@ from typing import Final
 
 from filetools.errors import CallTimeoutError, FileToolsError, LockTimeoutError
 from filetools.journal.changes import BacklogEntry
-from filetools.locks.held import HeldLocks
+from filetools.locks.stripe import HeldLocks
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier

@@ -18,12 +18,20 @@ from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import digest_of
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.gate import Gate
-from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, SLICE, Limits, Retained, Retention
+from filetools.journal.retention import (
+    LIVE_SECONDS,
+    MOST_FREE_PAGES,
+    SLICE,
+    Limits,
+    Retained,
+    Retention,
+    count_records,
+    sum_contents,
+)
 from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
 from filetools.journal.seen_versions import SeenVersion
 from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from filetools.journal.sqlite import SqliteJournal
-from filetools.journal.totals import count_records, sum_contents
 from tests.support.journals import ALICE, draft, move_folder, put
 from tests.support.journals import version as v
 

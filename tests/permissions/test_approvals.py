@@ -15,9 +15,9 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.book import ApprovalBook, Run
 from filetools.permissions.call_watch import CallWatch, watched
+from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from filetools.permissions.tickets import Case
-from filetools.permissions.trust import RunTrust
 from tests.support.opened import steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, Stopwatch, T, proposal, run
 

@@ -5,9 +5,16 @@ import pytest
 from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.policy import Decision, DecisionReason, PermissionPolicy, ToolOperation
+from filetools.permissions.policy import (
+    EVERYTHING_SECONDS,
+    MAX_TRUSTED_RUNS,
+    Decision,
+    DecisionReason,
+    PermissionPolicy,
+    RunTrust,
+    ToolOperation,
+)
 from filetools.permissions.rules import Rule
-from filetools.permissions.trust import EVERYTHING_SECONDS, MAX_TRUSTED_RUNS, RunTrust
 from tests.support.people import ALICE, BOB, EDITOR
 
 A = WorkspacePath("a.txt")

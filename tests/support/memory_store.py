@@ -24,8 +24,8 @@ from filetools.errors import (
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.checks import private_name, refuse_nesting, refuse_other_kinds
 from filetools.stores.owners import Owner, is_left_behind
+from filetools.stores.private import private_name, refuse_nesting, refuse_other_kinds
 from filetools.stores.reading import facts_of
 from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, T, Take
 

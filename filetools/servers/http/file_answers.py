@@ -10,7 +10,7 @@ from typing import Final
 from fastapi import Request
 from fastapi.responses import Response
 
-from filetools.facade.opened_file import OpenedFile
+from filetools.facade.body_calls import OpenedFile
 from filetools.servers.http.asgi import Receive, Scope, Send
 from filetools.servers.http.conditions import etag
 from filetools.servers.http.ranges import Part
