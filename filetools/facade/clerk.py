@@ -26,11 +26,11 @@ from filetools.facade.hint_queue import HintQueue
 from filetools.facade.limbo import sweep
 from filetools.facade.others import OthersChanges
 from filetools.facade.parts import Parts
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.saving import sweep_handles
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
-from filetools.facade.told import Told
+from filetools.facade.told import NewestRecords
 from filetools.facade.tree_look import TreeLooker
 from filetools.models.records import ChangeRecord
 from filetools.paths.patterns import ExcludeRules, compile_patterns
@@ -62,7 +62,7 @@ _log = logging.getLogger(__name__)
 class Clerk:
     """Runs the background tasks of one workspace, from `start` to `aclose`."""
 
-    def __init__(self, runner: Runner, feed: Feed, bell: Bell, state_directory: Path) -> None:
+    def __init__(self, runner: CallRunner, feed: Feed, bell: Bell, state_directory: Path) -> None:
         self._runner = runner
         self._parts = runner.parts
         self._feed = feed
@@ -71,7 +71,7 @@ class Clerk:
         self._others = OthersChanges(self._parts, self._tell_others)
         runner.precede = self._others.precede
         recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
-        self._hints = HintQueue(recorder, Told(self._parts), runner.writers)
+        self._hints = HintQueue(recorder, NewestRecords(self._parts), runner.writers)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())

@@ -20,7 +20,7 @@ from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.run_calls import RunCalls
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import transaction
 from filetools.facade.transactions.transaction import Transaction
@@ -56,7 +56,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
 
     def __init__(
         self,
-        runner: Runner,
+        runner: CallRunner,
         feed: Feed,
         actor: Actor,
         tools: Callable[[FileToolsFacade], ToolCaller],

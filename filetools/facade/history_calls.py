@@ -12,7 +12,7 @@ from filetools.content.version import version_of
 from filetools.content.whole import whole_start
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.facade import going_back, information, restoring, tree_diff, undoing
-from filetools.facade.calls import Calls
+from filetools.facade.calls import ActorCalls
 from filetools.facade.expected import full_version
 from filetools.facade.feed import number_of
 from filetools.facade.parts import Parts
@@ -45,7 +45,7 @@ MOST_TRIES = 5
 LONGEST_NAME = 200
 
 
-class HistoryCalls(Calls):
+class HistoryCalls(ActorCalls):
     """Calls that look back, or go back."""
 
     async def versions(self, path: AnyPath, *, limit: int = 100) -> VersionsResult:

@@ -70,7 +70,7 @@ class Unhurried:
         await self._hold.__aexit__(kind, error, trace)
 
 
-class Runner:
+class CallRunner:
     """Leads calls through their stages. One an opened workspace."""
 
     def __init__(self, parts: Parts) -> None:

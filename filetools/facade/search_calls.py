@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
-from filetools.facade.calls import Calls
+from filetools.facade.calls import ActorCalls
 from filetools.facade.parts import Parts
 from filetools.facade.progress import Abort, Looked, no_look, paced
 from filetools.facade.watching import watch
@@ -27,7 +27,7 @@ from filetools.search.source import OpensDirectories
 PAGE_MATCHES = 100
 
 
-class SearchCalls(Calls):
+class SearchCalls(ActorCalls):
     """Calls that look for something and change nothing."""
 
     async def search_files(

@@ -18,7 +18,7 @@ from filetools.content.formats import decode
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.restoring import Draft, Target, completed
+from filetools.facade.restoring import RestoreDraft, RestoreTarget, completed
 from filetools.facade.standing import StandingTree
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -35,17 +35,17 @@ from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, p
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal.changes import RelationKind
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import History
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.draft_tree import DraftTree, Node, within
-from filetools.versions.past import JournalPast, Standing, State
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.past import FileState, JournalPast, Standing
 from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.rewinding import Rewinding
-from filetools.versions.undo import Clash, Finding, Undoing
+from filetools.versions.undo import Clash, UndoFinding, Undoing
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
@@ -69,7 +69,7 @@ class Phase:
 class UndoPlan:
     """What an undo would do. Lives for one try."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[UndoFinding, ...]
     tree: DraftTree
     phases: tuple[Phase, ...]
     unknown: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ def make_plan(
     pick: Choose,
     kind: RelationKind = "undoes",
     *,
-    target: Target | None = None,
+    target: RestoreTarget | None = None,
     refused: Mapping[str, Clash] = MappingProxyType({}),
 ) -> UndoPlan:
     """Work out what taking changes back would do to what stands there now; call it in a worker thread.
@@ -229,7 +229,7 @@ def _with_folders(paths: Iterable[str]) -> set[str]:
 
 
 def _make_plan(
-    parts: Parts, pick: Choose, kind: RelationKind, target: Target | None, refused: Mapping[str, Clash]
+    parts: Parts, pick: Choose, kind: RelationKind, target: RestoreTarget | None, refused: Mapping[str, Clash]
 ) -> UndoPlan:
     history = parts.journal.history
     chosen = pick(history)
@@ -238,7 +238,7 @@ def _make_plan(
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
     draft = _take_back(parts, changed, target)
     tree, findings = draft.tree, draft.findings
-    findings += [Finding(records=(record,), path=record.path, outcome="undone") for record in saved]
+    findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
     makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
     blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
@@ -263,7 +263,7 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | None) -> Draft:
+def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None) -> RestoreDraft:
     """Work out the tree without some changes, and what becomes of each of them."""
     tree = DraftTree(StandingTree(parts))
     history = parts.journal.history
@@ -277,7 +277,7 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
         if target is not None:
             return completed(parts, tree, rewinding.findings, target)
         if rewinding.is_exact:
-            return Draft(tree, rewinding.findings)
+            return RestoreDraft(tree, rewinding.findings)
         tree = DraftTree(StandingTree(parts))
     undoing = Undoing(tree, past, is_prose=parts.settings.is_prose, numbers=numbers)
     undoing.expect(chosen)
@@ -293,7 +293,7 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
         elif reversal is not None:
             undoing.pass_by_reversed(reversal)
     undoing.finish()
-    return Draft(tree, undoing.findings)
+    return RestoreDraft(tree, undoing.findings)
 
 
 def _standing_before(parts: Parts, number: int) -> Standing:
@@ -305,7 +305,7 @@ def _standing_before(parts: Parts, number: int) -> Standing:
     if newest is None or rows is None:
         return 0, {}
     states = {
-        row.path: State(version=row.version, mode=row.mode)
+        row.path: FileState(version=row.version, mode=row.mode)
         for row in rows.values()
         if row.kind == "file" and row.version
     }
@@ -314,39 +314,39 @@ def _standing_before(parts: Parts, number: int) -> Standing:
 
 def _is_newest(history: History, numbers: set[int]) -> bool:
     """Whether these are all changes since the first of them, so that there is nobody to leave standing."""
-    since = history.select(Selection(since=min(numbers)), limit=len(numbers) + 1)
+    since = history.select(RecordFilter(since=min(numbers)), limit=len(numbers) + 1)
     return {record.number for record in since} == numbers
 
 
 def _moves(history: History, since: int) -> list[ChangeRecord]:
-    wanted = Selection(since=since, moves_only=True)
+    wanted = RecordFilter(since=since, moves_only=True)
     found: list[ChangeRecord] = []
     while page := history.select(wanted, below=found[-1].number if found else None):
         found += page
     return found
 
 
-def _unblocked(finding: Finding, blocked: Mapping[str, Clash]) -> Finding:
+def _unblocked(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
     inside = f"{finding.path}/"
     touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
-    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=blocked[touched])
+    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=blocked[touched])
 
 
-def _possible(finding: Finding, impossible: set[str]) -> Finding:
+def _possible(finding: UndoFinding, impossible: set[str]) -> UndoFinding:
     inside = f"{finding.path}/"
     touched = next((path for path in impossible if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
-    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=_impossible(touched))
+    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=_impossible(touched))
 
 
-def _clashes(impossible: Sequence[str], findings: Sequence[Finding]) -> list[Finding]:
+def _clashes(impossible: Sequence[str], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
     """Return what no record tells of and cannot be as it was all the same."""
     told = {finding.path for finding in findings if finding.outcome == "conflict"}
     return [
-        Finding(
+        UndoFinding(
             records=(),
             path=path.encode("utf-8", "backslashreplace").decode(),
             outcome="conflict",
@@ -369,7 +369,7 @@ MOST_SHOWN_FILES: Final = 20
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
 
 
-def change_of(record: ChangeRecord, finding: Finding) -> UndoneChange:
+def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
     """Return a change with what became of it."""
     return UndoneChange(
         number=record.number,
@@ -437,7 +437,7 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     return [hunk.to_dict() for hunk in structured_patch(texts[0], texts[1])]
 
 
-def _bytes_of(tree: DraftTree, node: Node) -> bytes:
+def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
     """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
     try:
         return tree.text(tree.version(node))

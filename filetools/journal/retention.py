@@ -74,7 +74,7 @@ _REPLACED_BY_UNSYNCED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RetentionLimits:
     """What a journal may hold."""
 
     bytes: int
@@ -127,7 +127,7 @@ class Retention:
         self._fell_short: dict[str, int] = {}
         self._last = _NO_NUMBER
 
-    def collect(self, limits: Limits) -> int:
+    def collect(self, limits: RetentionLimits) -> int:
         """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
 
         Where that is not enough, automatic checkpoints expire, the oldest first, until it is; the newest one stays.

@@ -17,7 +17,7 @@ from filetools.journal.backlog import SqliteBacklog, SqliteMirrors
 from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import SqliteCheckpoints
-from filetools.journal.commit import Draft, Recorder
+from filetools.journal.commit import CommitDraft, Recorder
 from filetools.journal.contents import LARGEST_ROW_BYTES, SqliteContents
 from filetools.journal.database import Database
 from filetools.journal.documents import SqliteDocuments
@@ -30,7 +30,7 @@ from filetools.journal.opening import ISSUED, boot_id, is_same_file
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
-from filetools.journal.retention import Limits, Retained, Retention
+from filetools.journal.retention import Retained, Retention, RetentionLimits
 from filetools.journal.seen_versions import SqliteSeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
@@ -102,7 +102,7 @@ class SqliteJournal(SqliteReading):
         large = [one for one in changes if one.content is not None and len(one.content) > LARGEST_ROW_BYTES]
         if large:
             self.contents.put_ahead({one.after: one.content for one in large if one.after and one.content})
-        return self._group.commit(Draft(changes=changes, actor=actor))
+        return self._group.commit(CommitDraft(changes=changes, actor=actor))
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
@@ -135,7 +135,7 @@ class SqliteJournal(SqliteReading):
         self.checkpoint()
         self.approvals.tidy(now=time.time())
         self._database.write(drop_heads_aside, durable=False)
-        limits = Limits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
+        limits = RetentionLimits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
         return self._retention.collect(limits)
 
     def retained(self) -> Retained:

@@ -19,7 +19,7 @@ from filetools.errors import (
 )
 from filetools.models.records import Actor
 from filetools.permissions.audience import Attendance
-from filetools.permissions.book import ApprovalBook, Run
+from filetools.permissions.book import ApprovalBook, CallRun
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.permissions.ledger import Ledger, not_open
 from filetools.permissions.policy import RunTrust
@@ -51,7 +51,7 @@ class Approvals:
         self,
         trust: RunTrust,
         book: ApprovalBook,
-        run: Run,
+        run: CallRun,
         *,
         notify: Notify = ignore_notice,
         wait_seconds: float = WAIT_SECONDS,

@@ -23,7 +23,7 @@ REMEMBERED_PATHS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class PolicyDecision:
     """What the policy says of one call on one path."""
 
     can_execute: bool
@@ -34,12 +34,12 @@ class Decision:
     """auto, prompt and block are levels; session is trust for the run, yolo the mode that allows everything."""
 
 
-_AUTO: Final = Decision(can_execute=True, needs_approval=False, reason="auto")
-_SESSION: Final = Decision(can_execute=True, needs_approval=False, reason="session")
-_YOLO: Final = Decision(can_execute=True, needs_approval=False, reason="yolo")
-_PROMPT: Final = Decision(can_execute=False, needs_approval=True, reason="prompt")
-_PROTECTED: Final = Decision(can_execute=False, needs_approval=True, reason="protected")
-_BLOCK: Final = Decision(can_execute=False, needs_approval=False, reason="block")
+_AUTO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="auto")
+_SESSION: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="session")
+_YOLO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="yolo")
+_PROMPT: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="prompt")
+_PROTECTED: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="protected")
+_BLOCK: Final = PolicyDecision(can_execute=False, needs_approval=False, reason="block")
 
 
 class PermissionPolicy:
@@ -92,7 +92,7 @@ class PermissionPolicy:
         self._rules = tuple(rules)
         self._level.cache_clear()
 
-    def check(self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation) -> Decision:
+    def check(self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation) -> PolicyDecision:
         """Decide about one call on one path.
 
         Args:

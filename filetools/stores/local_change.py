@@ -19,7 +19,15 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Opened, Place, opened_file, opened_parent
+from filetools.stores.local_disk import (
+    READ_FLAGS,
+    Explained,
+    HiddenPlace,
+    LocalDisk,
+    Opened,
+    opened_file,
+    opened_parent,
+)
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
@@ -187,7 +195,7 @@ class LocalChanging:
         """Whether there is something for `restore` to bring back."""
         return _is_there(self._trash_place(path, trash))
 
-    def _trash_place(self, path: WorkspacePath, trash: str) -> Place:
+    def _trash_place(self, path: WorkspacePath, trash: str) -> HiddenPlace:
         """Return where the trash is; where nothing is, the place in the private folder."""
         disk, name = self._disk, private_name(trash)
         private = disk.trash(name)
@@ -196,7 +204,7 @@ class LocalChanging:
         places = chain([private], away, [disk.beside(path, foreign_name_for(name))])
         return next(filter(_is_there, places), private)
 
-    def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> Place:
+    def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> HiddenPlace:
         disk = self._disk
         if trash is None:
             return disk.away(disk.temporary(), path, parent)
@@ -245,7 +253,7 @@ class LocalChanging:
             os.symlink(os.fsdecode(target), path.name, dir_fd=parent)
 
 
-def _is_there(place: Place) -> bool:
+def _is_there(place: HiddenPlace) -> bool:
     try:
         with place.opened() as folder:
             return exists((folder, place.name))
@@ -253,7 +261,7 @@ def _is_there(place: Place) -> bool:
         return False
 
 
-def entries_of(place: Place) -> list[tuple[str, FileStat]]:
+def entries_of(place: HiddenPlace) -> list[tuple[str, FileStat]]:
     """Return what stands at a hidden place and below it, by its path there, folders before what is in them."""
     with place.opened() as folder:
         try:
@@ -264,7 +272,7 @@ def entries_of(place: Place) -> list[tuple[str, FileStat]]:
         return [("", top), *sorted(below)]
 
 
-def read_entry(place: Place, relative: str) -> bytes:
+def read_entry(place: HiddenPlace, relative: str) -> bytes:
     """Return the bytes of a file that `entries_of` has named, or what a link points to.
 
     Raises:

@@ -45,7 +45,7 @@ _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
 T = TypeVar("T")
 
 
-class Runner(Protocol):
+class WorkRunner(Protocol):
     """Runs blocking work in a worker thread."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
@@ -363,7 +363,7 @@ def _phase(record: ChangeRecord) -> int:
     return 0 if record.state is RecordState.PENDING else 1
 
 
-async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: LockTable, run: Runner) -> int:
+async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: LockTable, run: WorkRunner) -> int:
     """Settle those records whose paths nobody holds; a held lock means that its owner lives and sees to them.
 
     Args:

@@ -44,7 +44,7 @@ class Bell:
 
     def __init__(self, path: Path) -> None:
         self._path = os.fspath(path)
-        self._attendance: Attendance | None = None
+        self._attendance: ListenerLock | None = None
 
     def ring_for_others(self) -> None:
         """As `ring`, unless nobody but this process listens: then what is told costs nothing."""
@@ -83,7 +83,7 @@ class Bell:
         """
         with contextlib.suppress(OSError):
             self._create()  # here, so that its coming into being is not heard as a ring
-            self._attendance = Attendance(self._path)
+            self._attendance = ListenerLock(self._path)
         return BellListener(self, callback, use_inotify=HAS_INOTIFY and method == "auto")
 
     def mark(self) -> Mark | None:
@@ -119,7 +119,7 @@ class Bell:
             attendance.close()
 
 
-class Attendance:
+class ListenerLock:
     """Says that this process listens, and knows whether another one does. Lives as long as its process listens.
 
     It is a shared lock on the bell's file, of the open file itself: it ends with the process, however that ends, and two

@@ -22,9 +22,9 @@ from filetools.journal.retention import (
     LIVE_SECONDS,
     MOST_FREE_PAGES,
     SLICE,
-    Limits,
     Retained,
     Retention,
+    RetentionLimits,
     count_records,
     sum_contents,
 )
@@ -184,10 +184,10 @@ def test_age_counts_only_if_asked(relaxed: SqliteJournal) -> None:
     (third,) = relaxed.records(since=numbers[1])
     now = [third.time + 50]
     retention = Retention(relaxed._database, relaxed._retention._blobs, clock=lambda: now[0])
-    assert retention.collect(Limits(bytes=MUCH, records=MUCH)) == 0
-    assert retention.collect(Limits(bytes=MUCH, records=MUCH, seconds=100)) == 0
+    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH)) == 0
+    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH, seconds=100)) == 0
     now[0] += 100
-    assert retention.collect(Limits(bytes=MUCH, records=MUCH, seconds=100)) == 2
+    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH, seconds=100)) == 2
     assert left(relaxed) == [3]
 
 

@@ -15,7 +15,7 @@ from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgum
 from filetools.events.bus import EventBus
 from filetools.facade.parts import Parts
 from filetools.facade.remembered_views import RememberedViews
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -67,10 +67,10 @@ class NoRecovery(Recovery):
         """Do nothing."""
 
 
-class BufferingRunner(Runner):
+class BufferingRunner(CallRunner):
     """Runs the calls of one transaction. Lives as long as it."""
 
-    def __init__(self, outer: Runner) -> None:
+    def __init__(self, outer: CallRunner) -> None:
         parts = outer.parts
         self.outer = outer
         self.overlay = Overlay(parts.store, parts.workspace.key)
