@@ -21,7 +21,7 @@ from filetools.servers.http.openai_chat import ChatOrder, openai_error
 from filetools.servers.http.problems import TITLES, Refusal, problem_of
 from filetools.servers.http.routes.runs import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
-from filetools.sessions.agent_text import AgentText
+from filetools.sessions.agent_messages import AgentText
 from filetools.sessions.discovery import attach, is_enabled, sse
 
 router: Final = APIRouter(tags=["chat"])
