@@ -23,7 +23,7 @@ from filetools.journal.tree_index import TreeIndex
 from filetools.models.records import Actor, ChangeRecord
 
 
-class ContentTable(Protocol):
+class Contents(Protocol):
     """The bytes of every recorded version, each kept once under its hash."""
 
     def get(self, version: str) -> bytes:
@@ -223,7 +223,7 @@ class Journal(Protocol):
         """Identity of this numbering; changes when a journal was restored or rolled back."""
 
     @property
-    def contents(self) -> ContentTable:
+    def contents(self) -> Contents:
         """The bytes of versions."""
 
     @property

@@ -20,7 +20,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.journal import ContentTable
+from filetools.journal.journal import Contents
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Store
@@ -39,9 +39,7 @@ _log = logging.getLogger(__name__)
 class MirrorFiles:
     """Looks at a mirror's files before they are lost. Used by the mirror's workers only; lives as long as the mirror."""
 
-    def __init__(
-        self, store: Store, contents: ContentTable, keep_foreign: KeepForeign, *, max_foreign_bytes: int
-    ) -> None:
+    def __init__(self, store: Store, contents: Contents, keep_foreign: KeepForeign, *, max_foreign_bytes: int) -> None:
         """Watch over a mirror.
 
         Args:

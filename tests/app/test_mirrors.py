@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-<<<<<<< HEAD:tests/app/test_mirror_list.py
-from filetools.app.mirror_list import add_mirror, list_mirrors, remove_mirror
-=======
 from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
->>>>>>> main:tests/app/test_mirrors.py
 from tests.support.crashing import grow, snapshot
 from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import PATIENCE_SECONDS
