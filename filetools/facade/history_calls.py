@@ -252,10 +252,10 @@ class HistoryCalls(ActorCalls):
 
         unread: list[str] = []
 
-        async def aim() -> restoring.Target:
+        async def aim() -> restoring.RestoreTarget:
             seen = await self._runner.look_at_tree()
             unread[:] = seen.unread
-            target = restoring.Target(found.number, tree, seen, where)
+            target = restoring.RestoreTarget(found.number, tree, seen, where)
             restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
@@ -289,11 +289,11 @@ class HistoryCalls(ActorCalls):
         until = selection.MOST_NUMBER if last is None else number_of(last)
         return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, until, run.foreign)
 
-    async def _tree_of(self, name: str | None) -> tree_diff.TreeState:
+    async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
         """Return what stood in the tree at a checkpoint; None is now."""
         if name is None:
-            return tree_diff.TreeState.standing(await self._runner.look_at_tree())
-        return tree_diff.TreeState.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
+            return tree_diff.WholeTree.standing(await self._runner.look_at_tree())
+        return tree_diff.WholeTree.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""
@@ -312,7 +312,7 @@ class HistoryCalls(ActorCalls):
         partly: bool,
         tool: str = "undo_changes",
         kind: RelationKind = "undoes",
-        aim: Callable[[], Awaitable[restoring.Target]] | None = None,
+        aim: Callable[[], Awaitable[restoring.RestoreTarget]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
