@@ -29,8 +29,8 @@ PROMISED = {
 """Names that code outside the product has used from its first day on."""
 
 PROMISED_EXPORTS = {
-    "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "call_schema", "exported", "mcp_tool", "mcp_tools",
-    "openai_chat_tools", "openai_responses_tools", "openapi_document",
+    "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "exported", "mcp_tool", "mcp_tools",
+    "openai_chat_tools", "openai_responses_tools",
 }  # fmt: skip
 
 CODES = """
@@ -191,7 +191,7 @@ for name in ("filetools.servers.mcp.door", "filetools.cli.commands.reading"):  #
 print(json.dumps(lacking))
 """
     install = "pip install 'agent-filetools[{}]'".format
-    cli = [f"filetools.cli needs the package 'typer': {install('cli')}", "typer"]
+    cli = [f"filetools.cli needs the package 'click': {install('cli')}", "click"]
     mcp = [f"filetools.servers.mcp needs the package 'mcp': {install('mcp')}", "mcp"]
     adapters = {
         f"filetools.adapters.{module}": [

@@ -10,7 +10,7 @@ from typing import Literal
 
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.transforming import moved
-from filetools.content.utf16 import in_characters, ordered
+from filetools.content.wire import in_characters, ordered
 from filetools.errors import InvalidArgumentError
 
 

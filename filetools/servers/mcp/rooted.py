@@ -27,10 +27,10 @@ from filetools.servers.mcp.callers import (
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.workspaces import Workspaces
 from filetools.tools.call_log import CallLog
-from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects import Dialect
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Roots
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool
 
 logger = logging.getLogger(__name__)
