@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import http.server
 import json
-import os
 import signal
 import statistics
 import subprocess
@@ -35,7 +34,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.measure import Row, Unit, dose, percentile, print_heading, publish
 from benchmarks.page_storms import AGENTS, FIRST, RATE, edits, writes
-from tests.support.browsers import REQUIRED, Watched, launched, served, until, window
+from tests.support.browsers import Watched, launched, served, until, window
 from tests.support.declared import REPOSITORY
 
 PROBE: Final = Path(__file__).with_name("page_probe.js")
@@ -238,7 +237,6 @@ def measure_all(browser: Browser, starts: int, seconds: float, folders: Sequence
 
 def main() -> None:
     print_heading()
-    os.environ[REQUIRED] = "1"
     with sync_playwright() as playwright:
         browser = launched(playwright)
         measure_all(browser, dose(7), float(sys.argv[2]) if len(sys.argv) > 2 else SECONDS, FOLDERS)

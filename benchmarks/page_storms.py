@@ -18,7 +18,9 @@ from itertools import islice
 from typing import Any, Final
 
 import filetools
-from filetools.servers.http import HttpOptions, ServerApplication, listen, serve
+from filetools.servers.http.application import ServerApplication
+from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.serving import listen, serve
 
 AGENTS: Final = 2
 RATE: Final = 1000

@@ -22,10 +22,6 @@ def main() -> None:
         return
     gc.set_threshold(_YOUNG_OBJECTS)
     try:
-        if sys.argv[1:2] == ["mcp"]:
-            from filetools.servers import mcp_start
-
-            mcp_start.begin(sys.argv[2:])
         import filetools.cli as cli
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.partition(".")[0] not in NEEDED:

@@ -106,7 +106,6 @@ DISK: Final[Mapping[str, str]] = {
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
     "servers/http/editor_page.py": "reads the files of the page, which it ships with",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
-    "servers/mcp_start.py": "reads and writes standard input and output of the process, and the answers that it ships with",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",
 }
 """Who touches files past the stores, and why; a name that ends with a slash stands for a folder."""

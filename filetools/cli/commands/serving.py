@@ -30,7 +30,7 @@ from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 if TYPE_CHECKING:
     from filetools.app.folders import Folder
     from filetools.app.opening import Opening
-    from filetools.servers.mcp import DoorOptions
+    from filetools.servers.mcp.options import DoorOptions
     from filetools.settings import Settings
 
 _PANEL: Final = "Serve programs"
@@ -94,8 +94,8 @@ def mcp(
         print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
         raise typer.Exit(FAILED)
     # Half a second to import, and only this command needs it.
-    from filetools.servers.mcp import DoorOptions, until_signal
-    from filetools.servers.mcp_start import note_loaded
+    from filetools.servers.mcp.options import DoorOptions
+    from filetools.servers.mcp.transports import until_signal
     from filetools.settings import named_session
 
     spoken = None if dialect is None else dialect_named(dialect)
@@ -112,7 +112,6 @@ def mcp(
         file_root=folders[0].real if folders else None,
     )
     options.selected()
-    note_loaded()
     preset: Preset | None = "read_only" if read_only else permissions
     _leave(asyncio.run(until_signal(_serve(desk, folders, options, preset, allow_root or ()))))
 
@@ -120,7 +119,7 @@ def mcp(
 async def _serve(
     desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None, allow_roots: Sequence[str]
 ) -> None:
-    from filetools.servers.mcp import serve_roots_stdio, serve_stdio
+    from filetools.servers.mcp.transports import serve_roots_stdio, serve_stdio
 
     def opening(place: Path) -> Opening:
         settings = allowing(_settings(desk, place, options.dialect, permissions), allow_roots)

@@ -26,7 +26,8 @@ from filetools.models.words import Preset
 from filetools.settings import STATE_DIRECTORY
 
 if TYPE_CHECKING:
-    from filetools.servers.http import Listener, ServerApplication
+    from filetools.servers.http.application import ServerApplication
+    from filetools.servers.http.serving import Listener
     from filetools.settings import Settings
 
 _PANEL: Final = "Serve programs"
@@ -87,8 +88,10 @@ def serve(
             print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
             raise typer.Exit(FAILED)
     # A second to import, and only this command needs it.
-    from filetools.servers.http import AgentOptions, HttpOptions, is_loopback, listen
-    from filetools.servers.http import serve as serve_http
+    from filetools.servers.http.hosts import is_loopback
+    from filetools.servers.http.options import AgentOptions, HttpOptions
+    from filetools.servers.http.serving import listen
+    from filetools.servers.http.serving import serve as serve_http
 
     refuse_relative([str(root)])
     place = root.resolve()
@@ -153,7 +156,7 @@ def _announce(
 
 
 def _host_names(given: list[str] | None) -> tuple[str, ...]:
-    from filetools.servers.http import is_host_name
+    from filetools.servers.http.hosts import is_host_name
 
     for name in given or ():
         if not is_host_name(name):

@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http.live import Ending, LiveSession
+from filetools.servers.http.live.session import Ending, LiveSession
 from filetools.servers.http.security import LIVE_PROTOCOL
 from filetools.servers.http.shared import Shared, admission_of, shared_of
 
