@@ -155,14 +155,14 @@ class Asking:
     async def _pass_on(self, approval_id: str, told: PersonAnswer) -> None:
         found = await self._open_request(approval_id)
         if found is not None:
-            # What is no answer to this, or comes too late, changes nothing: the call made again tells how it stands.
+            # A wrong or late answer changes nothing: the call that is made again says how things stand.
             with suppress(FileToolsError):
                 await found[1].answer_approval(approval_id, told.answer, edited_text=told.text)
 
     async def _open_request(self, approval_id: str | None) -> tuple[ApprovalRequest, FileToolsFacade] | None:
         """Return a request that is open, and who may answer it."""
         for files in self._workspaces() if approval_id is not None else ():
-            # The client shows the question to a person; whoever started the door trusts it with that.
+            # The client shows the question to a person; the operator trusts it with that.
             person = files.for_actor(Actor(kind="editor", id="mcp-elicitation"))
             for each in await person.approvals():
                 if each.id == approval_id:

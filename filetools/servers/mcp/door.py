@@ -124,7 +124,7 @@ class Sealing(RequestStateBoundary):
     A state counts for the same caller, tool and arguments only, and for `STATE_SECONDS`.
 
     Args:
-        key: At least 32 characters; whoever has the same key opens what another has sealed.
+        key: At least 32 characters; processes with the same key open what another has sealed.
         principal: Tells callers apart.
         audience: Name of the server.
     """

@@ -55,7 +55,7 @@ class MessageReader(_Stream):
 
     Args:
         descriptor: Where they come from.
-        answering: Tells the client what is wrong with a line that is no message; None tells only whoever reads.
+        answering: Sends the client an error for a line that is not a message; with None only the reader gets it.
     """
 
     def __init__(self, descriptor: int, answering: MessageWriter | None = None) -> None:
@@ -75,7 +75,7 @@ class MessageReader(_Stream):
             raise StopAsyncIteration
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValidationError as exc:  # what is no message is told to the dispatcher, and ends nothing
+        except ValidationError as exc:  # a bad line goes to the dispatcher, and ends nothing
             if self._answering is not None:
                 # The SDK's dispatcher ignores it, and the client would wait.
                 await self._answering.send(SessionMessage(_answer_to(line, exc)))
@@ -127,7 +127,7 @@ class MessageReader(_Stream):
 class MessageWriter(_Stream):
     """Messages, one a line, to a descriptor that does not block; lives as long as the transport.
 
-    A message that was begun is written to its end, also when whoever sends it is cancelled meanwhile: half a line would
+    A message that was begun is written to its end, also if its sender is cancelled meanwhile: half a line would
     take the next one with it.
 
     Args:
@@ -219,7 +219,7 @@ def are_standard_pipes() -> bool:
 def standard_pipes() -> Iterator[tuple[MessageReader, MessageWriter] | None]:
     """Take standard input and output for the protocol, and give them back at the end.
 
-    Meanwhile whoever else reads finds nothing, and what others print goes to standard error. None where the loop cannot
+    Meanwhile other readers find nothing, and what is printed goes to standard error. None where the loop cannot
     wait for them: files, terminals, and systems other than POSIX.
     """
     if not are_standard_pipes():

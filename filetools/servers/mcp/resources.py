@@ -108,7 +108,7 @@ class Resources:
     async def read_directory(self, request: Request, given: DirectoryParams) -> wire.ListResourcesResult:
         """Return one page of what is in a folder.
 
-        Source: the extension's specification; whatever is no folder is an argument that is wrong, also in earlier revisions.
+        Source: the extension's specification; anything but a folder is a wrong argument, also in earlier revisions.
         """
         try:
             address = parse_address(given.uri, self._root)

@@ -214,7 +214,7 @@ async def _told_roots(request: Request) -> list[str]:
 def _folder_of(uri: str) -> Folder | None:
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        logger.warning("The client's root %s is not served: it is no folder of this machine", uri)
+        logger.warning("The client's root %s is not served: it is not a folder of this machine", uri)
         return None
     folder = folder_at(unquote(parts.path))
     if folder is None:

@@ -123,7 +123,7 @@ def parsed(text: str) -> Any:
     """Return the JSON of a frame.
 
     Raises:
-        InvalidArgumentError: It is no JSON.
+        InvalidArgumentError: It is not JSON.
     """
     try:
         return from_json(text, allow_inf_nan=False)

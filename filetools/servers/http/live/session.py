@@ -133,7 +133,7 @@ class LiveSession:
         self._hub.join(self)
         position = await files.position()
         if hello.since is not None:
-            await files.changes(hello.since, limit=1)  # refuses what is no position
+            await files.changes(hello.since, limit=1)  # refuses what is not a position
             position = hello.since
         is_person = files.actor.kind == "editor"
         if is_person and self._leave is None:
@@ -169,7 +169,7 @@ class LiveSession:
             await self._refuse(error, frame.id)
             if isinstance(frame, frames.ChangeFrame) and not isinstance(error, BufferClosedError):
                 await desk.bring_up(frame.handle, "refused")
-        except Exception:  # the outermost place of a request: a defect must not leave the client waiting for ever
+        except Exception:  # the outermost place of a request: a defect must not leave the client without an answer
             logger.exception("A frame of type %s failed unexpectedly", frame.type)
             await self._refuse(
                 InternalError("The request failed unexpectedly; the log of the server says why"), frame.id

@@ -64,7 +64,7 @@ async def changes(
     files = caller.files
     if EVENT_STREAM in accept:
         position = last_event_id or asked.since or await files.position()
-        await files.watch_changes(position, path=asked.path, limit=1)  # refuses what is no position, and no path
+        await files.watch_changes(position, path=asked.path, limit=1)  # refuses a bad position or path
         return EventStream(_events(files, position, asked.path), shared.closing)
     start = asked.since or f"{(await files.position()).partition(':')[0]}:0"
     page = await files.watch_changes(start, path=asked.path, limit=asked.limit, wait_seconds=asked.wait_seconds)

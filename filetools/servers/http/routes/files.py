@@ -206,7 +206,7 @@ async def put(files: FileToolsFacade, path: str, conditions: Conditions, content
         try:
             return await files.create_file(path, content)
         except PathExistsError:
-            # Made meanwhile, or a folder: whether the conditions still hold is told by what stands there now.
+            # Made meanwhile, or a folder: check the conditions against what is there now.
             conditions.require(await version_at(files, path))
             raise
 

@@ -85,7 +85,7 @@ async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:
 async def _silent(session: LiveSession) -> Ending:
     await asyncio.sleep(HELLO_SECONDS)
     if session.has_begun:
-        await asyncio.Event().wait()  # it came in time, and is no reason to end any more
+        await asyncio.Event().wait()  # it came in time, so this no longer ends the connection
     return Ending(_POLICY, "the first frame is hello, and comes soon")
 
 

@@ -197,7 +197,7 @@ async def _streamed(caller: Caller, begin: Call) -> AsyncGenerator[str, None]:
     abort = AbortSignal()
 
     def tell(event: str) -> None:
-        if steps.full():  # whoever reads so slowly does without the oldest; the result has all of it
+        if steps.full():  # a slow reader misses the oldest; the result has all of it
             steps.get_nowait()
         steps.put_nowait(event)
 
