@@ -137,12 +137,12 @@ def _routes(shared: Shared) -> FastAPI:
         openapi_url="/openapi.json",
     )
     application.state.shared = shared
-    for module in (state, pages, files, looking, tools, changes, live):
-        application.include_router(module.router)
-    if shared.agents is not None:
-        application.include_router(chat.router)
+    modules = (state, pages, files, looking, tools, changes, live, *(() if shared.agents is None else (chat,)))
+    routers = [module.router for module in modules]
+    for router in routers:
+        application.include_router(router)
     if shared.page is not None:
         application.mount(shared.page.monaco, MonacoFiles())
     describe(application)
-    answer_failures(application)
+    answer_failures(application, routers)
     return application

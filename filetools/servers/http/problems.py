@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
@@ -154,8 +154,9 @@ async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send:
     await send({"type": f"{_WITH_ANSWER}.body", "body": bytes(answer.body)})
 
 
-def answer_failures(application: FastAPI) -> None:
-    """Answer every failure of an application with a problem."""
+def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """Answer every failure of an application with a problem; the routers are all that it has."""
+    application.state.routers = routers
     application.add_exception_handler(FileToolsError, _failed)
     application.add_exception_handler(Refusal, _refused)
     application.add_exception_handler(RequestValidationError, _invalid)
@@ -193,6 +194,7 @@ async def _broken(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> list[str]:
     """The methods of a path; the framework names only those of its first route."""
-    routes = (route for route in request.app.routes if isinstance(route, Route))
+    routers: Sequence[APIRouter] = request.app.state.routers
+    routes = (route for router in routers for route in router.routes if isinstance(route, Route))
     fitting = (route for route in routes if route.path_regex.match(request.scope["path"]))
     return sorted({method for route in fitting for method in route.methods or ()})

@@ -177,7 +177,7 @@ def test_a_server_with_a_token_has_one_for_everything(root: Path) -> None:
 
 @pytest.mark.parametrize("command", ["", "  ", "agent 'x"])
 def test_what_is_no_command_is_told_before_anything_is_served(command: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="is no command"):
+    with pytest.raises(InvalidArgumentError, match="is not a command"):
         AgentOptions(command=command)
 
 
