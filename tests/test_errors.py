@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from filetools.errors import DirectoryScanError, FileDiscoveryError, FileToolsError
+from filetools.errors import FileToolsError
 
 
 def classes(base: type[FileToolsError] = FileToolsError) -> list[type[FileToolsError]]:
@@ -16,11 +16,3 @@ def test_every_class_suggests_what_to_do_next() -> None:
         error = each.__new__(each)
         FileToolsError.__init__(error, "it failed")
         assert error.suggested_action == each.action != "", each.__name__
-
-
-def test_an_error_of_discovery_carries_its_context_and_its_cause() -> None:
-    cause = OSError("gone")
-    error = DirectoryScanError("No folder could be read", {"directories": ["out"]}, cause)
-    assert (error.message, error.context, error.cause) == ("No folder could be read", {"directories": ["out"]}, cause)
-    assert (error.details, error.__cause__) == (error.context, cause)
-    assert (FileDiscoveryError("x").context, FileDiscoveryError("x").cause) == ({}, None)

@@ -13,7 +13,7 @@ from filetools.errors import AbortedError, AgentFailedError, FileToolsError, Too
 from filetools.facade.facade import FileToolsFacade
 from filetools.sessions.agent_process import AgentLimits, AgentProcess, AgentResult
 from filetools.sessions.discovery import Discovery, metadata
-from filetools.sessions.log import Entry, parse_entry
+from filetools.sessions.log import LogEntry, parse_entry
 from filetools.sessions.runs import Run, RunStatus
 from filetools.settings import MIB, environment_of_run
 from filetools.tools.step_counter import StepCounter
@@ -77,7 +77,7 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
         self._is_read = True
         raise StopAsyncIteration
 
-    def _begins_turn(self, entry: Entry, line: bytes) -> bool:
+    def _begins_turn(self, entry: LogEntry, line: bytes) -> bool:
         kinds, raw = {block.get("type") for block in entry.blocks}, entry.raw
         # The result is kept as well: a run that kept no call is known by it to have called nothing.
         if (entry.type == "result" or not kinds.isdisjoint(("tool_use", "tool_result"))) and self._kept_bytes + len(

@@ -1,7 +1,7 @@
 """The facade for programs without an event loop: the same calls, each of which waits for its end.
 
-Its methods are made from those of the async classes. `blocking.pyi` tells type checkers and editors of them; it is made by
-`python -m tests.support.reference`, and a test compares it.
+The methods are made from those of the async classes. `blocking.pyi` declares them for type checkers and editors;
+`python -m tests.support.reference` generates it, and a test compares it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from filetools.app.fronts import Front, shown
-from filetools.app.loop_thread import LoopThread
+from filetools.app.fronts import Front, LoopThread, shown
 from filetools.app.opening import Opening, open_workspace
+from filetools.distribution import require_extra
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.events.bus import EventBus
 from filetools.events.subscriptions import Subscription
@@ -28,14 +28,14 @@ from filetools.facade.uploads import Upload
 from filetools.permissions.audience import Attendance
 
 
-class BlockingFacade(Front, of=FileToolsFacade):
+class BlockingFacade(Front, of=FileToolsFacade, fields=("actor",)):
     """File tools of one actor on one opened workspace, for any thread. Lives until the workspace is closed.
 
     Its methods are those of `FileToolsFacade`, and raise what they raise.
     """
 
 
-class BlockingTransaction(Front, of=Transaction):
+class BlockingTransaction(Front, of=Transaction, fields=("actor",)):
     """The calls of one actor, done together: `with files.transaction() as tx:`."""
 
 
@@ -43,7 +43,7 @@ class BlockingBuffers(Front, of=Buffers):
     """The documents that one editor has open; `files.buffers`."""
 
 
-class BlockingDescriptors(Front, of=DescriptorCalls):
+class BlockingDescriptors(Front, of=DescriptorCalls, fields=("settings",)):
     """Long texts that one actor reads in pages; `files.descriptors()`."""
 
 
@@ -55,11 +55,11 @@ class BlockingRuns(Front, of=RunCalls):
     """Runs of agents on the workspace; `files.runs`."""
 
 
-class BlockingFile(Front, of=OpenedFile):
+class BlockingFile(Front, of=OpenedFile, fields=("path", "version")):
     """A file that is held open: `with files.open_file(path) as file:`."""
 
 
-class BlockingUpload(Front, of=Upload):
+class BlockingUpload(Front, of=Upload, fields=("size",)):
     """Takes in bytes that come slowly: `with files.upload() as upload:`."""
 
 
@@ -67,7 +67,7 @@ class BlockingBus(Front, of=EventBus):
     """The event bus of the workspace; `files.bus`."""
 
 
-class BlockingSubscription(Front, of=Subscription):
+class BlockingSubscription(Front, of=Subscription, fields=("pattern",)):
     """What `on` and `subscribe` return."""
 
     @functools.wraps(Subscription.unsubscribe)
@@ -102,14 +102,18 @@ class BlockingOpening:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._thread is not None:
-            self._thread.leave()
+            self._thread.leave(kind, error, trace)
 
 
 @functools.wraps(open_workspace, assigned=())
 def open_sync(*arguments: Any, **options: Any) -> BlockingOpening:
     """Open a directory as a workspace for a program without an event loop: `with filetools.open_sync("project") as files:`.
 
-    The workspace lives on the loop of a thread of its own; any thread may call it. Listeners and approvers run in threads in
-    which they may call it, too, and take their time. Otherwise as `filetools.open`.
+    The workspace runs on an event loop in a thread of its own; any thread may call it. Listeners and approvers run in other
+    threads, in which they may call it, too, and take their time. Otherwise as `filetools.open`. Needs the extra `sync`.
+
+    Raises:
+        ModuleNotFoundError: The extra is not installed; the message names the command that installs it.
     """
+    require_extra("sync", "filetools.open_sync", "anyio")
     return BlockingOpening(open_workspace(*arguments, **options))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from filetools.content.edits import Edit
 from filetools.content.text_edits import TextEdit
-from filetools.descriptors import Descriptors
+from filetools.descriptors.descriptors import Descriptors
 from filetools.events.bus import BusStatistics
 from filetools.events.listeners import Listener
 from filetools.events.queries import Responder

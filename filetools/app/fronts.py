@@ -2,22 +2,126 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import functools
+import inspect
+import os
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
 from types import TracebackType
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, TypeVar, cast
 
-from filetools.app.loop_thread import LoopThread
 from filetools.errors import InternalError, WorkspaceGoneError
 
+T = TypeVar("T")
+
+LISTENING_THREADS: Final = 8
+"""Most listeners and approvers that run at the same time; each gets its events in order."""
 _CALLED_BACK: Final = frozenset({"on", "subscribe", "batch", "answer", "answer_approvals"})
-"""Methods whose callbacks stand for a program or a person: they may take their time, and call the workspace."""
+"""Methods whose callbacks belong to a program or a person: they may take their time, and call the workspace."""
 _END: Final = object()
 
 
+class LoopThread:
+    """A thread with an event loop in which one workspace is open; other threads call it."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._portal: Any
+        self._stack = ExitStack()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._local = threading.local()
+        self._listeners = ThreadPoolExecutor(LISTENING_THREADS, thread_name_prefix="filetools listener")
+
+    def enter(self, opening: AbstractAsyncContextManager[T]) -> T:
+        """Start the thread, and open the workspace in it."""
+        from anyio.from_thread import start_blocking_portal  # of the extra `sync`
+
+        with ExitStack() as stack:
+            stack.callback(self._listeners.shutdown, wait=False, cancel_futures=True)
+            self._portal = stack.enter_context(start_blocking_portal(name="filetools loop"))
+            stack.callback(self._portal.call, self._cancel_calls)
+            # Before it is entered: an interrupt may come when the workspace is open, but nobody has it yet.
+            stack.push(lambda *error: bool(self.call(lambda: opening.__aexit__(*error))))
+            workspace: T = self.call(opening.__aenter__)
+            self._stack = stack.pop_all()
+        return workspace
+
+    def leave(self, *error: Any) -> None:
+        """Close the workspace and end the thread; may be called twice."""
+        if self._process == os.getpid():
+            self._stack.__exit__(*error)
+
+    def call(self, work: Callable[[], Any]) -> Any:
+        """Do work on the loop and return its result. An interrupt cancels the work and waits for its end.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+            InternalError: Called on the loop's own thread, which would wait for itself, or after a fork.
+        """
+        if self._process != os.getpid():
+            raise InternalError("This workspace was opened before a fork; open it again in the new process")
+        # One context for each calling thread: what one call sets, such as the current transaction, the next one finds.
+        if not hasattr(self._local, "context"):
+            self._local.context = contextvars.copy_context()
+        tasks, context = list[asyncio.Task[Any]](), self._local.context
+
+        async def run() -> Any:
+            # In a task of its own, which is cancelled once: anyio cancels again at each await, also in cleanup.
+            task = asyncio.get_running_loop().create_task(_awaited(work), context=context)
+            tasks.append(task)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return await task
+
+        def cancel() -> None:
+            for task in tasks:
+                task.cancel()
+
+        try:
+            future: Future[Any] = self._portal.start_task_soon(run)
+        except RuntimeError as error:
+            if "event loop thread" in str(error):
+                message = "This callback runs on the loop that it would wait for; do it in another thread"
+                raise InternalError(message) from error
+            raise WorkspaceGoneError("it was closed") from error
+        try:
+            return future.result()
+        except CancelledError as error:
+            raise WorkspaceGoneError("it was closed") from error
+        except BaseException:
+            if not future.done():
+                with suppress(BaseException):
+                    self._portal.call(cancel)
+                    future.result()
+            raise
+
+    async def _cancel_calls(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def elsewhere(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a callback for the loop that runs `callback` in a thread in which it may call the workspace, and wait."""
+        if inspect.iscoroutinefunction(callback):
+            return callback
+
+        async def run_elsewhere(*arguments: Any) -> Any:
+            return await asyncio.get_running_loop().run_in_executor(self._listeners, callback, *arguments)
+
+        return run_elsewhere
+
+
+async def _awaited(work: Callable[[], Any]) -> Any:
+    result = work()
+    return await result if inspect.isawaitable(result) else result
+
+
 class Front:
-    """One object of an opened workspace, for threads without a loop; made and kept by its `LoopThread`'s owner."""
+    """One object of an opened workspace, for threads without a loop."""
 
     fronts: ClassVar[dict[type, type[Front]]] = {}
     """The front of each async class."""
@@ -26,23 +130,17 @@ class Front:
         self._thread = thread
         self._target = target
 
-    def __init_subclass__(cls, *, of: type) -> None:
-        """Give a class the methods of an async class, with their names, signatures and docstrings."""
+    def __init_subclass__(cls, *, of: type, fields: tuple[str, ...] = ()) -> None:
+        """Give a class the methods, properties and fields of an async class, with their signatures and docstrings."""
         super().__init_subclass__()
         Front.fronts[of] = cls
-        for name in dir(of):
-            member = getattr(of, name)
-            if not name.startswith("_") and callable(member) and name not in vars(cls):
-                setattr(cls, name, _method(name, member))
+        for name in (*dir(of), *fields):
+            member = getattr(of, name, None)
+            if not name.startswith("_") and name not in vars(cls):
+                setattr(cls, name, _method(name, member) if callable(member) else _property(name, member))
         if hasattr(of, "__aenter__"):
             cls.__enter__ = _enter  # type: ignore[attr-defined]
             cls.__exit__ = _exit  # type: ignore[attr-defined]
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a property or a field of the async object."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return shown(self._thread, getattr(self._target, name))
 
 
 def shown(thread: LoopThread, value: Any) -> Any:
@@ -55,6 +153,10 @@ def shown(thread: LoopThread, value: Any) -> Any:
     if isinstance(value, AbstractAsyncContextManager):
         return _entered(thread, value)
     return value
+
+
+def _property(name: str, member: Any) -> property:
+    return property(lambda self: shown(self._thread, getattr(self._target, name)), doc=getattr(member, "__doc__", None))
 
 
 def _method(name: str, member: Callable[..., Any]) -> Callable[..., Any]:

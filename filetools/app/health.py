@@ -52,7 +52,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
+class StateRepair:
     """What a repair did."""
 
     damage: str
@@ -81,7 +81,7 @@ def examine(root: Path, state_directory: Path | None = None) -> Health:
     )
 
 
-def repair(root: Path, state_directory: Path | None = None) -> Repair | None:
+def repair(root: Path, state_directory: Path | None = None) -> StateRepair | None:
     """Put aside what the opening refuses, and make a fresh journal of all that can be rescued; None if all is well.
 
     The files of the root are not touched. Blocks, so call it where no loop runs.
@@ -107,12 +107,14 @@ def repair(root: Path, state_directory: Path | None = None) -> Repair | None:
         if report is None or report.problem is None:
             damage = ", ".join(misplaced)
             return (
-                Repair(damage=f"{damage} cannot be used", aside=aside.name, misplaced=misplaced) if misplaced else None
+                StateRepair(damage=f"{damage} cannot be used", aside=aside.name, misplaced=misplaced)
+                if misplaced
+                else None
             )
         if not isinstance(report.problem, StateDamagedError):
             raise report.problem
         rescue = rescue_journal(directory, aside)
-    return Repair(damage=report.problem.message, aside=aside.name, misplaced=misplaced, rescue=rescue)
+    return StateRepair(damage=report.problem.message, aside=aside.name, misplaced=misplaced, rescue=rescue)
 
 
 def _misplaced(root: Path, directory: Path) -> Iterator[str]:

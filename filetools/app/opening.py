@@ -14,12 +14,13 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_store, place_of, refuse_overlaps
-from filetools.app.notices import event_of
-from filetools.app.state import State, prepare_state, temporary_state
+from filetools.app.state import StateLocation, prepare_state, temporary_state
 from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
+from filetools.events.activity import ApprovalRequired, PermissionChanged, ToolApproved, ToolRejected
 from filetools.events.bus import EventBus
+from filetools.events.types import Event
 from filetools.facade.aside import keep_aside
 from filetools.facade.clerk import Clerk
 from filetools.facade.facade import FileToolsFacade
@@ -40,7 +41,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
-from filetools.permissions.requests import Notice
+from filetools.permissions.requests import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice, PolicyChanged
 from filetools.permissions.rule_file import RuleFile
 from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.settings import Settings, load_settings
@@ -177,7 +178,7 @@ class Opening:
         """Called before anything else is on the stack: what goes last is used by nobody any more."""
         self._stack.callback(shutil.rmtree, directory, ignore_errors=True)
 
-    async def _open(self, prepare: Callable[[], State]) -> FileToolsFacade:
+    async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
         crew = WorkerPool(settings.worker_threads)
         self._stack.callback(crew.close)
@@ -203,7 +204,7 @@ class Opening:
         await parts.sync.start()
         return FileToolsFacade(runner, feed, actor, _tools)
 
-    async def _prepare(self, prepare: Callable[[], State]) -> tuple[State, Settings]:
+    async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:
         """What must be known before anything is built, even how many threads there are."""
         first = WorkerPool(1)
         try:
@@ -213,7 +214,9 @@ class Opening:
             first.close()
         return state, settings
 
-    async def _build(self, crew: WorkerPool, state: State, settings: Settings, bus: EventBus, bell: Bell) -> Parts:
+    async def _build(
+        self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, bell: Bell
+    ) -> Parts:
         workspace = await self._workspace(crew, self._root, settings, state.directory)
         crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
@@ -274,10 +277,10 @@ class Opening:
         return LocalStore(workspace, private_directory=private_directory)
 
     async def _gatekeeper(
-        self, crew: WorkerPool, state: State, settings: Settings, bus: EventBus, journal: Journal
+        self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, journal: Journal
     ) -> Gatekeeper:
         def notify(notice: Notice) -> None:
-            bus.publish(event_of(notice))
+            bus.publish(_event_of(notice))
 
         policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
         wait_seconds = settings.approval_wait_seconds
@@ -329,3 +332,21 @@ async def _forget_ephemeral(parts: Parts) -> None:
     """Forget what actors knew whose random names never come back: their texts need not be kept."""
     with suppress(FileToolsError):
         await parts.crew.run(parts.tracker.forget_ephemeral)
+
+
+def _event_of(notice: Notice) -> Event:
+    """Return the event of a notice; permissions and events do not import each other."""
+    if isinstance(notice, PolicyChanged):
+        return PermissionChanged(preset=notice.preset, tool=notice.tool)
+    request = notice.request
+    call: dict[str, Any] = {
+        "tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path,
+        "approval_id": request.id,
+    }  # fmt: skip
+    match notice:
+        case ApprovalAsked():
+            return ApprovalRequired(**call, reason=request.reason)
+        case ApprovalGranted():
+            return ToolApproved(**call)
+        case ApprovalRefused(reason=reason):
+            return ToolRejected(**call, reason=reason)

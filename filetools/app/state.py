@@ -47,7 +47,7 @@ _NOT_WRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, er
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class StateLocation:
     """The directories of one root."""
 
     private: Path
@@ -90,7 +90,7 @@ def keeps_state(root: Path, state_directory: Path | None = None) -> bool:
     return is_told or (bound is not None and bound == _read(private / _ID))
 
 
-def prepare_state(root: Path, state_directory: Path | None, *, create: bool = True) -> State:
+def prepare_state(root: Path, state_directory: Path | None, *, create: bool = True) -> StateLocation:
     """Make the state directory if it is missing, and bind the root to it.
 
     A root that cannot be written needs no `.filetools` where the state lies elsewhere.
@@ -122,7 +122,7 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
         raise
     except OSError as exc:
         raise _explained(exc) from exc
-    return State(private=private, directory=directory, rules=directory)
+    return StateLocation(private=private, directory=directory, rules=directory)
 
 
 def planted_state() -> StateDamagedError:
@@ -140,7 +140,7 @@ def is_id(content: bytes) -> bool:
 
 def temporary_state(
     root: Path, state_directory: Path | None, refusal: FileToolsError, on_made: Callable[[Path], None]
-) -> State:
+) -> StateLocation:
     """Return a state that lasts as long as one opening, for a root that is only read.
 
     Args:
@@ -165,7 +165,7 @@ def temporary_state(
             except OSError:
                 shutil.rmtree(directory, ignore_errors=True)  # it takes up room on a full disk
                 raise
-            return State(private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal))
+            return StateLocation(private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal))
     raise refusal
 
 

@@ -5,23 +5,14 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
+from filetools.journal.journal import Contents
 from filetools.journal.table import TableRow
-
-
-class Contents(Protocol):
-    """What descriptors need of the journal's contents, which say what each method promises and raises."""
-
-    def get(self, version: str) -> bytes:
-        """Return the bytes of a version."""
-
-    def keep_all(self, contents: Mapping[str, bytes]) -> None:
-        """Keep bytes by their versions; durable with the next commit."""
 
 
 class Texts(Protocol):

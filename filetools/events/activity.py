@@ -15,7 +15,7 @@ PauseReason = Literal["user", "error", "permission"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStarted(Event):
-    """A synchronisation knows its work and begins."""
+    """A synchronisation starts; the number of files is known."""
 
     name: ClassVar[str] = "sync:started"
 
@@ -25,7 +25,7 @@ class SyncStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncProgress(Event):
-    """A synchronisation took up its next file."""
+    """A synchronisation starts its next file."""
 
     name: ClassVar[str] = "sync:progress"
 
@@ -70,7 +70,7 @@ class SyncPaused(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResumed(Event):
-    """Synchronisation goes on after a pause."""
+    """Synchronisation continues after a pause."""
 
     name: ClassVar[str] = "sync:resumed"
 
@@ -87,7 +87,7 @@ class ToolEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(ToolEvent):
-    """A tool call was accepted and begins."""
+    """A tool call starts."""
 
     name: ClassVar[str] = "agent:tool:started"
 
@@ -120,7 +120,7 @@ class ToolFailed(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProgress(Event):
-    """A long tool call tells how far it is."""
+    """A long tool call reports its progress."""
 
     name: ClassVar[str] = "tool:progress"
 
@@ -161,7 +161,7 @@ class ToolRejected(ToolEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionChanged(Event):
-    """Other permission rules are in force."""
+    """The permission rules changed."""
 
     name: ClassVar[str] = "permission:changed"
 
@@ -247,7 +247,7 @@ class ProjectCreated(ProjectEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectUpdated(ProjectEvent):
-    """What is known of a project changed: its name, its folder, its remote, or which instances work on it."""
+    """The name or folder of a project changed."""
 
     name: ClassVar[str] = "project:updated"
 
@@ -257,19 +257,9 @@ class ProjectUpdated(ProjectEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectDeleted(ProjectEvent):
-    """A project is registered no more; its files stay."""
+    """A project was unregistered; its files stay."""
 
     name: ClassVar[str] = "project:deleted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectInstanceLinked(ProjectEvent):
-    """A project is known to be what an instance works on."""
-
-    name: ClassVar[str] = "project:instance-linked"
-
-    instance: str
-    """Its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,7 @@ class BufferAbandoned(BufferEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BufferBehind(BufferEvent):
-    """The file has changed in a way that cannot be merged into the unsaved text; saving will tell of the conflict."""
+    """The file has changed in a way that cannot be merged into the unsaved text; saving will report the conflict."""
 
     name: ClassVar[str] = "buffer:behind"
 

@@ -81,7 +81,7 @@ class ContentEvent(TreeEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCreated(ContentEvent):
-    """A file was written where none stood."""
+    """A new file was written."""
 
     name: ClassVar[str] = "file:created"
 
@@ -95,7 +95,7 @@ class FileModified(ContentEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDeleted(TreeEvent):
-    """A file is gone."""
+    """A file was deleted."""
 
     name: ClassVar[str] = "file:deleted"
 
@@ -115,7 +115,7 @@ class FileRead(TreeEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRenamed(TreeEvent):
-    """A file has another path and the same bytes."""
+    """A file was moved; its bytes are the same."""
 
     name: ClassVar[str] = "file:renamed"
 
@@ -132,14 +132,14 @@ class DirectoryCreated(TreeEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryDeleted(TreeEvent):
-    """A directory is gone, with everything that was in it."""
+    """A directory was deleted with everything in it."""
 
     name: ClassVar[str] = "directory:deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryRenamed(TreeEvent):
-    """A directory has another path, and so has everything in it."""
+    """A directory was moved with everything in it."""
 
     name: ClassVar[str] = "directory:renamed"
 
@@ -148,7 +148,7 @@ class DirectoryRenamed(TreeEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resync(Event):
-    """Events are missing; who needs all of them reads the journal or the tree again."""
+    """Events are missing; a listener that needs all of them reads the journal or the tree again."""
 
     name: ClassVar[str] = "feed:resync"
 

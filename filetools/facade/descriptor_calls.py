@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from filetools.descriptors import Descriptors, JournalTexts
+from filetools.descriptors.descriptors import Descriptors
+from filetools.descriptors.memory import JournalTexts
 from filetools.facade.parts import Parts
 from filetools.facade.worker_pool import WorkerPool
 from filetools.models.records import Actor

@@ -18,10 +18,10 @@ from filetools.facade.parts import Parts
 from filetools.facade.session_checkpoints import automatic_name
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
-from filetools.sessions.agent_messages import AgentMessages
+from filetools.sessions.agent_messages import tool_calls
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
+from filetools.sessions.log import entries_of
 from filetools.sessions.runs import Run, Runs, RunStatus, new_run_id
-from filetools.sessions.tool_calls import LoggedCall
 from filetools.settings import session_name
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class RunCalls:
         )
         has_folders = any(record.operation in _WITH_CONTENTS for record in records)
         before = self._tree_before(run) if has_folders else {}
-        calls = [] if run.has_died else _calls(messages, run.id)
+        calls = [] if run.has_died else tool_calls(entries_of(messages))
         found = from_records(records, scope, calls, before=before, turns=run.turns)
         # Of an agent that said something it is known that it called no tool; of a plain program it is not.
         return replace(found, calls=sum(call.has_written for call in calls)) if messages else found
@@ -212,8 +212,7 @@ class RunCalls:
         ]  # fmt: skip
 
     def _told(self, run: Run, found: Discovery) -> dict[str, Any]:
-        root = self._files.root_paths[-1]
-        return metadata(found, session=run.session, session_dir=root, root=root)
+        return metadata(found, session=run.session, root=self._files.root_paths[-1])
 
 
 def runs_of(parts: Parts) -> Runs:
@@ -225,11 +224,3 @@ def runs_of(parts: Parts) -> Runs:
         return version
 
     return Runs(parts.journal.runs, keep=keep, clock=time.time)
-
-
-def _calls(messages: bytes, run_id: str) -> list[LoggedCall]:
-    heard = AgentMessages(run=run_id)
-    for line in messages.split(b"\n"):
-        if line.strip():
-            heard.read(line)
-    return heard.calls()

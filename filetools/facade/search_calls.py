@@ -98,8 +98,8 @@ class SearchCalls(Calls):
         actor from reading.
 
         Args:
-            pattern: A regular expression of the syntax that Python's `re` and ripgrep have in common: no look-around, no
-                back-references. A match lies within one line, unless `multiline`.
+            pattern: A regular expression of the package `regex`: the syntax of Python's `re`, and more. A match lies within one
+                line, unless `multiline`.
             path: Folder to search below, or one file, which is searched whatever its name.
             glob: Only files that fit, such as `*.py` or `src/**/*.{ts,tsx}`; see `search_files`.
             output_mode: "content" for the lines, "files" for the paths of files with a match, "count" for how many

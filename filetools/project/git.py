@@ -156,7 +156,7 @@ def _of_status(out: bytes) -> dict[str, Any]:
     return state | {"branch": facts["branch.head"]}
 
 
-def _state(git: _Git, log: _Answer, *, branch: str, **facts: Any) -> dict[str, Any]:
+def _state(git: _Git, log: _GitAnswer, *, branch: str, **facts: Any) -> dict[str, Any]:
     is_unborn = git.complaint(log).endswith("does not have any commits yet")
     fields = [] if is_unborn else _text(git.checked(log)).split("\0")
     commits = [
@@ -191,7 +191,7 @@ def _text(out: bytes) -> str:
     return out.decode(errors="replace")
 
 
-class _Answer(NamedTuple):
+class _GitAnswer(NamedTuple):
     call: Sequence[str]
     out: bytes
     """At most 1 MiB: what is cut there is no failure."""
@@ -224,7 +224,7 @@ class _Git:
         }
         self.has_split_index = _has_split_index(root / ".git")
 
-    def run(self, *calls: Sequence[str], hears: str = "stdout") -> list[_Answer]:
+    def run(self, *calls: Sequence[str], hears: str = "stdout") -> list[_GitAnswer]:
         """Run git some times at once, and hear one of its streams; raises if it does not start or end in time."""
         children: list[subprocess.Popen[bytes]] = []
         late = Timer(max(0.0, self._until - monotonic()), _kill, (children,))
@@ -239,7 +239,7 @@ class _Git:
                 with child:  # closes its pipe and waits for its end
                     pass
 
-    def checked(self, answer: _Answer) -> bytes:
+    def checked(self, answer: _GitAnswer) -> bytes:
         """Return what git said, or raise what it complains of."""
         if answer.code == 0:
             return answer.out
@@ -253,7 +253,7 @@ class _Git:
             )  # fmt: skip
         raise GitFailedError(error.replace(f"{home}{os.sep}", f"~{os.sep}") if home else error)
 
-    def complaint(self, answer: _Answer) -> str:
+    def complaint(self, answer: _GitAnswer) -> str:
         """Return the first line that git complains in where the same is asked again: two pipes at once can block it."""
         if answer.code == 0:
             return ""
@@ -272,7 +272,7 @@ class _Git:
         except OSError as exc:
             raise GitFailedError(exc.strerror or "it cannot be started") from exc
 
-    def _answer(self, call: Sequence[str], child: subprocess.Popen[bytes]) -> _Answer:
+    def _answer(self, call: Sequence[str], child: subprocess.Popen[bytes]) -> _GitAnswer:
         stream = child.stdout or child.stderr
         assert stream is not None
         self._check_time()  # started too late to be killed in time, it could hold us up
@@ -280,7 +280,7 @@ class _Git:
             out = stream.read(MOST_BYTES)
         code = child.wait()
         self._check_time()
-        return _Answer(call, out, 0 if len(out) == MOST_BYTES else code)
+        return _GitAnswer(call, out, 0 if len(out) == MOST_BYTES else code)
 
     def _check_time(self) -> None:
         if monotonic() >= self._until:

@@ -1,49 +1,80 @@
-"""Which folders are registered as projects, and which instances work on them."""
+"""The registry of a workspace: folders registered as projects, and the agents and servers that run. All processes share it."""
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TypeVar, get_args
 
-from filetools.errors import FileToolsError, ProjectExistsError, ProjectNotFoundError
-from filetools.events.activity import ProjectCreated, ProjectDeleted, ProjectInstanceLinked, ProjectUpdated
+from filetools.errors import FileToolsError, InvalidArgumentError, ProjectExistsError, ProjectNotFoundError
+from filetools.events.activity import InstanceChanged, ProjectCreated, ProjectDeleted, ProjectUpdated
 from filetools.events.types import Event
 from filetools.journal.table import Table, TableRow
-from filetools.project.folder import folder_path, is_folder, short_path
-from filetools.project.instances import Changed, Instances, checked_name, id_of
+from filetools.project.folder import folder_path, is_folder, is_within, real_path, short_path
+from filetools.stores.processes import is_alive, process_mark
+
+InstanceStatus = Literal["working", "awaiting", "idle", "error"]
+WORKING_SECONDS: Final = 10.0
+"""How long after a call a server counts as working."""
+KEPT_SECONDS: Final = 7 * 24 * 3600.0
+MOST_CLOSED: Final = 200
+"""Instances that have ended are forgotten after a week, or when there are more than this."""
+UNSEEN_SECONDS: Final = 24 * 3600.0
+"""After so long without a sign of life an instance has ended if its process cannot be looked up from here."""
+LONGEST_NAME: Final = 200
+LONGEST_PATH: Final = 4096
+
+T = TypeVar("T")
+_Changed = tuple[Sequence[TableRow], T, Sequence[Event]]
+"""Rows to put, the result, and the events to publish."""
 
 
-class Registry(Instances):
-    """The projects and instances that a workspace knows. Lives as long as the caller likes: it holds nothing.
+class Registry:
+    """The projects and instances that a workspace knows, in rows of its journal. Any thread may call.
 
-    A project is told as `id`, `name`, `path` (absolute, links resolved), `created_at` and `updated_at` (UTC, ISO 8601);
-    where it is known `git_remote`, `repo_name` and `last_activity_at`; and `missing` where its folder is not there. Every
-    method that takes an id raises ProjectNotFoundError, or InvalidArgumentError for that of an instance.
+    A project is `id`, `name`, `path` (absolute, links resolved), `created_at` and `updated_at` (UTC, ISO 8601); if known,
+    `git_remote`, `repo_name` and `last_activity_at`; and `missing` if its folder is not there. Methods that take the id of a
+    project raise ProjectNotFoundError, those that take the id of an instance InvalidArgumentError.
 
     Args:
+        table: The rows.
         remote: Returns what git knows of a folder, as `git_remote` does.
-        others: As for `Instances`.
+        base: What relative paths are relative to.
+        clock: Returns seconds since the epoch.
+        publish: Gets the event of each change, in the thread of the call.
     """
 
-    def __init__(self, table: Table, *, remote: Callable[[str], Mapping[str, Any] | None], **others: Any) -> None:
-        super().__init__(table, **others)
+    def __init__(
+        self,
+        table: Table,
+        *,
+        remote: Callable[[str], Mapping[str, Any] | None],
+        base: str,
+        clock: Callable[[], float],
+        publish: Callable[[Event], object],
+    ) -> None:
+        self._table = table
         self._remote = remote
+        self._base = base
+        self._clock = clock
+        self._publish = publish
 
     def list_projects(self) -> list[dict[str, Any]]:
         """Return all projects: those with the latest activity first, those without any last, by name."""
-        by_name = sorted(map(_told, self._rows("project")), key=lambda told: str(told["name"]))
-        return sorted(by_name, key=lambda told: str(told.get("last_activity_at", "")), reverse=True)
+        by_name = sorted(map(_project, self._rows("project")), key=lambda project: str(project["name"]))
+        return sorted(by_name, key=lambda project: str(project.get("last_activity_at", "")), reverse=True)
 
     def project(self, project_id: str) -> dict[str, Any]:
         """Return one project."""
-        return _told(self._project(project_id))
+        return _project(self._project_row(project_id))
 
     def ensure_project(self, path: str, name: str | None = None) -> dict[str, Any]:
-        """Return the project of a folder, which is registered if it is none yet; this counts as activity.
+        """Return the project of a folder; register it if it is none yet. Counts as activity.
 
         Args:
             path: The folder.
@@ -68,105 +99,201 @@ class Registry(Instances):
         Raises:
             ProjectExistsError: That folder is another project.
         """
-        named = {} if name is None else {"name": checked_name(name)}
+        named = {} if name is None else {"name": _checked_name(name)}
         place = None if path is None else self._folder(path)
 
-        def work() -> Changed[dict[str, Any]]:
-            row = self._project(project_id)
+        def work() -> _Changed[dict[str, Any]]:
+            row = self._project_row(project_id)
             changes, moved = dict(named), []
-            if place not in (None, row.value["path"]):
-                at, other = self._at(str(place))
+            if place is not None and place != row.value["path"]:
+                at, other = self._at(place)
                 if other.value:
-                    raise ProjectExistsError(short_path(str(place)), id_of(other))
+                    raise ProjectExistsError(short_path(place), _id_of(other))
                 moved = [replace(at, value={"id": project_id}), *self._former(row)]
-                changes |= {"path": place, **self._git(str(place))}
-            return self._updated(row, changes, *moved)
-
-        return self._change(work)
-
-    def refresh(self, project_id: str) -> dict[str, Any]:
-        """Ask git again what it knows of a project's folder, unless that is not there."""
-
-        def work() -> Changed[dict[str, Any]]:
-            row = self._project(project_id)
-            return self._updated(row, self._git(row.value["path"]) if is_folder(row.value["path"]) else {})
+                changes |= {"path": place, **self._git(place)}
+            if all(row.value[key] == value for key, value in changes.items()):
+                return [], _project(row), []
+            row = replace(row, value={**row.value, **changes, "updated_at": self._now()})
+            return [row, *moved], _project(row), [ProjectUpdated(project=project_id, path=row.value["path"])]
 
         return self._change(work)
 
     def delete_project(self, project_id: str) -> None:
         """Forget a project; its files stay."""
 
-        def work() -> Changed[None]:
-            row = self._project(project_id)
-            gone = [row, *(link for link in self._rows("link") if link.key.split("/")[1] == project_id)]
-            rows = [*(replace(each, is_gone=True) for each in gone), *self._former(row)]
-            return rows, None, [ProjectDeleted(project=project_id)]
+        def work() -> _Changed[None]:
+            row = self._project_row(project_id)
+            return [replace(row, is_gone=True), *self._former(row)], None, [ProjectDeleted(project=project_id)]
 
         self._change(work)
 
-    def link(self, project_id: str, instance_id: str) -> None:
-        """Note that an instance works on a project, now."""
+    def instances(self, *, detailed: bool = False) -> list[dict[str, Any]]:
+        """Return the instances that have not ended, pinned ones first. Those whose process is dead end now.
 
-        def work() -> Changed[None]:
-            # Both are put, too: the link must not outlive one that somebody else removes meanwhile.
-            project, instance = self._project(project_id), self._instance(instance_id)
-            row, now = self._row("link", project_id, instance_id), self._now()
-            linked = replace(row, value={"first_seen_at": now, **row.value, "last_seen_at": now})
-            active = replace(project, value={**project.value, "last_activity_at": now})
-            event = ProjectInstanceLinked(project=project_id, instance=instance_id)
-            return [linked, active, instance], None, [] if row.value else [event]
+        Args:
+            detailed: Whether to report "awaiting" and "error"; otherwise all but "working" is "idle".
 
-        self._change(work)
+        Returns:
+            For each `id`, `name`, `dir`, `status`, and `project`, the id of the project that its folder lies in.
+        """
+        rows = sorted(self._running(), key=lambda row: (not row.value["is_pinned"], row.value["display_order"]))
+        projects, found = self._rows("project"), list[dict[str, Any]]()
+        for row in rows:
+            status, place = self._status(row), row.value["working_dir"]
+            shown = {
+                "id": _id_of(row), "name": row.value["name"], "dir": short_path(place),
+                "status": status if detailed or status == "working" else "idle",
+            }  # fmt: skip
+            project = _innermost(projects, place)
+            found.append(shown if project is None else {**shown, "project": _id_of(project)})
+        return found
 
-    def unlink(self, project_id: str, instance_id: str) -> None:
-        """Forget that an instance works on a project."""
+    def register_instance(self, name: str, working_dir: str, *, pid: int | None = None, is_server: bool = False) -> str:
+        """Note that an agent or a server runs, and return its new id.
 
-        def work() -> Changed[None]:
-            project, row = self._project(project_id), self._row("link", project_id, instance_id)
-            return [replace(row, is_gone=True)] if row.value else [], None, [_event(project)] if row.value else []
+        Args:
+            name: For people; cut to 200 characters.
+            working_dir: Its folder.
+            pid: Number of its process: when that is dead, the instance has ended.
+            is_server: Whether it works only within 10 seconds after `touch_instance`.
 
-        self._change(work)
+        Raises:
+            InvalidArgumentError: The name is empty, the folder is not a path, or no such process is alive.
+        """
+        mark = None if pid is None else process_mark(pid)
+        value = {
+            "name": _checked_name(name), "working_dir": self._place(working_dir), "status": "idle", "is_pinned": False,
+            "pid": pid, "mark": mark, "is_server": is_server, "closed_at": None,
+        }  # fmt: skip
+        if pid is not None and (pid < 1 or is_alive(pid, str(mark)) is False):
+            raise InvalidArgumentError(f"There is no process {pid!r:.80}")
+
+        def work() -> _Changed[str]:
+            self._running()
+            rows = self._rows("instance")
+            order = 1 + max((row.value["display_order"] for row in rows), default=0)
+            times = {"display_order": order, "created_at": self._now(), "updated_at": self._now()}
+            used = self._clock() - (WORKING_SECONDS + 1 if is_server else 0)  # a server has not been called yet
+            row = replace(self._row("instance", secrets.token_hex(4)), value=value | times, used=used)
+            return [row, *self._forgotten(rows)], _id_of(row), [self._event(row)]
+
+        return self._change(work, durable=False)
+
+    def set_instance_status(self, instance_id: str, status: InstanceStatus) -> None:
+        """Note what an instance does. One that had ended runs again."""
+        if status not in get_args(InstanceStatus):
+            raise InvalidArgumentError(f"A status is one of {', '.join(get_args(InstanceStatus))}, not {status!r:.80}")
+        self._alter(instance_id, {"status": status, "closed_at": None}, is_active=True)
+
+    def touch_instance(self, instance_id: str, *, name: str | None = None) -> None:
+        """Note a sign of life of an instance, and perhaps its name; it counts as activity of the project around it."""
+        named = {} if name is None else {"name": _checked_name(name)}
+        self._alter(instance_id, {"closed_at": None, **named}, is_active=True)
+
+    def close_instance(self, instance_id: str) -> None:
+        """Note that an instance has ended; may be called twice."""
+        if self._instance_row(instance_id).value["closed_at"] is None:
+            self._alter(instance_id, {"closed_at": self._now()})
+
+    def pin_instance(self, instance_id: str, is_pinned: bool = True) -> None:
+        """List an instance before the others, or no longer."""
+        self._alter(instance_id, {"is_pinned": is_pinned}, durable=True)
 
     def _made(self, path: str, name: str | None, *, is_new: bool) -> dict[str, Any]:
         place = self._folder(path)
-        given = None if name is None else checked_name(name)
+        given = None if name is None else _checked_name(name)
 
-        def work() -> Changed[dict[str, Any]]:
+        def work() -> _Changed[dict[str, Any]]:
             (at, row), now = self._at(place), self._now()
             if row.value and is_new:
-                raise ProjectExistsError(short_path(place), id_of(row))
+                raise ProjectExistsError(short_path(place), _id_of(row))
             if row.value:
                 row = replace(row, value={**row.value, "last_activity_at": now})
-                return [row], _told(row), []
+                return [row], _project(row), []
             git = self._git(place)
-            called = given or checked_name(git["repo_name"] or os.path.basename(place).strip() or place)
+            called = given or _checked_name(git["repo_name"] or os.path.basename(place).strip() or place)
             times = {"last_activity_at": None if is_new else now, "created_at": now, "updated_at": now}
             row = replace(row, value={"name": called, "path": place, **git, **times})
-            return (
-                [replace(at, value={"id": id_of(row)}), row],
-                _told(row),
-                [ProjectCreated(project=id_of(row), path=place)],
-            )
+            created = ProjectCreated(project=_id_of(row), path=place)
+            return [replace(at, value={"id": _id_of(row)}), row], _project(row), [created]
 
         return self._change(work)
 
-    def _updated(self, row: TableRow, changes: Mapping[str, Any], *others: TableRow) -> Changed[dict[str, Any]]:
-        if all(row.value[name] == value for name, value in changes.items()):
-            return [], _told(row), []
-        row = replace(row, value={**row.value, **changes, "updated_at": self._now()})
-        return [row, *others], _told(row), [_event(row)]
+    def _alter(
+        self, instance_id: str, changes: dict[str, Any], *, is_active: bool = False, durable: bool = False
+    ) -> None:
+        def work() -> _Changed[None]:
+            row = self._instance_row(instance_id)
+            is_same = all(row.value[name] == value for name, value in changes.items())
+            if is_same and not is_active:
+                return [], None, []
+            used = self._clock() if is_active else row.used
+            altered = replace(row, value={**row.value, **changes, "updated_at": self._now()}, used=used)
+            rows = [altered]
+            project = _innermost(self._rows("project"), row.value["working_dir"]) if is_active else None
+            if project is not None:
+                rows.append(replace(project, value={**project.value, "last_activity_at": self._now()}))
+            is_news = not is_same or self._status(row) != self._status(altered)
+            return rows, None, [self._event(altered)] if is_news else []
+
+        self._change(work, durable=durable)
+
+    def _running(self) -> list[TableRow]:
+        """Return the instances that have not ended, and close those whose process is dead."""
+        found = []
+        for row in self._rows("instance"):
+            if row.value["closed_at"] is None and not self._is_dead(row):
+                found.append(row)
+            elif row.value["closed_at"] is None:
+                with suppress(FileToolsError):  # on a full disk they are still left out of the list
+                    self.close_instance(_id_of(row))
+        return found
+
+    def _is_dead(self, row: TableRow) -> bool:
+        if row.value["pid"] is None:
+            return False
+        found = is_alive(row.value["pid"], row.value["mark"])
+        return self._clock() - row.used > UNSEEN_SECONDS if found is None else not found
+
+    def _status(self, row: TableRow) -> str:
+        if row.value["closed_at"] is not None:
+            return "closed"
+        if row.value["is_server"]:
+            return "working" if 0 <= self._clock() - row.used <= WORKING_SECONDS else "idle"
+        return str(row.value["status"])
+
+    def _event(self, row: TableRow) -> Event:
+        return InstanceChanged(instance=_id_of(row), status=self._status(row))
+
+    def _forgotten(self, rows: Sequence[TableRow]) -> list[TableRow]:
+        """Return the rows to remove: of instances that ended long ago, or before many others."""
+        ended = sorted((row for row in rows if row.value["closed_at"]), key=lambda row: str(row.value["closed_at"]))
+        surplus, last = len(ended) - MOST_CLOSED, _text_of(self._clock() - KEPT_SECONDS)
+        gone = [row for place, row in enumerate(ended) if place < surplus or row.value["closed_at"] < last]
+        return [replace(row, is_gone=True) for row in gone]
+
+    def _place(self, raw_path: str) -> str:
+        if len(raw_path) > LONGEST_PATH:
+            raise InvalidArgumentError(f"A path has at most {LONGEST_PATH} characters, not {len(raw_path)}")
+        return real_path(raw_path, base=self._base)
 
     def _folder(self, path: str) -> str:
         return folder_path(self._place(path), base=self._base, allowed=None)
 
-    def _project(self, project_id: str) -> TableRow:
+    def _project_row(self, project_id: str) -> TableRow:
         row = self._row("project", project_id)
         if not row.value:
             raise ProjectNotFoundError(project_id[:80])
         return row
 
+    def _instance_row(self, instance_id: str) -> TableRow:
+        row = self._row("instance", instance_id)
+        if not row.value:
+            raise InvalidArgumentError(f"Instance not found: {instance_id[:80]}")
+        return row
+
     def _at(self, place: str) -> tuple[TableRow, TableRow]:
-        """Return the row that keeps a path for one project, and the row of that; a fresh one if there is none."""
+        """Return the row that reserves a path for one project, and the row of that project; a new one if there is none."""
         at = self._row("path", place)
         row = self._row("project", str(at.value.get("id", "")))
         return at, row if row.value else self._row("project", secrets.token_hex(4))
@@ -174,19 +301,61 @@ class Registry(Instances):
     def _former(self, row: TableRow) -> list[TableRow]:
         """Return the row that gives up the path of a project."""
         at = self._row("path", row.value["path"])
-        return [replace(at, is_gone=True)] if at.value.get("id") == id_of(row) else []
+        return [replace(at, is_gone=True)] if at.value.get("id") == _id_of(row) else []
 
     def _git(self, place: str) -> dict[str, Any]:
         known: Mapping[str, Any] = {}
-        with suppress(FileToolsError):  # a project need not be a repository, nor git be there
+        with suppress(FileToolsError):  # a project need not be a repository, nor git be installed
             known = self._remote(place) or {}
         return {"git_remote": known.get("remote"), "repo_name": known.get("repo_name")}
 
+    def _row(self, kind: str, name: str) -> TableRow:
+        """Return a row; one of revision 0 and without a value if there is none."""
+        # Escapes what a database refuses as text, such as half a surrogate pair.
+        key = f"{kind}/{json.dumps(name)[1:-1]}"
+        return self._table.get(key) or TableRow(key=key, value={}, used=self._clock())
 
-def _told(row: TableRow) -> dict[str, Any]:
-    told = {"id": id_of(row), **{name: value for name, value in row.value.items() if value is not None}}
-    return told if is_folder(row.value["path"]) else {**told, "missing": True}
+    def _rows(self, kind: str) -> list[TableRow]:
+        found: list[TableRow] = []
+        while page := self._table.scan(f"{kind}/", after=found[-1].key if found else ""):
+            found += page
+        return found
+
+    def _change(self, work: Callable[[], _Changed[T]], *, durable: bool = True) -> T:
+        """Put the rows that `work` returns; repeat while another process has changed one of them in between."""
+        while True:
+            rows, result, events = work()
+            if not rows or self._table.put(rows, durable=durable):
+                for event in events:
+                    self._publish(event)
+                return result
+
+    def _now(self) -> str:
+        return _text_of(self._clock())
 
 
-def _event(row: TableRow) -> Event:
-    return ProjectUpdated(project=id_of(row), path=row.value["path"])
+def _text_of(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _id_of(row: TableRow) -> str:
+    return row.key.rpartition("/")[2]
+
+
+def _project(row: TableRow) -> dict[str, Any]:
+    project = {"id": _id_of(row), **{name: value for name, value in row.value.items() if value is not None}}
+    return project if is_folder(row.value["path"]) else {**project, "missing": True}
+
+
+def _innermost(projects: Sequence[TableRow], place: str) -> TableRow | None:
+    """Return the innermost project that a folder is or lies in."""
+    found = [row for row in projects if is_within(place, row.value["path"])]
+    return max(found, key=lambda row: len(row.value["path"]), default=None)
+
+
+def _checked_name(name: str) -> str:
+    """Return a name on one line, without half characters, and not too long."""
+    shown = " ".join(name.split()).encode("utf-8", "backslashreplace").decode()[:LONGEST_NAME]
+    if not shown:
+        raise InvalidArgumentError("A name cannot be empty")
+    return shown

@@ -1,168 +1,142 @@
-"""The tool calls in the messages of an agent, whatever shape they come in, and the stream that they come in."""
+"""What an agent's messages say: its tool calls, the files that they name, and the text of its answer."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
+import os
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from filetools.errors import SDKMessageParsingError
-from filetools.sessions.log import Entry, parse_entry
-from filetools.sessions.tool_calls import PATH_KEYS, LoggedCall
-from filetools.settings import MIB
+from filetools.sessions.log import LogEntry
 
 logger = logging.getLogger(__name__)
 
-KEY: Final = "x_claude_metadata"
-MOST_BYTES: Final = 5 * MIB
-_KEPT: Final = (*PATH_KEYS, "mode", "source", "destination")
-"""Arguments that tell what becomes of which file; the others may hold whole files."""
-_CALL_BYTES: Final = 700
-"""What a call takes beside its texts."""
+_WRITING: Final = frozenset(
+    ["Write", "write_file", "create_file", "fd_to_file", "Edit", "MultiEdit", "NotebookEdit", "edit_file"]
+)
+_PATH_KEYS: Final = ("file_path", "path", "notebook_path")
 
 
-class AgentMessages:
-    """Remembers the tool calls in messages, and nothing else of them. Lives as long as its run.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedCall:
+    """One call of a tool."""
 
-    Args:
-        run: Its id, for the log.
-        limit: Most bytes to remember; what comes then is left out.
-    """
+    name: str
+    id: str
+    path: str | None
+    """The file that it names, as it names it."""
+    cwd: str = ""
+    """Working folder that a relative path belongs to; "" is the root."""
+    is_error: bool = False
+    turn: int | None = None
+    """The agent's turn that made it, from 1; None if unknown."""
 
-    def __init__(self, *, run: str = "", limit: int = MOST_BYTES) -> None:
-        self.count = self.failures = 0
-        """How many messages there were, and how many of them could not be read."""
-        self.is_cut = False
-        """Whether something was left out."""
-        self._run, self._left = run, limit
-        self._calls: list[LoggedCall] = []
-        self._failed: set[str] = set()
-        self._cwd, self._turn = "", 0
-        self._message_id: Any = None
+    @property
+    def has_written(self) -> bool:
+        """Whether it created or changed the file that it names."""
+        # Agents put a prefix before the tools of an MCP server.
+        tool = self.name.rpartition("__")[2] if self.name.startswith("mcp__") else self.name
+        return tool in _WRITING and not self.is_error and self.path is not None
 
-    def read(self, message: Any) -> None:
-        """Take in a message: an object of an SDK, a dictionary, or an entry or a line of a log; an odd one is counted."""
-        self.count += 1
-        try:
-            self._read(_parsed(message))
-        except Exception:  # an object of somebody else's may raise anything
-            self.failures += 1
-            logger.exception("run %s: a message of the agent was skipped", self._run)
 
-    def calls(self) -> list[LoggedCall]:
-        """Return the calls of tools, the first one first, each with whether it failed."""
-        return [replace(call, is_error=True) if call.id in self._failed else call for call in self._calls]
-
-    def _read(self, message: Any) -> None:
-        inner = _get(message, "message")
-        body = message if inner is None or isinstance(inner, str) else inner
-        content = _get(body, "content")
-        cwd = _get(message, "cwd") or _get(_get(message, "data"), "cwd")
-        self._cwd = cwd if isinstance(cwd, str) else self._cwd
-        if content is None or isinstance(content, str):
-            return
-        if not isinstance(content, list | tuple):
-            raise SDKMessageParsingError(f"The content of a message is no text and no list, but {type(content)}")
-        self._failed |= {
-            key for block in content if _get(block, "is_error") is True
-            if isinstance(key := _get(block, "tool_use_id"), str) and self._has_room(key)
+def tool_calls(messages: Iterable[LogEntry]) -> list[LoggedCall]:
+    """Return the tool calls in an agent's messages, in order; one without name, id or input is skipped with a warning."""
+    calls, failed, cwd, turn, answer = list[LoggedCall](), set[object](), "", 0, None
+    for entry in messages:
+        cwd = entry.cwd or cwd
+        blocks = entry.blocks
+        failed |= {
+            key for block in blocks if block.get("is_error") is True and isinstance(key := block.get("tool_use_id"), str)
         }  # fmt: skip
-        calls = [block for block in content if _is_call(block)]
-        if calls and (_get(body, "id") is None or _get(body, "id") != self._message_id):
-            self._turn, self._message_id = self._turn + 1, _get(body, "id")
-        for block in calls:
-            self._take(message, block)
-
-    def _take(self, message: Any, block: Any) -> None:
-        name, call_id, given = (_get(block, key) for key in ("name", "id", "input"))
-        if not (isinstance(name, str) and isinstance(call_id, str) and isinstance(given, Mapping)):
-            raise SDKMessageParsingError(f"A call of the tool {name!r} has no name, no id or no input")
-        kept = {key: given[key] for key in _KEPT if isinstance(given.get(key), str)}
-        stamp, session = (
-            _get(message, "timestamp") or "",
-            _get(message, "sessionId") or _get(message, "session_id") or "",
-        )
-        if self._has_room(name, call_id, *kept.values()):
-            call = LoggedCall(
-                name=name, id=call_id, input=kept, timestamp=str(stamp), session_id=str(session), cwd=self._cwd,
-                turn=self._turn,
-            )  # fmt: skip
-            self._calls.append(call)
-
-    def _has_room(self, *texts: str) -> bool:
-        self._left -= _CALL_BYTES + sum(map(len, texts))
-        self.is_cut = self._left < 0
-        return not self.is_cut
+        uses = [block for block in blocks if block.get("type") == "tool_use"]
+        if uses and (
+            (key := entry.message.get("id")) is None or key != answer
+        ):  # one answer may come in several messages
+            turn, answer = turn + 1, key
+        for use in uses:
+            match use:
+                case {"name": str(name), "id": str(call_id), "input": dict(given)}:
+                    calls.append(LoggedCall(name=name, id=call_id, path=_named_path(given), cwd=cwd, turn=turn))
+                case _:
+                    logger.warning("line %d: a tool call without name, id or input was skipped", entry.line)
+    return [replace(call, is_error=call.id in failed) for call in calls]
 
 
-def _parsed(message: Any) -> Any:
-    if isinstance(message, str | bytes):
-        message = parse_entry(message.encode("utf-8", "surrogatepass") if isinstance(message, str) else message)
-    if message is None or isinstance(message, int | float | list | tuple):
-        raise SDKMessageParsingError(f"A message is no object, but {type(message)}")
-    return message.raw if isinstance(message, Entry) else message
+def paths_by_call(entry: LogEntry) -> dict[str, str]:
+    """Return the files that the calls in an entry name, as they name them, by the ids of the calls."""
+    if entry.type != "assistant":
+        return {}
+    calls = [(block.get("id"), block.get("input")) for block in entry.blocks if block.get("type") == "tool_use"]
+    paths = ((key, _named_path(given)) for key, given in calls if isinstance(key, str) and isinstance(given, dict))
+    return {key: path for key, path in paths if path is not None}
 
 
-def _get(source: Any, key: str) -> Any:
-    return source.get(key) if isinstance(source, Mapping) else getattr(source, key, None)
+def _named_path(given: Mapping[str, Any]) -> str | None:
+    return next((path for key in _PATH_KEYS if isinstance(path := given.get(key), str) and path), None)
 
 
-def _is_call(block: Any) -> bool:
-    kind = _get(block, "type")
-    return kind == "tool_use" or (kind is None and _get(block, "name") is not None)
-
-
-class WrappedStream(AsyncIterator[Any]):
-    """The messages of an agent, and `{"type": "x_claude_metadata", …}` after the last one. Lives as long as the stream.
+def path_inside(roots: Sequence[str], cwd: str, path: str) -> str | None:
+    """Return a path that a call names, relative to the root; None if it lies outside.
 
     Args:
-        stream: The messages, from an asynchronous iterator or a plain one; it is closed with this one.
-        finish: Finds the metadata, once, by the tool calls that were remembered.
-        messages: Remembers them.
+        roots: Absolute paths of the root, in every spelling.
+        cwd: Working folder that a relative path belongs to; "" is the root.
+        path: As the call names it.
+    """
+    if os.name == "nt":
+        cwd, path = cwd.replace("\\", "/"), path.replace("\\", "/")
+    normal = "/" + posixpath.normpath(posixpath.join(roots[0], cwd, path)).lstrip("/")
+    inside = (normal[len(root) :] for root in roots if f"{normal}/".startswith(f"{root.rstrip('/')}/"))
+    return next((path.lstrip("/") for path in inside), None)
+
+
+class AgentText:
+    """Reads the messages of one run, and lives as long as it; odd ones say nothing.
+
+    Source: what `claude -p --output-format stream-json` prints, with and without `--include-partial-messages`.
     """
 
-    def __init__(
-        self, stream: AsyncIterable[Any] | Iterable[Any],
-        finish: Callable[[AgentMessages], Awaitable[Mapping[str, Any]]], *, messages: AgentMessages | None = None,
-    ) -> None:  # fmt: skip
-        self.last_metadata: dict[str, Any] | None = None
-        """What the last item says, once the stream has ended or was closed."""
-        self._stream = aiter(stream) if isinstance(stream, AsyncIterable) else iter(stream)
-        self._finish, self._messages = finish, AgentMessages() if messages is None else messages
-        self._failure: Exception | None = None
+    def __init__(self) -> None:
+        self.has_answered = False
+        """Whether it said anything, or told its result."""
+        self.usage: Mapping[str, Any] = {}
+        """Its counts of tokens, as it told them."""
+        self._is_partial, self._gap = False, ""
 
-    async def __anext__(self) -> Any:
-        """Return the next message; what the stream raises comes after the metadata."""
-        if self.last_metadata is not None:
-            failure, self._failure = self._failure, None
-            raise failure or StopAsyncIteration
-        try:
-            message = await anext(self._stream) if isinstance(self._stream, AsyncIterator) else next(self._stream)
-        except (StopAsyncIteration, StopIteration):
-            return await self._last()
-        except Exception as error:  # noqa: BLE001  # it is raised behind what the run has made until then
-            self._failure = error
-            return await self._last()
-        except BaseException:
-            await self.aclose()
-            raise
-        self._messages.read(message)
-        return message
+    def read(self, message: Mapping[str, Any]) -> str:
+        """Return what a message adds to the answer, often nothing; blocks of text have an empty line between them."""
+        match message:
+            case {"parent_tool_use_id": str()}:  # it is of an agent that this one has started
+                return ""
+            case {"type": "stream_event", "event": {"type": "content_block_start"}}:
+                self._end_block()
+            case {"type": "stream_event", "event": {"delta": {"type": "text_delta", "text": str(text)}}}:
+                self._is_partial = True
+                return self._added(text)
+            case {"type": "assistant", "message": {"content": list(blocks)}} if not self._is_partial:
+                return "".join(map(self._block, blocks))
+            case {"type": "result"}:
+                return self._result(message)
+        return ""
 
-    async def aclose(self) -> None:
-        """Close the source and find out what the run has made; may be called twice."""
-        if self.last_metadata is None:
-            await self._last()
+    def _block(self, block: object) -> str:
+        self._end_block()
+        match block:
+            case {"type": "text", "text": str(text)}:
+                return self._added(text)
+        return ""
 
-    async def _last(self) -> dict[str, Any]:
-        self.last_metadata = {}
-        try:
-            if (closed := getattr(self._stream, "aclose", getattr(self._stream, "close", lambda: None))()) is not None:
-                await closed
-        finally:
-            self.last_metadata = dict(await self._finish(self._messages))
-        return {"type": KEY, **self.last_metadata}
+    def _result(self, result: Mapping[str, Any]) -> str:
+        usage, text = result.get("usage"), result.get("result")
+        self.usage = usage if isinstance(usage, dict) else {}
+        has_said, self.has_answered = self.has_answered, True
+        return text if isinstance(text, str) and not has_said else ""
 
+    def _end_block(self) -> None:
+        self._gap = "\n\n" if self.has_answered else ""
 
-wrap: Final = WrappedStream
+    def _added(self, text: str) -> str:
+        gap, self._gap, self.has_answered = self._gap, "", True
+        return gap + text

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from filetools.sessions.log import Entry
+from filetools.sessions.log import LogEntry
 
 _SPOKEN = ("user", "assistant")
 
@@ -38,7 +38,7 @@ class Conversation:
         self._nodes: dict[str, _Node] = {}
         self._parents: set[str] = set()
 
-    def add(self, entry: Entry) -> bool:
+    def add(self, entry: LogEntry) -> bool:
         """Take an entry in, in the order of the log. Of two with one uuid the later counts; then this returns False."""
         node = _node(entry)
         if not node.uuid:
@@ -142,16 +142,16 @@ class Conversation:
         return found
 
 
-def conversation(entries: Iterable[Entry]) -> list[Entry]:
+def conversation(entries: Iterable[LogEntry]) -> list[LogEntry]:
     """Return the entries of a log that are its conversation, in order; see `Conversation.uuids`."""
-    tree, by_uuid = Conversation(), dict[str, Entry]()
+    tree, by_uuid = Conversation(), dict[str, LogEntry]()
     for entry in entries:
         tree.add(entry)
         by_uuid[entry.uuid] = entry
     return [by_uuid[uuid] for uuid in tree.uuids()]
 
 
-def _node(entry: Entry) -> _Node:
+def _node(entry: LogEntry) -> _Node:
     # Each entry of each log comes by here, so it is looked at once, and without the entry's own descriptors.
     raw = entry.raw
     kind, message = _text(raw, "type"), raw.get("message")

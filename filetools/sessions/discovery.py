@@ -1,30 +1,56 @@
-"""Which files a run made, changed and deleted, as the records of the journal tell, and the metadata that says so."""
+"""The files that a run created, changed and deleted, found in the journal's records, and the metadata about them."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from filetools.content.media import mime_type_of
 from filetools.models.records import ChangeRecord, Operation, RecordState
-from filetools.sessions.agent_messages import KEY
-from filetools.sessions.description import Attribution, DiscoveredFile, describe
-from filetools.sessions.tool_calls import LoggedCall, path_inside
+from filetools.sessions.agent_messages import LoggedCall, path_inside
 
 logger = logging.getLogger(__name__)
 
+KEY: Final = "x_claude_metadata"
 _ON: Final = ("enabled", "true", "1")
 _UNKNOWN: Final = ("", None)
 """What stood at a path of which only that is known."""
 _OF_FOLDERS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 State = tuple[str, int | None]
-"""Version and size of a file; the size is None where nobody knows it."""
-Method = Literal["event_journal", "sdk_parsing", "snapshot_diff", "directory_scan"]
+"""Version and size of a file; the size is None if unknown."""
+FileAction = Literal["created", "modified", "deleted"]
+Attribution = Literal["folder", "call", "alone"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveredFile:
+    """One file that a run created, changed or deleted, as the run left it."""
+
+    path: str
+    """Relative to the root, with "/"."""
+    action: FileAction
+    size: int | None = None
+    """In bytes; None if it was deleted or is unknown."""
+    version: str | None = None
+    """"sha256:" and the hash of its bytes; None if it was deleted or is unknown."""
+    created: float
+    """When this run first touched it, in seconds since the epoch."""
+    modified: float
+    """When this run last touched it, in seconds since the epoch."""
+    attributed: Attribution | None = None
+    """Why a change by another program counts as the run's; None if the run itself made it."""
+    tool: str | None = None
+    """The tool whose call names it last."""
+    turn: int | None = None
+    """The agent's turn of that call, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +72,14 @@ class Discovery:
     """What was found of a run."""
 
     files: tuple[DiscoveredFile, ...] = ()
-    method: Method = "event_journal"
-    """What found them; if nothing did, what was tried last."""
     unattributed: int = 0
-    """Changes by other programs meanwhile that are perhaps the run's."""
+    """Changes by other programs during the run that may be the run's."""
     foreign: tuple[int, ...] = ()
     """Numbers of the records of other programs that count as the run's."""
-    skipped: tuple[Mapping[str, str], ...] = ()
-    """What tool calls name and is not told: `path` and `reason`."""
     calls: int | None = None
-    """How many tool calls that write there were; None if nobody knows."""
-    sdk_failures: int | None = None
-    """How many messages could not be read; None if there was none to read."""
-    scan_failures: int | None = None
-    """How many folders could not be scanned; None if none was to be."""
+    """How many tool calls wrote files; None if unknown."""
     error: str | None = None
-    """Why no source could tell anything."""
+    """Why the journal could not be read."""
 
 
 def from_records(
@@ -190,71 +208,70 @@ def _is_in(path: str, folders: Iterable[str]) -> bool:
     return any(folder in ("", ".", path) or path.startswith(f"{folder}/") for folder in folders)
 
 
-def metadata(
-    discovery: Discovery, *, session: str, root: str, session_dir: str = "", research_dir: str = ""
-) -> dict[str, Any]:
-    """Return what is told of a run, as JSON; that it has no files, is logged as a warning.
+def describe(file: DiscoveredFile, root: str) -> dict[str, Any]:
+    """Return the JSON form of a file.
+
+    Args:
+        file: The file.
+        root: Absolute path of its root.
+    """
+    relative = file.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    path = os.path.join(root, *relative.split("/"))
+    name = relative.rpartition("/")[2]
+    told: dict[str, Any] = {"absolute_path": path, "relative_path": relative, "filename": name}
+    if file.action != "deleted":
+        told |= {
+            "size_bytes": file.size, "created_at": _utc(file.created), "modified_at": _utc(file.modified),
+            "checksum": file.version, "mime_type": mime_type_of(name),
+        }  # fmt: skip
+    told |= {"action": file.action, "path": path, "attributed": file.attributed, "tool": file.tool, "turn": file.turn}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _utc(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def metadata(discovery: Discovery, *, session: str, root: str) -> dict[str, Any]:
+    """Return the metadata of a run as JSON. A run without files is also logged as a warning.
 
     Args:
         discovery: What was found.
         session: Of the run.
-        root: Absolute path of the root.
-        session_dir: Its working folder; by default the root.
-        research_dir: An older name of `session_dir`.
+        root: Absolute path of the root, which is the run's working folder.
     """
     lists: dict[str, list[dict[str, Any]]] = {"created": [], "modified": [], "deleted": []}
     for file in discovery.files:
         lists[file.action].append(describe(file, root))
-    status = _status(discovery)
+    status = "success" if discovery.files else "no_files_found" if discovery.error is None else "failed"
     told: dict[str, Any] = {f"files_{action}": files for action, files in lists.items() if files or action == "created"}
     told |= {
-        "session_tracking": {"cli_session_id": session, "session_dir": session_dir or research_dir or root},
-        "discovery_method": discovery.method, "discovery_status": status,
+        "session_tracking": {"cli_session_id": session, "session_dir": root},
+        "discovery_method": "event_journal", "discovery_status": status,
     }  # fmt: skip
     if status != "success":
         told["discovery_details"] = _details(discovery)
-    if not discovery.files:
         logger.warning("run %s: no files were found: %s", session, told["discovery_details"]["possible_causes"])
-    more = {
-        "unattributed": discovery.unattributed, "skipped": [dict(each) for each in discovery.skipped],
-        "error": discovery.error,
-    }  # fmt: skip
+    more = {"unattributed": discovery.unattributed, "error": discovery.error}
     return told | {key: value for key, value in more.items() if value}
 
 
-def _status(found: Discovery) -> str:
-    if not found.files:
-        return "no_files_found" if found.error is None else "failed"
-    has_failed = found.error or found.sdk_failures or found.scan_failures or "unreadable" in _reasons_of(found)
-    return "partial" if has_failed else "success"
-
-
-def _reasons_of(found: Discovery) -> list[str]:
-    return [each["reason"] for each in found.skipped]
-
-
 def _details(found: Discovery) -> dict[str, Any]:
-    sdk, scan, look = found.sdk_failures or 0, found.scan_failures, "Look into the output folder, and retry."
-    outside = _reasons_of(found).count("outside_root")
     reasons = (
         (found.calls == 0, "The agent answered with text only: it called no tool that writes files.",
          "Ask for a file by its name, and retry."),
-        (sdk, f"{sdk} messages of the agent could not be read.", "Read the log for why they could not."),
-        (outside, f"{outside} files were written outside of the root.", "Look at the paths in skipped."),
-        (len(found.skipped) > outside, f"{len(found.skipped) - outside} files that tool calls name could not be told.",
-         "Look at the reasons in skipped."),
         (found.unattributed, f"{found.unattributed} changes may be of this run or of another one.",
          "Give each run an output folder of its own."),
-        (scan, f"{scan} folders could not be scanned.", "See whether the output folder is there."),
-        (scan == 0 and not found.files, "The output folders hold nothing new.", look),
         (found.error, "Finding the files failed.", "Read the log for the trace, and retry."),
     )  # fmt: skip
-    told = [words for is_so, *words in reasons if is_so] or [["The run changed no file that could be found.", look]]
+    told = [words for is_so, *words in reasons if is_so] or [
+        ["The run changed no file that could be found.", "Look into the output folder, and retry."]
+    ]
+    # Only the journal is asked; readers of this format expect the other keys too.
     return {
-        "sdk_parsing_attempted": found.sdk_failures is not None, "sdk_parsing_failures": sdk,
-        "directory_scan_attempted": scan is not None, "directory_scan_failures": scan or 0,
-        "possible_causes": [cause for cause, _ in told],
-        "suggested_actions": list(dict.fromkeys(action for _, action in told)),
+        "sdk_parsing_attempted": False, "sdk_parsing_failures": 0,
+        "directory_scan_attempted": False, "directory_scan_failures": 0,
+        "possible_causes": [cause for cause, _ in told], "suggested_actions": [action for _, action in told],
     }  # fmt: skip
 
 

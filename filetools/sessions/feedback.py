@@ -10,13 +10,11 @@ from typing import Any, Final, Literal
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sessions.agents import Agents
+from filetools.sessions.agent_messages import paths_by_call
 from filetools.sessions.conversation import Conversation
-from filetools.sessions.log import Entry, by_instant, read_entries
-from filetools.sessions.log_folders import ProjectLogs, encode_project_path, opened_logs, real_project
+from filetools.sessions.log import INTERRUPTED, LogEntry, by_instant, extract_text, is_trivial, read_entries
+from filetools.sessions.log_folders import Agents, ProjectLogs, encode_project_path, opened_logs, real_project
 from filetools.sessions.log_sessions import listed
-from filetools.sessions.texts import INTERRUPTED, extract_text, is_trivial
-from filetools.sessions.tool_calls import paths_by_call
 from filetools.settings import session_logs_folder
 
 logger = logging.getLogger(__name__)
@@ -53,7 +51,7 @@ class FeedbackItem:
     """The file that the refused or failed call names, as it names it."""
 
 
-def feedback_of(entry: Entry) -> list[FeedbackItem]:
+def feedback_of(entry: LogEntry) -> list[FeedbackItem]:
     """Return what an entry holds of feedback: a denial for each call that failed, then the message or interruption.
 
     Trivial messages, and entries that are not a user's, are none.
@@ -97,7 +95,7 @@ def extract_feedback(
                 session_logs_folder() if logs is None else logs, encode_project_path(real_project(project))
             )
             raise FileNotFoundError(f"History directory not found: {where}")
-        return _Reader(opened, _refuse).session(session_id)
+        return _FeedbackReader(opened, _refuse).session(session_id)
 
 
 def collect_feedback(
@@ -124,14 +122,14 @@ def collect_feedback(
     with opened_logs(project, logs=logs, worktrees=worktrees) as opened:
         if opened is None:
             return
-        reader = _Reader(opened, failed or _warn)
+        reader = _FeedbackReader(opened, failed or _warn)
         # What cannot be read is told of below; a log whose beginning and end tell nothing is not listed, and may hold some.
         known = (info.session_id for info in listed(opened, failed=lambda *_: None))
         for session_id in dict.fromkeys([*known, *opened.sessions]):
             yield from reader.session(session_id)
 
 
-class _Reader:
+class _FeedbackReader:
     """Reads sessions with their agents, and what several logs have, once. Lives as long as the logs are held open.
 
     Args:
@@ -198,7 +196,7 @@ def _warn(session_id: str, error: FileToolsError) -> None:
     logger.warning("Failed to extract from %s: %s", session_id, error.message)
 
 
-def _item(entry: Entry, kind: FeedbackType, content: str, tool_use_id: Any = None) -> FeedbackItem:
+def _item(entry: LogEntry, kind: FeedbackType, content: str, tool_use_id: Any = None) -> FeedbackItem:
     is_denied = kind == "tool_denial" and content.startswith(_DENIED)
     return FeedbackItem(
         timestamp=entry.timestamp,

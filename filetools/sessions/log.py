@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 from pydantic_core import from_json
 
+from filetools.content.whole import is_one_character, whole_start
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import MIB
 from filetools.stores.folder import FolderStore
@@ -19,6 +21,13 @@ logger = logging.getLogger(__name__)
 
 MOST_LINE_BYTES: Final = 16 * MIB
 _SKIPPED_BYTES: Final = MIB // 4
+TITLE_CHARACTERS: Final = 80
+INTERRUPTED: Final = "[Request interrupted"
+_SHORT_ANSWERS: Final = frozenset(
+    ["y", "n", "k", "g", "ok", "go", "yes", "no", "continue", "proceed", "sure", "okay", "resume"]
+)
+_COMMAND: Final = re.compile(r"/[a-z][a-z0-9_:.-]*(?=\s|$)", re.IGNORECASE | re.ASCII)
+_REMINDERS: Final = re.compile(r"\s*(?:<system-reminder>.*?</system-reminder>\s*)++", re.DOTALL)
 _T = TypeVar("_T")
 
 
@@ -29,7 +38,7 @@ class _Field(Generic[_T]):
         self._key = key
         self._missing = missing
 
-    def __get__(self, entry: Entry | None, owner: type[Entry]) -> _T:
+    def __get__(self, entry: LogEntry | None, owner: type[LogEntry]) -> _T:
         value = None if entry is None else entry.raw.get(self._key)
         return value if isinstance(value, type(self._missing)) else self._missing
 
@@ -37,7 +46,7 @@ class _Field(Generic[_T]):
 _text, _flag = partial(_Field, missing=""), partial(_Field, missing=False)
 
 
-class Entry:
+class LogEntry:
     """One entry of a log. Its texts are "" and its marks False where they are missing; unknown types pass through.
 
     Args:
@@ -45,10 +54,9 @@ class Entry:
         line: Number of its line, from 1.
     """
 
-    type, timestamp, uuid, cwd, slug, version = map(_text, ("type", "timestamp", "uuid", "cwd", "slug", "version"))
-    session_id, agent_id, team_name = map(_text, ("sessionId", "agentId", "teamName"))
-    parent_uuid, logical_parent_uuid = map(_text, ("parentUuid", "logicalParentUuid"))
-    git_branch, tag, summary, last_prompt = map(_text, ("gitBranch", "tag", "summary", "lastPrompt"))
+    type, timestamp, uuid, cwd, slug = map(_text, ("type", "timestamp", "uuid", "cwd", "slug"))
+    session_id, agent_id = map(_text, ("sessionId", "agentId"))
+    git_branch, tag, last_prompt = map(_text, ("gitBranch", "tag", "lastPrompt"))
     custom_title, ai_title = map(_text, ("customTitle", "aiTitle"))
     is_sidechain, is_meta, is_summary = map(_flag, ("isSidechain", "isMeta", "isCompactSummary"))
 
@@ -76,7 +84,7 @@ class Entry:
         return [block for block in blocks if isinstance(block, dict)]
 
 
-def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> Entry | None:
+def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> LogEntry | None:
     """Return the entry of a line, or None if the line is no JSON object.
 
     Bytes that are no UTF-8, and halves of pairs that are escaped, become U+FFFD; a BOM goes.
@@ -90,7 +98,7 @@ def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> Entry 
         raw = from_json(line, allow_partial="trailing-strings" if is_cut else False)
     except ValueError:
         raw = None if is_cut else repaired(line)
-    return Entry(raw, number) if isinstance(raw, dict) else None
+    return LogEntry(raw, number) if isinstance(raw, dict) else None
 
 
 def repaired(line: bytes) -> Any:
@@ -105,7 +113,7 @@ def repaired(line: bytes) -> Any:
     return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
-def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[Entry]:
+def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[LogEntry]:
     """Yield the entries of a log as it was when it was opened; memory holds one line at a time.
 
     A line that is no JSON object, or longer than 16 MiB, is skipped with a warning in the log of this module; an
@@ -125,7 +133,7 @@ def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[Entry]:
                 logger.warning("%s, line %d: skipped, it is no JSON object", path, number)
 
 
-def entries_of(chunk: bytes, *, is_cut: bool = False) -> list[Entry]:
+def entries_of(chunk: bytes, *, is_cut: bool = False) -> list[LogEntry]:
     """Return the entries in a part of a log, without a warning.
 
     Args:
@@ -165,3 +173,32 @@ def _lines(file: BinaryIO, size: int) -> Iterator[bytes | None]:
             line = file.readline(min(left, _SKIPPED_BYTES))  # the rest of the same line
             left -= len(line)
         yield None
+
+
+def extract_text(content: Any, *, separator: str = "\n\n") -> str:
+    """Return the text of a message's content: itself, or its text blocks, by default with empty lines between; else "".
+
+    Blocks that are nothing but reminders, which the program puts in, do not count.
+    """
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else ()
+    texts = (block if isinstance(block, str) else _text_of(block) for block in blocks)
+    return separator.join(text for text in texts if text and not _REMINDERS.fullmatch(text))
+
+
+def is_trivial(text: str) -> bool:
+    """Whether a text says nothing that could be feedback: one character, "continue" and its like, a slash command."""
+    text = text.strip()
+    return not text or is_one_character(text) or text.lower() in _SHORT_ANSWERS or _COMMAND.match(text) is not None
+
+
+def format_title(text: str) -> str:
+    """Return a text as one line of at most 80 characters; what is cut ends with `...`, and no character is cut apart."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARACTERS else f"{whole_start(line, TITLE_CHARACTERS - 3)}..."
+
+
+def _text_of(block: Any) -> str:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return text if isinstance(text, str) else ""

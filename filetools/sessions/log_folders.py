@@ -6,16 +6,20 @@ import logging
 import os
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
+
+from pydantic_core import from_json
 
 from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sessions.log import Entry, entries_of
+from filetools.sessions.log import LogEntry, entries_of
 from filetools.settings import MIB, session_logs_folder
 from filetools.stores.folder import FolderStore
 
@@ -96,7 +100,7 @@ class ProjectLogs:
         below = [folder.child(session_id).child("subagents") for folder in self._folders]
         yield from (path for path in self._files(below, is_deep=True) if _AGENT.fullmatch(path.name))
 
-    def start(self, path: WorkspacePath) -> tuple[list[Entry], int, float]:
+    def start(self, path: WorkspacePath) -> tuple[list[LogEntry], int, float]:
         """Return the first entries of a log, its size in bytes, and when it was changed, in seconds since the epoch.
 
         They come from the first 64 KiB; if no user's is among them, from up to 1 MiB.
@@ -112,7 +116,7 @@ class ProjectLogs:
                 entries = entries_of(chunk, is_cut=size > _MOST_START_BYTES)
             return entries, size, os.fstat(file.fileno()).st_mtime
 
-    def first_entries(self, path: WorkspacePath) -> list[Entry]:
+    def first_entries(self, path: WorkspacePath) -> list[LogEntry]:
         """As `start`, but just the entries; of a log that cannot be read there are none, and a warning tells why."""
         try:
             return self.start(path)[0]
@@ -120,7 +124,7 @@ class ProjectLogs:
             logger.warning("%s: skipped: %s", path, error.message)
             return []
 
-    def end(self, path: WorkspacePath) -> list[Entry]:
+    def end(self, path: WorkspacePath) -> list[LogEntry]:
         """Return the entries in the last 64 KiB of a longer log."""
         return entries_of(self.reads.read_end(path, START_BYTES).partition(b"\n")[2])
 
@@ -237,3 +241,69 @@ def _names(project: str) -> tuple[str, ...]:
     """Return the names under which versions of the writer keep a project's logs."""
     # The writer's own reader in Python counts code points; the oldest versions replaced nothing but slashes.
     return encode_project_path(project), _named([ord(char) for char in project]), project.replace("/", "-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLog:
+    """The log of one agent."""
+
+    agent_id: str
+    path: WorkspacePath
+    parent: str
+    """Id of the agent or session that started it."""
+    tool_use_id: str | None
+    """The call that started it, where `agent-<id>.meta.json` tells."""
+
+
+class Agents:
+    """The agents of a project's logs. Lives as long as the logs are held open."""
+
+    def __init__(self, logs: ProjectLogs) -> None:
+        self._logs = logs
+        self._visited = set[str]()  # ids and paths: paths have a slash
+
+    def below(self, session_id: str) -> list[AgentLog]:
+        """Return the agents of a session and all below them, parents first where they are known; each log once ever."""
+        found, pending = list[AgentLog](), deque([session_id])
+        while pending:
+            if (parent := pending.popleft()) in self._visited:
+                continue
+            self._visited.add(parent)
+            for agent in (*self._beside.get(parent, ()), *self._inside(parent)):
+                if agent.path not in self._visited:
+                    self._visited.add(agent.path)
+                    found.append(agent)
+                    pending.append(agent.agent_id)
+        return found
+
+    @cached_property
+    def _beside(self) -> Mapping[str, Sequence[AgentLog]]:
+        """The logs beside those of sessions, by who started them: as their notes say, and as their first entries do."""
+        found: dict[str, list[AgentLog]] = {}
+        for path in self._logs.agents_beside:
+            entries = self._logs.first_entries(path)
+            starter = next((entry.session_id for entry in entries if entry.session_id), "")
+            agent = self._agent(path, starter)
+            for parent in dict.fromkeys((agent.parent, starter) if entries else ()):
+                found.setdefault(parent, []).append(agent)
+        return found
+
+    def _inside(self, session_id: str) -> Iterator[AgentLog]:
+        return (self._agent(path, session_id) for path in self._logs.agents_of(session_id))
+
+    def _agent(self, path: WorkspacePath, parent: str) -> AgentLog:
+        notes = self._notes(path)
+        return AgentLog(
+            agent_id=path.name.removeprefix("agent-").removesuffix(".jsonl"),
+            path=path,
+            parent=notes.get("parentAgentId") or parent,
+            tool_use_id=notes.get("toolUseId"),
+        )
+
+    def _notes(self, path: WorkspacePath) -> dict[str, str]:
+        beside = path.parent.child(f"{path.name.removesuffix('.jsonl')}.meta.json")
+        try:
+            found: Any = from_json(self._logs.reads.read(beside, limit=MIB)[0])
+        except (FileToolsError, ValueError):
+            return {}
+        return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}

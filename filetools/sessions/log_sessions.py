@@ -11,10 +11,9 @@ from typing import Final
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sessions.log import Entry, by_instant
+from filetools.sessions.log import INTERRUPTED, LogEntry, by_instant, extract_text, format_title, is_trivial
 from filetools.sessions.log_folders import START_BYTES, ProjectLogs, opened_logs
 from filetools.sessions.rules import is_noise
-from filetools.sessions.texts import INTERRUPTED, extract_text, format_title, is_trivial
 
 logger = logging.getLogger(__name__)
 
@@ -121,15 +120,15 @@ def _info(logs: ProjectLogs, session_id: str, path: WorkspacePath) -> SessionInf
     )
 
 
-def _last(entries: Sequence[Entry], name: str) -> str:
+def _last(entries: Sequence[LogEntry], name: str) -> str:
     return _first(reversed(entries), name)
 
 
-def _first(entries: Iterable[Entry], name: str) -> str:
+def _first(entries: Iterable[LogEntry], name: str) -> str:
     return next(filter(None, (getattr(entry, name) for entry in entries)), "")
 
 
-def _subject(entries: Iterable[Entry]) -> str:
+def _subject(entries: Iterable[LogEntry]) -> str:
     """Return what a person said first; else the first command, else the first text of any kind."""
     users = [entry for entry in entries if entry.type == "user"]
     own = [entry for entry in users if not (entry.is_meta or entry.is_summary or entry.is_sidechain)]

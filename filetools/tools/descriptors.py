@@ -9,7 +9,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import Field
 
 from filetools.content.lines import count_lines
-from filetools.descriptors import Descriptors, Frame, checked, error_frame
+from filetools.descriptors.configuration import checked
+from filetools.descriptors.descriptors import Descriptors
+from filetools.descriptors.frames import Frame, error_frame
 from filetools.errors import (
     EditConflictError,
     EncodingError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from filetools.content.edits import Edit
 from filetools.content.text_edits import TextEdit
-from filetools.descriptors import Descriptors
+from filetools.descriptors.descriptors import Descriptors
 from filetools.events.bus import EventBus
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.models.files import (

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from filetools.descriptors import Frame
+from filetools.descriptors.frames import Frame
 from filetools.tools.bodies import Body, body_of, one_line, short
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.media import FileLink, media_of

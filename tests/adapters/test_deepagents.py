@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.app.loop_thread import LoopThread
+from filetools.app.fronts import LoopThread
 from tests.adapters.conftest import LARGE_BYTES, PICTURE, UNDECODABLE, World, on_another_loop
 
 pytest.importorskip("deepagents")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.app.loop_thread import LoopThread
+from filetools.app.fronts import LoopThread
 from filetools.tools.registry import FILE_TOOLS
 from tests.adapters.conftest import PICTURE, World, on_another_loop
 

@@ -294,3 +294,9 @@ async def test_it_works_beside_a_running_loop(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as opened:
         assert isinstance(opened, FileToolsFacade)
         assert (await opened.read_file("a.txt")).content == "1"
+
+
+def test_without_its_extra_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anyio", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'agent-filetools\[sync\]'"):
+        filetools.open_sync(".")

@@ -9,8 +9,10 @@ import pytest
 from filelock import lock_descriptor
 
 import filetools.app.surroundings as module
-from filetools.app.surroundings import Check, look_around
+from filetools.app.surroundings import Check, extras, installation, look_around
+from filetools.distribution import installed_version
 from filetools.settings import Settings
+from tests.support.declared import project
 from tests.support.unprivileged import as_nobody
 
 OWNED = "from filetools.stores.owners import Owner; print(Owner().new_name())"
@@ -131,3 +133,29 @@ def test_a_folder_that_one_may_not_write_in_is_a_warning(tmp_path: Path) -> None
 
     as_nobody(tmp_path, look)
     assert found(shut, "rights") == []
+
+
+# What is installed
+
+
+def test_every_extra_says_what_it_is_for_and_how_it_is_installed() -> None:
+    declared = set(project()["optional-dependencies"]) - {"all", "dev", "peers"}
+    checks = {check.name.strip("[]"): check for check in installation() if check.name.startswith("[")}
+    assert checks.keys() >= {"cli", "mcp", "server", "search"}
+    assert checks.keys() <= declared
+    assert [name for name, check in checks.items() if not check.text] == []
+    for extra in extras():
+        remedy = checks[extra.name].remedy
+        assert remedy == (f"pip install 'agent-filetools[{extra.name}]'" if extra.missing else None)
+
+
+def test_a_program_that_is_missing_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    programs = {check.name: check for check in installation() if not check.name.startswith("[")}
+    assert programs["git"].state == "note"
+    assert programs["git"].remedy is not None
+
+
+def test_a_package_that_is_missing_has_no_version() -> None:
+    assert installed_version("a-package-that-nobody-has") is None
+    assert installed_version("pydantic") is not None

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 
-from filetools.descriptors import configured, instructions
+from filetools.descriptors.configuration import configured, instructions
 from filetools.errors import InvalidArgumentError
 from filetools.settings import DescriptorSettings
 from filetools.tools.arguments import parse_arguments

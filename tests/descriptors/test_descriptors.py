@@ -8,7 +8,10 @@ from functools import partial
 
 import pytest
 
-from filetools.descriptors import Descriptors, MemoryTable, MemoryTexts
+from filetools.content.paging import PagedText
+from filetools.descriptors.descriptors import Descriptors
+from filetools.descriptors.memory import MemoryTable, MemoryTexts
+from filetools.descriptors.rows import MOST_TEXTS, RecentTexts
 from filetools.errors import (
     DescriptorExpiredError,
     DescriptorNotFoundError,
@@ -362,3 +365,13 @@ def test_what_is_read_in_any_order_is_the_text() -> None:
     pages = int(descriptors.create(text).attributes["pages"])
     read = {page: descriptors.read("fd:1", start=page).content for page in chance.sample(range(1, pages + 1), pages)}
     assert "".join(read[page] or "" for page in sorted(read)) == text
+
+
+def test_a_text_that_was_just_read_is_not_the_next_to_go() -> None:
+    recent = RecentTexts()
+    for number in range(MOST_TEXTS):
+        recent.put(str(number), PagedText("x", 10))
+    assert recent.get("0", 10) is not None
+    recent.put("new", PagedText("x", 10))
+    assert recent.get("0", 10) is not None
+    assert recent.get("1", 10) is None

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from filetools.descriptors import Frame, error_frame
+from filetools.descriptors.frames import Frame, error_frame
 
 
 def content(text: str, **attributes: str) -> Frame:

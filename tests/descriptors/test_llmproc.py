@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from llmproc.file_descriptors.manager import FileDescriptorManager
 
-from filetools.descriptors import Descriptors, instructions
+from filetools.descriptors.configuration import instructions
+from filetools.descriptors.descriptors import Descriptors
 from filetools.errors import FileToolsError
 from filetools.settings import DescriptorSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.descriptors import Descriptors, Reference, find_references
+from filetools.descriptors.descriptors import Descriptors, Reference, find_references
 from filetools.settings import DescriptorSettings
 
 

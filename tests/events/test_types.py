@@ -21,7 +21,7 @@ NAMES = {
     "agent:tool:started", "agent:tool:completed", "agent:tool:failed", "tool:progress",
     "tool:approval_required", "tool:approved", "tool:rejected", "permission:changed",
     "retry:queued", "retry:attempt", "retry:success", "retry:exhausted", "retry:failed", "feed:resync",
-    "project:created", "project:updated", "project:deleted", "project:instance-linked", "instance:changed",
+    "project:created", "project:updated", "project:deleted", "instance:changed",
     "buffer:opened", "buffer:changed", "buffer:saved", "buffer:closed", "buffer:abandoned", "buffer:behind", "buffer:moved",
 }  # fmt: skip
 

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 import pytest
 
 import filetools
-from filetools.descriptors import Descriptors, Frame
+from filetools.descriptors.descriptors import Descriptors
+from filetools.descriptors.frames import Frame
 from filetools.errors import DescriptorExpiredError, DescriptorNotFoundError, DiskFullError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor

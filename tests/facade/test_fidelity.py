@@ -1,4 +1,4 @@
-"""Every byte that a call was not asked to touch stays, through the facade and on a real disk; docs/fidelity.md says so."""
+"""Every byte that a call was not asked to touch stays, through the facade and on a real disk."""
 
 from __future__ import annotations
 
@@ -6,36 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import fidelity, fidelity_attributes, fidelity_page
+from tests.support import fidelity, fidelity_attributes
 from tests.support.fidelity import COLUMNS, OPERATIONS, WRITING
 from tests.support.fidelity_attributes import ATTRIBUTES
 
 
 @pytest.mark.parametrize("encoding", COLUMNS)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_bytes_outside_the_touched_span_stay(operation: str, encoding: str) -> None:
-    assert fidelity_page.changed(operation, encoding) == []
+async def test_bytes_outside_the_touched_span_stay(tmp_path: Path, operation: str, encoding: str) -> None:
+    assert await fidelity.failures(tmp_path, operation, encoding) == []
 
 
 @pytest.mark.parametrize("encoding", COLUMNS)
 @pytest.mark.parametrize("operation", WRITING)
-def test_a_character_the_encoding_lacks_is_named_and_nothing_written(operation: str, encoding: str) -> None:
-    assert fidelity_page.accepted(operation, encoding) == []
+async def test_a_character_the_encoding_lacks_is_named_and_nothing_written(
+    tmp_path: Path, operation: str, encoding: str
+) -> None:
+    assert await fidelity.accepted(tmp_path, operation, encoding) == []
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_what_a_file_has_beside_its_bytes_stays(tmp_path: Path, operation: str, name: str) -> None:
+async def test_what_a_file_has_beside_its_bytes_stays(tmp_path: Path, operation: str, name: str) -> None:
     if not fidelity_attributes.is_supported(tmp_path):
         pytest.skip("needs root, and a disk with extended attributes and access lists")
-    found = fidelity_page.verdict(operation, name)
+    found = await fidelity_attributes.verdict(tmp_path, operation, name)
     assert found == fidelity_attributes.wanted(operation, name)
-
-
-def test_the_page_is_up_to_date(tmp_path: Path) -> None:
-    if not fidelity_attributes.is_supported(tmp_path):
-        pytest.skip("needs root, and a disk with extended attributes and access lists")
-    assert fidelity_page.PAGE.read_text(encoding="utf-8") == fidelity_page.text()
 
 
 async def test_a_lost_attribute_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.descriptors import JournalTexts, MemoryTable, MemoryTexts
+from filetools.descriptors.memory import JournalTexts, MemoryTable, MemoryTexts
 from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.table import Table, TableRow, release_bytes
 

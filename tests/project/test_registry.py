@@ -24,8 +24,7 @@ from filetools.errors import (
 from filetools.events.types import Event
 from filetools.journal.rescue import rescue_journal
 from filetools.journal.sqlite import SqliteJournal
-from filetools.project.instances import MOST_CLOSED
-from filetools.project.registry import Registry
+from filetools.project.registry import MOST_CLOSED, Registry
 from filetools.stores.processes import process_mark
 from tests.support.declared import REPOSITORY
 
@@ -106,7 +105,7 @@ CREATE = """
 import sys
 from pathlib import Path
 from filetools.errors import FileToolsError
-from filetools.journal import SqliteJournal
+from filetools.journal.sqlite import SqliteJournal
 from filetools.project.registry import Registry
 state, folder = sys.argv[1:]
 journal = SqliteJournal(Path(state), timeout_seconds=60)
@@ -172,15 +171,10 @@ def test_what_is_no_folder_is_no_project(
 
 @pytest.mark.parametrize("bad", ["x", "", "a/b", "\ud800", "\0", "é" * 1000, "../project"])
 def test_an_unknown_id_is_refused(world: World, registry: Registry, bad: str) -> None:
-    instance = registry.register_instance("alice", ".")
-    project = registry.create(".")["id"]
     for act in (
         registry.project,
-        registry.refresh,
         registry.delete_project,
         registry.update_project,
-        lambda each: registry.link(each, instance),
-        lambda each: registry.unlink(each, instance),
     ):
         with pytest.raises(ProjectNotFoundError) as caught:
             act(bad)
@@ -190,7 +184,6 @@ def test_an_unknown_id_is_refused(world: World, registry: Registry, bad: str) ->
         registry.pin_instance,
         registry.touch_instance,
         lambda each: registry.set_instance_status(each, "idle"),
-        lambda each: registry.link(project, each),
     ):
         with pytest.raises(InvalidArgumentError, match="Instance not found: "):
             alter(bad)
@@ -257,7 +250,6 @@ def test_a_moved_folder_can_be_pointed_at_again(world: World, registry: Registry
     made, other = registry.create(world.folder_of("old")), registry.create(world.folder_of("other"))
     os.rename(world.folder / "old", world.folder / "new")
     assert registry.project(made["id"]) == {**made, "missing": True}
-    assert registry.refresh(made["id"]) == {**made, "missing": True}
     for bad, error in (("other", ProjectExistsError), ("old", DirectoryNotFoundError)):
         with pytest.raises(error):
             registry.update_project(made["id"], path=bad)
@@ -276,10 +268,9 @@ def test_a_moved_folder_can_be_pointed_at_again(world: World, registry: Registry
         registry.create("new")
 
 
-def test_deleting_a_project_takes_its_path_and_links_and_no_file(world: World, registry: Registry) -> None:
+def test_deleting_a_project_frees_its_path_and_keeps_its_files(world: World, registry: Registry) -> None:
     place = world.folder_of("app")
     made, instance = registry.create(place)["id"], registry.register_instance("alice", "app")
-    registry.link(made, instance)
     (world.folder / "app" / "file").write_text("x")
     world.events()
     registry.delete_project(made)
@@ -289,24 +280,6 @@ def test_deleting_a_project_takes_its_path_and_links_and_no_file(world: World, r
     with pytest.raises(ProjectNotFoundError):
         registry.delete_project(made)
     assert registry.create(place)["id"] != made
-
-
-def test_a_link_tells_which_project_an_instance_works_on(world: World, registry: Registry) -> None:
-    near, far = registry.create(world.folder_of("app"))["id"], registry.create(world.folder_of("far"))["id"]
-    instance = registry.register_instance("alice", "app/src")
-    assert registry.instances()[0]["project"] == near
-    world.events()
-    registry.link(far, instance)
-    registry.link(far, instance)
-    assert world.events() == [("project:instance-linked", far, instance)]
-    assert registry.instances()[0]["project"] == far
-    world.now += 1
-    registry.link(near, instance)
-    assert registry.instances()[0]["project"] == near
-    registry.unlink(near, instance)
-    registry.unlink(near, instance)
-    assert world.events() == [("project:instance-linked", near, instance), ("project:updated", near)]
-    assert registry.instances()[0]["project"] == far
 
 
 def test_an_instance_belongs_to_the_innermost_project_around_its_folder(world: World, registry: Registry) -> None:
@@ -347,10 +320,10 @@ def test_instances_are_told_in_the_order_of_display(
 
 def test_a_sign_of_life_counts_for_the_project_and_opens_again(world: World, registry: Registry) -> None:
     made = registry.create(world.folder_of("app"))["id"]
-    instance = registry.register_instance("alice", ".")
+    instance = registry.register_instance("alice", "app/src")
     registry.close_instance(instance)
     world.now += 1
-    registry.touch_instance(instance, "app/src")
+    registry.touch_instance(instance)
     (told,) = registry.instances()
     assert told == {
         "id": instance,
@@ -423,16 +396,13 @@ def test_another_process_of_the_same_number_is_not_the_one_that_was_registered(
 
 
 def test_instances_that_ended_are_forgotten_after_a_while(world: World, registry: Registry) -> None:
-    made = registry.create(".")["id"]
     old = registry.register_instance("old", ".")
-    registry.link(made, old)
     registry.close_instance(old)
     running = registry.register_instance("running", ".")
     world.now += 7 * DAY + 1
     registry.register_instance("new", ".")
     assert f"instance/{old}" not in world.rows()
     assert f"instance/{running}" in world.rows()
-    assert world.rows("link/") == []
 
 
 def test_of_many_that_ended_the_latest_are_kept(world: World, registry: Registry) -> None:

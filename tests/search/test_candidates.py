@@ -75,7 +75,7 @@ def grep(store: DirectStore, pattern: str, program: str | None = PROGRAM, **opti
     return grep_page(store, ROOT, GrepOptions(pattern=pattern, **options), candidates=engine, **others)
 
 
-@pytest.mark.parametrize("pattern", ["needle", "n.*e"])
+@pytest.mark.parametrize("pattern", ["needle", "nee.*e"])
 def test_a_small_tree_is_searched_without_asking(store: DirectStore, costs: Costs, pattern: str) -> None:
     grow(store.workspace.root, files(FIRST))
     assert grep(store, pattern).total == 0
@@ -101,13 +101,6 @@ def test_nothing_is_asked_where_most_files_match(store: DirectStore, costs: Cost
     grow(store.workspace.root, files(100, b"needle\n"))
     assert grep(store, "needle", limit=1000, **options).total == 100
     assert costs.asked == []
-
-
-@needs_ripgrep
-def test_a_text_that_most_files_have_is_not_what_is_asked_about(store: DirectStore, costs: Costs) -> None:
-    grow(store.workspace.root, files(100, b"needle\n") | {"d/0070": b"needle 7\n"})
-    assert [match.path for match in grep(store, r"needle \d").matches] == ["d/0070"]
-    assert costs.read == [*(f"d/{number:04}" for number in range(FIRST)), "d/0070"]
 
 
 @needs_ripgrep

@@ -7,6 +7,8 @@ import itertools
 import os
 import random
 import re
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,12 @@ from filetools.errors import AbortedError, CallTimeoutError, FileToolsError, Inv
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.contents import candidates as quick
-from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep
-from filetools.search.contents.expression import expression_of, flags_of, needles_of, net_of_needles
+from filetools.search.contents import grep as grep_module
+from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep, net_of
 from filetools.search.contents.grep import grep_page
-from filetools.search.contents.matcher import Matcher
 from filetools.search.contents.options import GrepOptions
+from filetools.search.contents.pattern import plain_lines, read_pattern
 from filetools.search.contents.reading import FileReader
-from filetools.search.contents.syntax import read_pattern
 from filetools.search.contents.unsaved import Unsaved
 from tests.support.crashing import grow
 from tests.support.direct_store import DirectStore, open_store
@@ -91,15 +92,13 @@ def rows(result: GrepResult) -> list[tuple[str, int, str]]:
 
 
 BAD = [
-    "", "x" * 4097, "(", ")", "a)", "[a", "[]", "[z-a]", "*", "a**", "a{2}{3}", "a{3,2}", "a{1001}", "^*", "(?=a)", "(?!a)",
-    "(?<=a)b", "(?P<n>a)", "(a)\\1", "\\", "\\z", "\\p{L}", "[[:alpha:]]", "[\\d-z]", "\\x1", "\\u12", "a\nb", "a\\nb",
-    "(" * 60, "((a{1000}){1000})", "a++", "(?i",
-    "(?x)a",
+    "", "x" * 4097, "(", "a)", "[a", "[]", "[z-a]", "*", "a**", "a{3,2}", "\\", "\\y", "\\x1", "a\nb", "a\\nb",
+    "(" * 2000 + ")" * 2000, "((a{1000}){1000})", "(?i", "(?P<n>", "\\8",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("pattern", BAD)
-def test_a_pattern_of_another_syntax_is_refused_the_same_way(store: DirectStore, engine: str, pattern: str) -> None:
+def test_a_pattern_that_is_not_valid_is_refused(store: DirectStore, engine: str, pattern: str) -> None:
     with pytest.raises(InvalidArgumentError):
         grep(store, engine, pattern)
 
@@ -124,24 +123,59 @@ def test_a_path_that_holds_no_text_is_refused(store: DirectStore, engine: str, p
     assert caught.value.code == code
 
 
-def test_abort_stops_between_files_and_within_one(store: DirectStore, engine: str) -> None:
+def test_abort_stops_between_files_and_after_the_time_of_one(store: DirectStore, engine: str) -> None:
     with pytest.raises(AbortedError):
         grep(store, engine, "def", abort=lambda: True)
-    (store.workspace.root / "evil").write_text("a" * 5000 + "!\n")
-    asked = itertools.count()
     with pytest.raises(AbortedError):
-        grep(store, engine, "(a+)+$", "evil", abort=lambda: next(asked) > 3)
+        read_pattern("(a|aa)+$").find("a" * 5000 + "!", "evil", most=9, abort=lambda: True, seconds=0.1)
 
 
-def test_a_pattern_that_would_never_end_is_given_up(store: DirectStore) -> None:
-    with Matcher(read_pattern("(a+)+$"), limit_seconds=0.3) as matcher:
-        assert matcher.find("aaa\nb\na", "easy", most=9) == [0, 3, 6, 7]
+def test_a_pattern_that_would_never_end_is_given_up_while_other_threads_run() -> None:
+    pattern = read_pattern("(a|aa)+$")
+    assert pattern.find("aaa\nb\na", "easy", most=9) == [0, 3, 6, 7]
+    ticks, is_over = itertools.count(), threading.Event()
+
+    def tick() -> None:
+        while not is_over.wait(0.01):
+            next(ticks)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    try:
         with pytest.raises(CallTimeoutError, match="evil"):
-            matcher.find("a" * 5000 + "!", "evil", most=9)
+            pattern.find("a" * 5000 + "!", "evil", most=9, seconds=0.5)
+    finally:
+        is_over.set()
+        other.join()
+    assert next(ticks) > 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [
+        (r"(?<=\()a(?=\))", "a"), (r"(r)et\w\1n", "return"), (r"\p{L}+\(", "handler("),
+        (r"(?P<word>[[:alpha:]]+) os", "import os"),
+        ("x{a}", None), (r"retu?+rn", "return"),
+    ],
+)  # fmt: skip
+def test_the_syntax_is_that_of_regex(store: DirectStore, engine: str, pattern: str, matched: str | None) -> None:
+    found = grep(store, engine, pattern, "src/App.py", only_matching=True).matches
+    assert [text for match in found for text in match.matched or ()] == ([] if matched is None else [matched])
+
+
+def test_without_regex_only_plain_text_is_searched_for(
+    store: DirectStore, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "regex", None)
+    assert grep(store, engine, "handler").total == 1
+    assert grep(store, engine, "Handler(", literal=True, ignore_case=True).total == 1
+    with pytest.raises(InvalidArgumentError) as caught:
+        grep(store, engine, "handl.r")
+    assert "pip install 'agent-filetools[search]'" in (caught.value.suggested_action or "")
 
 
 def test_every_encoding_is_searched_as_text_and_in_the_order_of_listings(store: DirectStore, engine: str) -> None:
-    for pattern in ("gr..e", "[g][r]..[e]"):  # ripgrep is asked about the second
+    for pattern in ("gr..e", "[g][r]..[e]"):  # ripgrep is asked about the first
         assert rows(grep(store, engine, pattern)) == GREAT
     assert rows(grep(store, engine, "世")) == [("chinese.txt", 1, "你好世界")]
     assert rows(grep(store, engine, "[^\\x00-\\x7f]世")) == [("chinese.txt", 1, "你好世界")]
@@ -312,16 +346,13 @@ TEXTS = st.text(st.sampled_from("abkK\u212aßéü世 -_0{\t\r\n"), max_size=30)
 @pytest.mark.skipif(PROGRAM is None, reason="needs ripgrep")
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pattern=PATTERNS, texts=st.lists(TEXTS, min_size=3, max_size=3), ignore_case=st.booleans(), multiline=st.booleans(),
-       mode=st.sampled_from(["content", "files", "count"]), held=st.sampled_from([0, 1]),
+       mode=st.sampled_from(["content", "files", "count"]),
        encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-32-le", "latin-1"]))  # fmt: skip
 def test_ripgrep_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str, texts: list[str], ignore_case: bool, multiline: bool,
-    mode: str, held: int, encoding: str,
+    mode: str, encoding: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(quick, "FIRST_FILES", 0)
-    monkeypatch.setattr(
-        Candidates, "held", held
-    )  # 1: the text is in most files, and the whole expression is asked about
     store = open_store(tmp_path)
     try:
         for number, text in enumerate(texts):
@@ -335,55 +366,75 @@ def test_ripgrep_changes_no_result(
 
 @settings(max_examples=300, deadline=None)
 @given(pattern=PATTERNS, text=TEXTS, ignore_case=st.booleans())
-def test_lines_that_are_counted_are_those_that_are_found(pattern: str, text: str, ignore_case: bool) -> None:
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    with Matcher(read_pattern(pattern, ignore_case=ignore_case)) as matcher:
-        assert matcher.count(plain, "text") == len(matcher.find(plain, "text", most=99)) // 2
-
-
-def test_lines_beyond_one_window_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("filetools.search.contents.matcher.MAX_WINDOW", 10)
-    text = "a needle and a needle\n\nneedle\n" * 50 + "needle"
-    for pattern in ("needle", "^", "$", "[^x]*"):
-        with Matcher(read_pattern(pattern)) as matcher:
-            assert matcher.count(text, "text") == len(matcher.find(text, "text", most=999)) // 2
-
-
-@settings(max_examples=300, deadline=None)
-@given(pattern=PATTERNS, text=TEXTS, ignore_case=st.booleans())
 def test_a_line_matches_exactly_if_the_expression_does(pattern: str, text: str, ignore_case: bool) -> None:
-    read = read_pattern(pattern, ignore_case=ignore_case)
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines = plain.removesuffix("\n").split("\n") if plain else []
-    expression = re.compile(expression_of(read.root), flags_of(read))
-    expected = [number for number, line in enumerate(lines) if expression.search(line)]
-    with Matcher(read) as matcher:
-        starts = matcher.find(plain, "text", most=99)[::2]
-    assert [plain.count("\n", 0, start) for start in starts] == expected
-    if needles_of(read):
-        searched = [line.lower() if ignore_case else line for line in lines]
-        assert all(any(needle.decode() in searched[number] for needle in needles_of(read)) for number in expected)
+    read, plain = read_pattern(pattern, ignore_case=ignore_case), plain_lines(text)
+    expression = re.compile(pattern, re.IGNORECASE * ignore_case)
+    expected, start = [], 0
+    for line in plain.removesuffix("\n").split("\n") if plain else []:
+        if found := expression.search(line):
+            expected += [start + place for place in found.span()]
+        start += len(line) + 1
+    assert read.find(plain, "text", most=999) == expected
+    for first, last in zip(expected[::2], expected[1::2], strict=True):
+        assert read.may_match(plain[first:last].encode())
 
 
-@settings(max_examples=300, deadline=None)
+def test_a_set_that_matches_line_ends_takes_linear_time_and_stays_in_its_line() -> None:
+    text = "ab\n" * 20_000
+    assert len(read_pattern("[^x]+$").find(text, "text", most=99_999)) == 40_000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needle"),
+    [
+        ("needle", b"needle"), (r"needle_\w+ = \d+", b"needle_"), ("abc?d", b"ab"), ("abc+d", b"abc"), ("abc{0}d", b"ab"),
+        ("a|b", b""), ("(?:abc)?d", b"d"), ("(?!abc)d", b"d"), ("[abc]de", b"de"), ("[]abc]d", b"d"), ("[[:alpha:]]d", b"d"),
+        (r"\p{Lu}d", b"d"), (r"\x41\x42z", b"z"), (r"a\.b\(", b"a.b("), ("(?i)Toto", b"toto"), ("(?i)skirt", b"rt"),
+        ("(?x)a b c", b""), ("größe", b"gr"), ("a{b}c", b"a{b}c"), (r"(?<=abc)de", b"de"), ("(?i:ABC)d", b""),
+    ],
+)  # fmt: skip
+def test_what_each_match_contains_is_known(pattern: str, needle: bytes) -> None:
+    assert read_pattern(pattern).needle == needle
+
+
+@settings(max_examples=200, deadline=None)
 @given(needle=st.text(st.characters(min_codepoint=1, max_codepoint=126, exclude_characters="\r\n"), min_size=1, max_size=5),
        around=st.text(max_size=3), ignore_case=st.booleans(), seed=st.randoms(),
        encoding=st.sampled_from(["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-16"]))  # fmt: skip
 def test_what_ripgrep_is_asked_about_a_text_fits_it_in_every_encoding(
     needle: str, around: str, ignore_case: bool, seed: random.Random, encoding: str
 ) -> None:
-    needles = needles_of(read_pattern(needle, literal=True, ignore_case=ignore_case))
+    wanted = read_pattern(needle, literal=True, ignore_case=ignore_case).needle
     text = "".join(seed.choice((each.upper(), each.lower())) for each in needle) if ignore_case else needle
     content = (around + text + around).encode(encoding, "replace")
-    if needles:
-        asked = net_of_needles(needles, ignore_case=ignore_case).replace("(?-u:", "(?:").encode()
-        assert re.search(asked, content)
+    if wanted:
+        assert re.search(net_of(wanted, ignore_case=ignore_case).replace("(?-u:", "(?:").encode(), content)
 
 
 @given(text=st.text(max_size=40).filter(lambda text: text and not {"\n", "\r"} & set(text)))
 def test_a_literal_pattern_matches_itself(text: str) -> None:
-    with Matcher(read_pattern(text, literal=True)) as matcher:
-        assert matcher.find(f"x\n{text}\n", "text", most=9)[:1] == [2] or text in "x"
+    found = read_pattern(text, literal=True).find(f"x\n{text}\n", "text", most=9)
+    assert found[:1] == [2] or text in "x"
+
+
+@pytest.mark.parametrize(("pattern", "ignore_case"), [(r"needle_\d", False), ("NEEDLE_9", True)])
+def test_files_without_what_each_match_contains_are_not_decoded(
+    store: DirectStore, monkeypatch: pytest.MonkeyPatch, pattern: str, ignore_case: bool
+) -> None:
+    decoded: list[bytes] = []
+
+    def text_of(content: bytes) -> str:
+        decoded.append(content)
+        return content.decode()
+
+    monkeypatch.setattr(grep_module, "text_of", text_of)
+    grow(
+        store.workspace.root,
+        {f"many/{number:03}": b"word 12 _ word\n" for number in range(40)} | {"many/020": b"needle_9\n"},
+    )
+    found = grep_page(store, WorkspacePath("many"), GrepOptions(pattern=pattern, ignore_case=ignore_case))
+    assert [match.path for match in found.matches] == ["many/020"]
+    assert decoded == [b"needle_9\n"]
 
 
 def test_root_is_searched_by_default(store: DirectStore) -> None:

@@ -1,4 +1,4 @@
-"""Every match of a line instead of the first: what is left out, what a page holds, and the same in a process of its own."""
+"""Every match of a line instead of the first: what is left out, and what a page holds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pytest
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.grep import grep_page
-from filetools.search.contents.matcher import Matcher
 from filetools.search.contents.options import GrepOptions
-from filetools.search.contents.syntax import read_pattern
 from tests.support.crashing import grow
 from tests.support.direct_store import DirectStore, open_store
 
@@ -81,18 +79,6 @@ def test_counting_counts_matches(store: DirectStore) -> None:
     assert [(each.path, each.count) for each in grep(store, "x\\d", glob="a.txt", output_mode="count").files] == [
         ("a.txt", 3)
     ]
-
-
-def test_a_process_of_its_own_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "aab ab\nb\naaab b\n"
-    pattern = read_pattern("a+b|b", literal=False, ignore_case=False, multiline=False)
-    with Matcher(pattern) as here:
-        expected = here.find(text, "t", most=99, every=True)
-    monkeypatch.setattr("filetools.search.contents.matcher.MAX_STEPS", 0)
-    with Matcher(pattern) as apart:
-        assert apart.find(text, "t", most=99, every=True) == expected
-        assert len(expected) == 10
-        assert apart._process is not None
 
 
 def test_every_match_has_its_column(store: DirectStore) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from filetools.sessions.agents import AgentLog, Agents
-from filetools.sessions.log_folders import opened_logs
+from filetools.sessions.log_folders import AgentLog, Agents, opened_logs
 from tests.support.agent_log_samples import ENCODED
 from tests.support.agent_logs import PROJECT, Layout, Log, LogWriter
 

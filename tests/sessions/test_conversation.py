@@ -9,21 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.sessions.conversation import Conversation, conversation
-from filetools.sessions.log import Entry, entries_of
-from filetools.sessions.texts import extract_text
+from filetools.sessions.log import LogEntry, entries_of, extract_text
 from tests.support.agent_logs import Log, LogWriter
 
 
-def entry(uuid: Any, parent: Any = None, kind: Any = "user", **fields: Any) -> Entry:
-    return Entry({"uuid": uuid, "parentUuid": parent, "type": kind, **fields})
+def entry(uuid: Any, parent: Any = None, kind: Any = "user", **fields: Any) -> LogEntry:
+    return LogEntry({"uuid": uuid, "parentUuid": parent, "type": kind, **fields})
 
 
-def line(*uuids: str) -> list[Entry]:
+def line(*uuids: str) -> list[LogEntry]:
     """Return entries each of which hangs below the one before."""
     return [entry(uuid, parent) for uuid, parent in zip(uuids, (None, *uuids), strict=False)]
 
 
-def tree(entries: list[Entry]) -> Conversation:
+def tree(entries: list[LogEntry]) -> Conversation:
     made = Conversation()
     for each in entries:
         made.add(each)
@@ -48,7 +47,7 @@ def test_of_nothing_there_is_no_conversation() -> None:
 
 
 def test_entries_without_uuid_are_no_part_of_it() -> None:
-    entries = [Entry({}), entry(None), entry(5), *line("a", "b"), Entry({"type": "user", "parentUuid": "b"})]
+    entries = [LogEntry({}), entry(None), entry(5), *line("a", "b"), LogEntry({"type": "user", "parentUuid": "b"})]
     assert tree(entries).uuids() == ["a", "b"]
 
 
@@ -71,13 +70,13 @@ def test_an_entry_of_another_type_does_not_end_it_but_may_stand_in_it(kind: Any)
 
 
 def test_an_odd_entry_that_names_no_parent_does_not_end_it() -> None:
-    odd = [Entry({"type": "user", "uuid": "x"}), entry("y", 3), entry("z", ["b"])]
+    odd = [LogEntry({"type": "user", "uuid": "x"}), entry("y", 3), entry("z", ["b"])]
     assert tree([*line("a", "b"), *odd]).uuids() == ["a", "b"]
     assert tree([*line("a", "b"), *odd]).left() == set()
 
 
 def test_of_a_log_whose_entries_name_no_parents_it_is_the_last() -> None:
-    entries = [Entry({"type": "user", "uuid": "a"}), Entry({"type": "user", "uuid": "b"})]
+    entries = [LogEntry({"type": "user", "uuid": "a"}), LogEntry({"type": "user", "uuid": "b"})]
     assert (tree(entries).uuids(), tree(entries).left()) == (["b"], set())
 
 
@@ -122,7 +121,7 @@ def test_of_two_entries_with_one_uuid_the_later_counts_once() -> None:
         max_size=14,
     )
 )  # fmt: skip
-def test_whatever_names_whatever_the_chain_ends_and_has_each_entry_once(entries: list[Entry]) -> None:
+def test_whatever_names_whatever_the_chain_ends_and_has_each_entry_once(entries: list[LogEntry]) -> None:
     made = tree(entries)
     uuids = made.uuids()
     assert len(uuids) == len(set(uuids))
@@ -131,7 +130,7 @@ def test_whatever_names_whatever_the_chain_ends_and_has_each_entry_once(entries:
     assert not made.left() & set(uuids)
 
 
-def tree_entries(entries: list[Entry]) -> list[Entry]:
+def tree_entries(entries: list[LogEntry]) -> list[LogEntry]:
     return list({each.uuid: each for each in entries}.values())
 
 
@@ -261,7 +260,7 @@ def test_of_several_results_far_from_their_call_the_first_in_the_log_is_put_back
 
 @pytest.mark.timeout(20)  # copying all results for each answer takes longer
 def test_a_long_conversation_is_walked_once() -> None:
-    count, entries = 20_000, list[Entry]()
+    count, entries = 20_000, list[LogEntry]()
     for turn in range(count):
         call = {"type": "tool_use", "id": f"t{turn}"}
         entries += [
@@ -282,6 +281,6 @@ def test_ids_of_another_type_pair_nothing() -> None:
 
 def test_of_one_log_all_entries_are_in_the_conversation_or_left_or_beside(logs: Path) -> None:
     log = LogWriter(logs).session().user("1").parallel(4).assistant("2").user("3").assistant("4").rewind().user("5")
-    entries = [Entry(json.loads(each)) for each in log.path.read_bytes().splitlines()]
+    entries = [LogEntry(json.loads(each)) for each in log.path.read_bytes().splitlines()]
     made = tree(entries)
     assert {*made.uuids(), *made.left()} == {each.uuid for each in entries}

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import filetools
 from filetools import Actor
 from filetools.models.records import EXTERNAL, ChangeRecord, Operation, RecordState
-from filetools.sessions.agent_messages import KEY
-from filetools.sessions.description import DiscoveredFile
+from filetools.sessions.agent_messages import LoggedCall
 from filetools.sessions.discovery import (
+    KEY,
+    DiscoveredFile,
     Discovery,
     RunScope,
     State,
@@ -26,7 +27,6 @@ from filetools.sessions.discovery import (
     metadata,
     sse,
 )
-from filetools.sessions.tool_calls import LoggedCall
 
 RUN = Actor(kind="agent", id="a", session="run-1")
 OTHER = Actor(kind="agent", id="b", session="run-2")
@@ -69,9 +69,7 @@ def records() -> Records:
 
 
 def call(path: str, *, name: str = "Write", is_error: bool = False, cwd: str = "", turn: int | None = 3) -> LoggedCall:
-    return LoggedCall(
-        name=name, id="c", input={"file_path": path}, timestamp="", session_id="", cwd=cwd, is_error=is_error, turn=turn
-    )
+    return LoggedCall(name=name, id="c", path=path, cwd=cwd, is_error=is_error, turn=turn)
 
 
 # The net effect
@@ -470,20 +468,9 @@ TOLD = {
 
 
 def told(discovery: Discovery) -> dict[str, Any]:
-    found = metadata(discovery, session="run-1", session_dir="/root/work", root="/root")
-    assert found.pop("session_tracking") == {"cli_session_id": "run-1", "session_dir": "/root/work"}
+    found = metadata(discovery, session="run-1", root="/root")
+    assert found.pop("session_tracking") == {"cli_session_id": "run-1", "session_dir": "/root"}
     return found
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [({}, "/root"), ({"research_dir": "/r"}, "/r"), ({"session_dir": "/s", "research_dir": "/r"}, "/s")],
-)
-def test_the_working_folder_has_an_older_name_and_is_the_root_if_it_is_not_told(
-    given: dict[str, str], expected: str
-) -> None:
-    found = metadata(Discovery(), session="run-1", root="/root", **given)["session_tracking"]
-    assert found == {"cli_session_id": "run-1", "session_dir": expected}
 
 
 def causes(discovery: Discovery) -> list[str]:
@@ -492,50 +479,25 @@ def causes(discovery: Discovery) -> list[str]:
 
 
 def test_a_run_without_files_says_so_and_why() -> None:
-    assert told(Discovery(method="sdk_parsing", calls=0, sdk_failures=0, scan_failures=0)) == {
-        "files_created": [],
-        "discovery_method": "sdk_parsing",
-        "discovery_status": "no_files_found",
+    assert told(Discovery(calls=0, unattributed=1)) == {
+        "files_created": [], "discovery_method": "event_journal", "discovery_status": "no_files_found", "unattributed": 1,
         "discovery_details": {
-            "sdk_parsing_attempted": True,
-            "sdk_parsing_failures": 0,
-            "directory_scan_attempted": True,
-            "directory_scan_failures": 0,
+            "sdk_parsing_attempted": False, "sdk_parsing_failures": 0,
+            "directory_scan_attempted": False, "directory_scan_failures": 0,
             "possible_causes": [
                 "The agent answered with text only: it called no tool that writes files.",
-                "The output folders hold nothing new.",
+                "1 changes may be of this run or of another one.",
             ],
             "suggested_actions": [
-                "Ask for a file by its name, and retry.",
-                "Look into the output folder, and retry.",
+                "Ask for a file by its name, and retry.", "Give each run an output folder of its own.",
             ],
         },
-    }
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("discovery", "expected"),
-    [
-        (Discovery(), ["The run changed no file that could be found."]),
-        (Discovery(unattributed=2), ["2 changes may be of this run or of another one."]),
-        (
-            Discovery(method="sdk_parsing", calls=1, sdk_failures=0),
-            ["The run changed no file that could be found."],
-        ),
-        (Discovery(method="sdk_parsing", calls=1, sdk_failures=3), ["3 messages of the agent could not be read."]),
-        (Discovery(method="directory_scan", scan_failures=1), ["1 folders could not be scanned."]),
-        (
-            Discovery(calls=1, sdk_failures=0, skipped=({"path": "/etc/x", "reason": "outside_root"},)),
-            ["1 files were written outside of the root."],
-        ),
-        (
-            Discovery(calls=1, sdk_failures=0, skipped=({"path": "x", "reason": "missing"},)),
-            ["1 files that tool calls name could not be told."],
-        ),
-    ],
-)
-def test_causes_are_chosen_from_what_happened(discovery: Discovery, expected: list[str]) -> None:
-    assert causes(discovery) == expected
+@pytest.mark.parametrize("discovery", [Discovery(), Discovery(calls=1)])
+def test_without_a_better_cause_the_run_changed_nothing(discovery: Discovery) -> None:
+    assert causes(discovery) == ["The run changed no file that could be found."]
 
 
 def test_that_there_are_no_files_is_a_warning_with_the_id_of_the_run(caplog: pytest.LogCaptureFixture) -> None:
@@ -547,21 +509,10 @@ def test_that_there_are_no_files_is_a_warning_with_the_id_of_the_run(caplog: pyt
     ]
 
 
-def test_a_run_of_which_no_source_tells_anything_has_failed() -> None:
-    found = told(Discovery(method="directory_scan", scan_failures=1, error="no folder"))
-    assert (found["discovery_status"], found["error"]) == ("failed", "no folder")
-    assert found["discovery_details"]["suggested_actions"][-1] == "Read the log for the trace, and retry."
-
-
-@pytest.mark.parametrize(
-    "failed",
-    [
-        {"sdk_failures": 1}, {"scan_failures": 1}, {"error": "no folder"},
-        {"skipped": ({"path": "b.md", "reason": "unreadable"},)},
-    ],
-)  # fmt: skip
-def test_files_found_where_something_failed_are_partial(failed: dict[str, Any]) -> None:
-    assert told(Discovery(files=(CREATED,), **failed))["discovery_status"] == "partial"
+def test_a_run_of_which_the_journal_tells_nothing_has_failed() -> None:
+    found = told(Discovery(error="the disk is full"))
+    assert (found["discovery_status"], found["error"]) == ("failed", "the disk is full")
+    assert found["discovery_details"]["suggested_actions"] == ["Read the log for the trace, and retry."]
 
 
 def test_a_created_file_is_told_in_full_and_empty_lists_are_left_out() -> None:
@@ -571,15 +522,18 @@ def test_a_created_file_is_told_in_full_and_empty_lists_are_left_out() -> None:
 
 
 def test_modified_and_deleted_files_have_lists_of_their_own() -> None:
-    modified = DiscoveredFile(path="a.md", action="modified", attributed="call", tool="Edit", turn=2, settled=False)
+    modified = DiscoveredFile(
+        path="a\udcff.bin", action="modified", size=0, created=0.0, modified=1.5, attributed="call", tool="Edit", turn=2
+    )
     deleted = DiscoveredFile(path="b.md", action="deleted", created=1.0, modified=1.0, attributed="alone")
-    assert told(Discovery(files=(modified, deleted), unattributed=1, skipped=({"path": "c", "reason": "missing"},))) == {
+    assert told(Discovery(files=(modified, deleted), unattributed=1)) == {
         "files_created": [],
         "files_modified": [
             {
-                "absolute_path": "/root/a.md", "relative_path": "a.md", "filename": "a.md", "mime_type": "text/markdown",
-                "action": "modified", "path": "/root/a.md", "attributed": "call", "tool": "Edit", "turn": 2,
-                "settled": False,
+                "absolute_path": "/root/a\\xff.bin", "relative_path": "a\\xff.bin", "filename": "a\\xff.bin", "size_bytes": 0,
+                "created_at": "1970-01-01T00:00:00Z", "modified_at": "1970-01-01T00:00:01Z",
+                "mime_type": "application/octet-stream", "action": "modified", "path": "/root/a\\xff.bin",
+                "attributed": "call", "tool": "Edit", "turn": 2,
             }
         ],
         "files_deleted": [
@@ -591,7 +545,6 @@ def test_modified_and_deleted_files_have_lists_of_their_own() -> None:
         "discovery_method": "event_journal",
         "discovery_status": "success",
         "unattributed": 1,
-        "skipped": [{"path": "c", "reason": "missing"}],
     }  # fmt: skip
 
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from filetools.errors import FileToolsError, NotRegularFileError
 from filetools.sessions.feedback import FeedbackItem, collect_feedback, extract_feedback, feedback_of
-from filetools.sessions.log import Entry, entries_of
-from filetools.sessions.texts import extract_text, is_trivial
+from filetools.sessions.log import LogEntry, entries_of, extract_text, is_trivial
 from tests.support.agent_log_samples import ENCODED, FOLDER
 from tests.support.agent_logs import (
     INTERRUPTED,
@@ -40,8 +39,8 @@ SECOND_ID = "01234567-89ab-4cde-8f01-23456789abce"
 AT = "2026-03-01T09:00:00Z"
 
 
-def user(content: Any, **more: Any) -> Entry:
-    return Entry({"type": "user", "message": {"role": "user", "content": content}, **more})
+def user(content: Any, **more: Any) -> LogEntry:
+    return LogEntry({"type": "user", "message": {"role": "user", "content": content}, **more})
 
 
 def failed(content: Any = "It failed", **more: Any) -> dict[str, Any]:
@@ -105,11 +104,11 @@ def test_other_entries_hold_no_feedback(more: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("message", [None, 7, [], {}, {"content": None}, {"content": [None, 3]}, "", {"content": " "}])
 def test_a_message_without_text_is_none(message: Any) -> None:
-    assert feedback_of(Entry({"type": "user", "message": message})) == []
+    assert feedback_of(LogEntry({"type": "user", "message": message})) == []
 
 
 def test_a_message_may_be_a_text_itself() -> None:
-    assert feedback_of(Entry({"type": "user", "message": "Do it"})) == [item("message", "Do it")]
+    assert feedback_of(LogEntry({"type": "user", "message": "Do it"})) == [item("message", "Do it")]
 
 
 def test_texts_of_a_message_are_joined_by_an_empty_line() -> None:
@@ -428,7 +427,7 @@ def is_odd(entry: dict[str, Any]) -> bool:
     is_spoken = entry.get("type") in ("user", "assistant")
     is_placed = entry.get("uuid") and "parentUuid" in entry and isinstance(entry["parentUuid"], str | None)
     is_told = isinstance(entry.get("cwd"), str) or isinstance(entry.get("sessionId"), str)
-    return not (is_told or (is_spoken and is_placed) or feedback_of(Entry(entry)))
+    return not (is_told or (is_spoken and is_placed) or feedback_of(LogEntry(entry)))
 
 
 ODD = st.fixed_dictionaries(

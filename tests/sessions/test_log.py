@@ -21,7 +21,17 @@ from filetools.errors import (
 )
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sessions.log import Entry, by_instant, entries_of, instant, parse_entry, read_entries
+from filetools.sessions.log import (
+    LogEntry,
+    by_instant,
+    entries_of,
+    extract_text,
+    format_title,
+    instant,
+    is_trivial,
+    parse_entry,
+    read_entries,
+)
 from filetools.settings import MIB
 from filetools.stores.folder import FolderStore
 from tests.support.agent_logs import hostile_lines, write_bulk
@@ -223,33 +233,32 @@ def test_a_log_of_thirty_megabytes_is_read_in_little_memory(tmp_path: Path) -> N
 # Entries
 
 TEXTS = {
-    "type": "type", "timestamp": "timestamp", "uuid": "uuid", "cwd": "cwd", "slug": "slug", "version": "version", "tag": "tag",
-    "session_id": "sessionId", "agent_id": "agentId", "team_name": "teamName", "parent_uuid": "parentUuid",
-    "logical_parent_uuid": "logicalParentUuid", "git_branch": "gitBranch", "summary": "summary", "last_prompt": "lastPrompt",
+    "type": "type", "timestamp": "timestamp", "uuid": "uuid", "cwd": "cwd", "slug": "slug", "tag": "tag",
+    "session_id": "sessionId", "agent_id": "agentId", "git_branch": "gitBranch", "last_prompt": "lastPrompt",
     "custom_title": "customTitle", "ai_title": "aiTitle",
 }  # fmt: skip
 FLAGS = {"is_sidechain": "isSidechain", "is_meta": "isMeta", "is_summary": "isCompactSummary"}
 
 
-def fields(entry: Entry) -> dict[str, Any]:
+def fields(entry: LogEntry) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in TEXTS | FLAGS}
 
 
 def test_each_field_of_an_entry_has_its_key() -> None:
-    entry = Entry({key: f"the {key}" for key in TEXTS.values()} | dict.fromkeys(FLAGS.values(), True))
+    entry = LogEntry({key: f"the {key}" for key in TEXTS.values()} | dict.fromkeys(FLAGS.values(), True))
     assert fields(entry) == {name: f"the {key}" for name, key in TEXTS.items()} | dict.fromkeys(FLAGS, True)
 
 
 @pytest.mark.parametrize("value", [None, 1, 1.5, [], {}, ["text"], {"a": 1}])
 def test_fields_that_are_missing_or_of_another_type_are_empty(value: Any) -> None:
     empty = dict.fromkeys(TEXTS, "") | dict.fromkeys(FLAGS, False)
-    assert fields(Entry({})) == empty
-    assert fields(Entry(dict.fromkeys((TEXTS | FLAGS).values(), value))) == empty
+    assert fields(LogEntry({})) == empty
+    assert fields(LogEntry(dict.fromkeys((TEXTS | FLAGS).values(), value))) == empty
 
 
 @pytest.mark.parametrize("value", ["true", 1, "", "yes"])
 def test_only_true_sets_a_mark(value: Any) -> None:
-    assert fields(Entry(dict.fromkeys(FLAGS.values(), value)))["is_meta"] is False
+    assert fields(LogEntry(dict.fromkeys(FLAGS.values(), value)))["is_meta"] is False
 
 
 @pytest.mark.parametrize(
@@ -266,7 +275,7 @@ def test_only_true_sets_a_mark(value: Any) -> None:
     ],
 )
 def test_messages_of_all_shapes_have_content_and_blocks(message: Any, content: Any, blocks: Any) -> None:
-    entry = Entry({"message": message})
+    entry = LogEntry({"message": message})
     assert (entry.message, entry.content, list(entry.blocks)) == (message, content, blocks)
 
 
@@ -343,3 +352,120 @@ def test_unreadable_times_come_last_and_equal_ones_stay_as_they_are() -> None:
         "2026-03-01T09:00:00Z",
     ]
     assert sorted(times, key=by_instant) == [times[3], times[4], times[5], times[1], times[0], times[2]]
+
+
+# Texts
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+WORDS = ["y", "n", "k", "g", "ok", "go", "yes", "no", "continue", "proceed", "sure", "okay", "resume"]
+REMINDER = "<system-reminder>\nBe brief.\n</system-reminder>"
+
+
+def text(value: Any) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+@pytest.mark.parametrize(
+    "content", [None, 3, 1.5, True, {}, text("no list"), [], [None], [[text("deep")]], [3, {"text": "x"}]]
+)
+def test_what_is_neither_text_nor_blocks_of_text_has_none(content: Any) -> None:
+    assert extract_text(content) == ""
+
+
+@pytest.mark.parametrize("content", ["", " two\n", REMINDER])
+def test_a_text_is_returned_as_it_is(content: str) -> None:
+    assert extract_text(content) == content
+
+
+def test_blocks_of_text_are_joined_by_an_empty_line() -> None:
+    blocks = [
+        text("one"),
+        {"type": "image", "text": "no"},
+        "two\n",
+        text(None),
+        {"type": ["text"], "text": "no"},
+        text(" three"),
+    ]
+    assert extract_text(blocks) == "one\n\ntwo\n\n\n three"
+    assert extract_text(blocks, separator="\n") == "one\ntwo\n\n three"
+
+
+@pytest.mark.parametrize("reminder", [REMINDER, f" {REMINDER}\n", f"{REMINDER}\n{REMINDER}"])
+def test_blocks_that_are_reminders_are_dropped(reminder: str) -> None:
+    assert extract_text([text(reminder), text("Said"), reminder]) == "Said"
+
+
+@pytest.mark.parametrize(
+    "said", [f"{REMINDER} Do it {REMINDER}", f"Do it {REMINDER}", f"{REMINDER} Do it", "<system-reminder>unfinished"]
+)
+def test_what_was_said_between_reminders_is_kept(said: str) -> None:
+    assert extract_text([text(said)]) == said
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_that_say_nothing_are_trivial_in_any_case(word: str) -> None:
+    assert is_trivial(word)
+    assert is_trivial(f"\n {word.upper()} ")
+    assert not is_trivial(f"{word} then")
+    assert not is_trivial(f"{word}!!")
+
+
+@pytest.mark.parametrize("said", ["", " \n\t\u3000", "x", "7", "!", "ä", "a\u0308", "👍🏽", FAMILY, "🇩🇪", " 数 "])
+def test_at_most_one_character_is_trivial(said: str) -> None:
+    assert is_trivial(said)
+
+
+@pytest.mark.parametrize("said", ["ab", "👍👍", "数据", "🇩🇪🇫🇷", "no.", "yes please", "ok!", "nope"])
+def test_more_than_that_is_not(said: str) -> None:
+    assert not is_trivial(said)
+
+
+@pytest.mark.parametrize(
+    "said", ["/x", "/clear", " /Compact keep the plan ", "/mcp:run\nx", "/my-command.v2\tx", "/a_b9", "/tmp is full"]
+)
+def test_a_slash_command_is_trivial(said: str) -> None:
+    assert is_trivial(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "/home/me/a.py fails",
+        "/home/",
+        "//",
+        "/ clear",
+        "/9lives",
+        "/-x",
+        "/clear, please",
+        "/clear!",
+        "see /clear",
+        "/etc/passwd",
+    ],
+)
+def test_a_text_that_begins_with_a_path_is_not(said: str) -> None:
+    assert not is_trivial(said)
+
+
+def test_a_title_is_one_trimmed_line() -> None:
+    assert format_title(" one\n\n two\t three\u3000four \r\n") == "one two three four"
+
+
+def test_a_title_has_eighty_characters_or_is_cut() -> None:
+    assert format_title("x" * 80) == "x" * 80
+    assert format_title("x" * 81) == "x" * 77 + "..."
+    assert format_title("") == ""
+
+
+@pytest.mark.parametrize("character", ["a\u0308", "👍🏽", FAMILY, "🇩🇪"])
+def test_a_title_cuts_no_character_apart(character: str) -> None:
+    for before in range(70, 78):
+        cut = format_title("x" * before + character * 20).removesuffix("...")
+        assert len(cut) <= 77
+        assert set(cut.removeprefix("x" * before).split(character)) == {""}
+
+
+@given(st.text(max_size=200))
+def test_a_title_is_no_longer_than_eighty_characters_and_has_no_ends_of_lines(said: str) -> None:
+    title = format_title(said)
+    assert len(title) <= 80
+    assert title == " ".join(title.split())

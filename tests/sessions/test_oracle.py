@@ -16,12 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.sessions.agents import Agents
 from filetools.sessions.conversation import conversation
-from filetools.sessions.log import Entry, instant, read_entries
-from filetools.sessions.log_folders import encode_project_path, opened_logs
+from filetools.sessions.log import LogEntry, extract_text, format_title, instant, read_entries
+from filetools.sessions.log_folders import Agents, encode_project_path, opened_logs
 from filetools.sessions.log_sessions import SessionInfo, list_sessions
-from filetools.sessions.texts import extract_text, format_title
 from tests.support.agent_log_samples import ENCODED, FOLDER, SAMPLES
 from tests.support.agent_logs import PROJECT, Log, LogWriter, grown, hostile_lines
 from tests.support.session_oracle import Oracle, OracleFailedError, is_missing, serving
@@ -125,13 +123,13 @@ class Theirs:
         }  # fmt: skip
 
 
-def shown(entries: Iterator[Entry], *, is_agent: bool) -> Messages:
+def shown(entries: Iterator[LogEntry], *, is_agent: bool) -> Messages:
     """Return the messages of a log that the oracle shows."""
     spoken = (entry for entry in conversation(entries) if entry.type in ("user", "assistant"))
     return [
         (entry.uuid, extract_text(entry.content))
         for entry in spoken
-        if is_agent or not (entry.is_meta or entry.is_sidechain or entry.team_name)
+        if is_agent or not (entry.is_meta or entry.is_sidechain or entry.raw.get("teamName"))
     ]
 
 

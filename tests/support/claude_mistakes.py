@@ -161,8 +161,6 @@ _FINDING: Final = [
         with_found("Grep", "type", r"did you mean '(\w+)'", pattern="two")),
     _of("flags", "Grep", {"pattern": "TWO", "flags": "i"}, ARGUMENT, "Unknown parameter 'flags' | -i",
         again("Grep", pattern="TWO", **{"-i": True})),
-    _of("look-around", "Grep", {"pattern": "(?<=print)x"}, ARGUMENT, "look-around | (?:...)",
-        again("Grep", pattern="(?:print)x?")),
     _of("a bracket too many, and no such text", "Grep", {"pattern": "nowhere("}, ARGUMENT, "backslash before a character",
         again("Grep", pattern="nowhere\\(")),
     _of("more than a line", "Grep", {"pattern": "one'\\)\\n"}, ARGUMENT, "multiline=true",

@@ -11,7 +11,6 @@ REPOSITORY: Final = Path(__file__).resolve().parents[2]
 """The folder that holds pyproject.toml."""
 
 IMPORT_NAMES: Final[dict[str, frozenset[str]]] = {
-    "agent-client-protocol": frozenset({"acp"}),
     "mcp": frozenset({"mcp", "mcp_types"}),
     "openai-agents": frozenset({"agents"}),
     "opentelemetry-api": frozenset({"opentelemetry"}),

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import filetools
 from filetools.content.text_edits import TextEdit
-from filetools.descriptors import Descriptors
+from filetools.descriptors.descriptors import Descriptors
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
 from filetools.models.records import Actor

@@ -15,7 +15,8 @@ from filetools.content.diff import structured_patch
 from filetools.content.edits import Edit, apply_edits, insert_lines
 from filetools.content.patches import parse_patch
 from filetools.content.text_edits import TextEdit, apply_text_edits
-from filetools.descriptors import Descriptors, MemoryTable, MemoryTexts
+from filetools.descriptors.descriptors import Descriptors
+from filetools.descriptors.memory import MemoryTable, MemoryTexts
 from filetools.errors import (
     BatchFailedError,
     BufferClosedError,
@@ -194,7 +195,7 @@ class MemoryRuns:
 
     async def metadata(self, run_id: str) -> dict[str, Any]:
         run = await self.get(run_id)
-        return metadata(Discovery(), session=run.session, session_dir="/project", root="/project")
+        return metadata(Discovery(), session=run.session, root="/project")
 
     async def list(self, limit: int = 50) -> Sequence[Run]:
         return list(self._runs.values())[::-1][:limit]

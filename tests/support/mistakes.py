@@ -270,8 +270,6 @@ READING: Final = [
     _of("pattern of nothing", "search_files", {"pattern": ""}, ARGUMENT, "empty", again("search_files", pattern="*.py")),
     _of("a bracket too many", "grep_files", {"pattern": "nowhere("}, ARGUMENT, "character 9 | literal=true",
         again("grep_files", pattern="nowhere(", literal=True)),
-    _of("look-around", "grep_files", {"pattern": "(?<=print)x"}, ARGUMENT, "look-around | (?:...)",
-        again("grep_files", pattern="(?:print)x?")),
     _of("more than a line", "grep_files", {"pattern": "one'\\)\\n"}, ARGUMENT, "multiline=true",
         again("grep_files", pattern="one'\\)\\n", multiline=True)),
     _of("glob of nothing", "grep_files", {"pattern": "two", "glob": ""}, ARGUMENT, "1 to 4096 characters",

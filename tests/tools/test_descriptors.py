@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.descriptors import Descriptors
+from filetools.descriptors.descriptors import Descriptors
 from filetools.errors import DiskFullError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor

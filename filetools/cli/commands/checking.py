@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from filetools.app.health import examine, repair
-from filetools.app.installed import extras, facts, installation
-from filetools.app.surroundings import look_around
+from filetools.app.surroundings import extras, facts, installation, look_around
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHECKING, NO_STATE, Desk
 from filetools.cli.exit_codes import FAILED
@@ -28,7 +27,7 @@ from filetools.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from filetools.app.health import Health, Repair, Rescue
+    from filetools.app.health import Health, Rescue, StateRepair
     from filetools.app.surroundings import Check
 
 _PANEL: Final = "Workspace"
@@ -72,7 +71,7 @@ def doctor(
     desk.end()
 
 
-def _mend(desk: Desk) -> Repair | None:
+def _mend(desk: Desk) -> StateRepair | None:
     mended = repair(desk.workplace.root, desk.options.state_dir)
     if desk.options.as_json:
         return mended
@@ -116,7 +115,7 @@ def _checks(desk: Desk, health: Health) -> list[Check]:
     )  # fmt: skip
 
 
-def _findings(desk: Desk, health: Health, mended: Repair | None) -> dict[str, Any]:
+def _findings(desk: Desk, health: Health, mended: StateRepair | None) -> dict[str, Any]:
     journal = health.journal
     return {
         **facts(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from filetools.app.mirror_list import add_mirror, list_mirrors, remove_mirror
+from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.mirror import sync_progress
 from filetools.cli.desk import Desk
@@ -16,7 +16,7 @@ from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import amount, print_line, print_note, printable
 
 if TYPE_CHECKING:
-    from filetools.app.mirror_list import ListedMirror
+    from filetools.app.mirrors import ListedMirror
     from filetools.facade.facade import FileToolsFacade
 
 _PANEL: Final = "Workspace"

@@ -77,7 +77,7 @@ def find(
 
 def grep(
     desk: Desk,
-    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Regular expression without look-around.")],
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Regular expression.")],
     paths: Annotated[
         list[str] | None,
         typer.Argument(

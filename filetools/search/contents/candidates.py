@@ -1,7 +1,7 @@
-"""Which files need not be read, told by ripgrep where it is installed. Leaving it out changes no result, only the time.
+"""Asks ripgrep, where it is installed, which files contain a text. Without it results are the same, and slower.
 
-Ripgrep gets names and gives names. What is shown is always read through the door that follows no link, and matched by
-the one matcher: so its own syntax, encodings, ignore rules and races of names never matter.
+Ripgrep gets file names and returns file names. Each file is then read without following links, and matched by `regex`:
+so ripgrep's own syntax, encodings and ignore rules never matter.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from pathlib import Path
 from shutil import which
 from typing import Final
 
-from filetools.search.contents.expression import holds_ascii, net_of, net_of_needles
-from filetools.search.contents.syntax import Pattern
+from filetools.search.contents.pattern import Pattern
 
 FIRST_FILES: Final = 512
 """Files that are searched without asking: a page that is soon full needs no more, and they show whether asking pays."""
@@ -43,20 +42,16 @@ class Candidates:
     """Lets every file pass. Lives for one page of a search, which keeps count of what it finds."""
 
     held = 0
-    """Files so far with one of the needles in them."""
-    matched = 0
-    """Files so far with a match."""
+    """Files so far that contain the needle of the pattern."""
 
     def of(
-        self, files: Iterator[str], pattern: Pattern, needles: tuple[bytes, ...], *, must_read: MustRead,
-        check: Callable[[], None],
-    ) -> Generator[str, None, None]:  # fmt: skip
+        self, files: Iterator[str], pattern: Pattern, *, must_read: MustRead, check: Callable[[], None]
+    ) -> Generator[str, None, None]:
         """Yield the paths of those files, in their order, that may hold a match.
 
         Args:
             files: Paths.
             pattern: What is searched for.
-            needles: Texts of which each match holds one.
             must_read: Returns those of some paths that are yielded whatever the bytes of their files are.
             check: Called while others work; raises if the caller wants to stop.
         """
@@ -76,15 +71,14 @@ class Ripgrep(Candidates):
         self._root = root
 
     def of(
-        self, files: Iterator[str], pattern: Pattern, needles: tuple[bytes, ...], *, must_read: MustRead,
-        check: Callable[[], None],
-    ) -> Generator[str, None, None]:  # fmt: skip
+        self, files: Iterator[str], pattern: Pattern, *, must_read: MustRead, check: Callable[[], None]
+    ) -> Generator[str, None, None]:
         """Yield the paths that may hold a match."""
         yield from islice(files, FIRST_FILES)
-        question = self._question(pattern, needles)
-        if question is None:
+        if not pattern.needle or self.held > FIRST_FILES * MOST_PASSING:
             yield from files
             return
+        question = ("-e", net_of(pattern.needle, ignore_case=pattern.ignore_case))
         child, batch = None, _batch(files, SECOND_BATCH)
         try:
             child = self._asked(question, batch)
@@ -107,21 +101,16 @@ class Ripgrep(Candidates):
         names = [f"./{path}" for path in paths]
         return _Child([self._program, *_OPTIONS, *question, "--", *names] if names else (), self._root)
 
-    def _question(self, pattern: Pattern, needles: tuple[bytes, ...]) -> Sequence[str] | None:
-        """Return the expressions to ask about, as options; None if most files would pass."""
-        most = FIRST_FILES * MOST_PASSING
-        if needles and self.held <= most:
-            return ("-e", net_of_needles(needles, ignore_case=pattern.ignore_case))
-        if self.matched <= most:
-            return (*(("--multiline",) if pattern.multiline else ()), "-e", net_of(pattern), "-e", _wide(pattern))
-        return None
 
+def net_of(needle: bytes, *, ignore_case: bool) -> str:
+    """Return an expression for ripgrep, over bytes, that fits in every file whose text contains a needle.
 
-def _wide(pattern: Pattern) -> str:
-    """Return what every text in UTF-16 or UTF-32 has that may hold a match; such a text is read even so."""
-    # With ASCII in it there is a NUL. To ask about marks, too, would take ripgrep twice the time: it has a quick search for
-    # few first bytes only.
-    return r"(?-u:\x00)" if holds_ascii(pattern) else r"(?-u:\x00|\xff\xfe|\xfe\xff)"
+    In UTF-16 and UTF-32 of either byte order, the second of three or more ASCII characters stands between two NULs. To look
+    for these three bytes costs nothing; the whole needle with NULs in it would take ripgrep twice the time.
+    """
+    cases = [f"\\x{code:02x}" + (f"\\x{ord(chr(code).swapcase()):02x}" if ignore_case else "") for code in needle]
+    wide = rf"\x00[{cases[1]}]\x00" if len(needle) > 2 else r"\x00"
+    return f"(?-u:{''.join(f'[{case}]' for case in cases)}|{wide})"
 
 
 class _Child:

@@ -22,8 +22,8 @@ from filetools.paths.names import escaped
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.candidates import Candidates
 from filetools.search.contents.lines import by_line, described, numbered
-from filetools.search.contents.matcher import MAX_COUNTED, Matcher, plain_lines
 from filetools.search.contents.options import GrepOptions
+from filetools.search.contents.pattern import MAX_COUNTED, plain_lines
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
 from filetools.search.listing import FOLDERS, IGNORES
@@ -89,8 +89,7 @@ def search_text(text: str, options: GrepOptions, *, what: str, abort: Abort | No
     Raises:
         InvalidArgumentError, CallTimeoutError, AbortedError
     """
-    with Matcher(options.checked(), abort=abort) as matcher:
-        spans = matcher.find(text, what, most=options.limit)
+    spans = options.checked().find(text, what, most=options.limit, abort=abort)
     return [described(text, span, options.context) for span in numbered(text, spans)]
 
 
@@ -108,7 +107,7 @@ class _Page:
         self._source = Source(store, FOLDERS, abort, "The search")
         self._candidates = candidates
         self._is_withheld = is_withheld
-        self._matcher = Matcher(options.checked(), abort=abort)
+        self._pattern, self._abort = options.checked(), abort
         self._globs = options.globs()
         self._fingerprint = options.fingerprint(path)
         self._rows: list[dict[str, Any]] = []
@@ -128,12 +127,10 @@ class _Page:
         if cursor is not None:
             self._after = self._decode(cursor)
         with ExitStack() as stack:
-            stack.enter_context(self._matcher)
             self._reader = stack.enter_context(FileReader(self._store, self._options.max_file_bytes))
             found = self._candidates.of(
-                self._files(stack), self._matcher.pattern, self._matcher.needles, must_read=self._must_read,
-                check=self._source.check,
-            )  # fmt: skip
+                self._files(stack), self._pattern, must_read=self._must_read, check=self._source.check
+            )
             stack.callback(found.close)
             for path in found:
                 self._source.check()
@@ -195,17 +192,14 @@ class _Page:
         every = self._options.only_matching
         if mode == "content" and not skipped and not every:
             most = self._options.limit + 1 - len(self._rows)
-        if mode == "count" and not every and not self._options.multiline:
-            spans, count = [], self._matcher.count(text, path)
-        else:
-            spans = self._matcher.find(text, path, most=most, every=every)
-            count = len(spans) // 2
-        if not count:
+        spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
+        if not spans:
             return
-        self._candidates.matched += 1
         shown = path if is_addressable(path) else escaped(path)
         if mode != "content":
-            self._add({"path": shown, "origin": origin, **({} if mode == "files" else {"count": count})}, path, 0)
+            self._add(
+                {"path": shown, "origin": origin, **({} if mode == "files" else {"count": len(spans) // 2})}, path, 0
+            )
             return
         if every:
             self._add_matched(text, spans, path, {"path": shown, "origin": origin}, skipped)
@@ -243,7 +237,7 @@ class _Page:
         except (*GONE, NotRegularFileError, IsADirectoryError):
             return None, "disk"
         # In UTF-16 and UTF-32 every ASCII character has a NUL beside it, or the text begins with a mark.
-        if content is None or not (self._matcher.may_match(content) or _may_be_wide(content)):
+        if content is None or not (self._pattern.may_match(content) or _may_be_wide(content)):
             return None, "disk"
         self._candidates.held += 1
         text = text_of(content)

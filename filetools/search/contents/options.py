@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.patterns import Glob, alternatives
-from filetools.search.contents.syntax import Pattern, read_pattern
+from filetools.search.contents.pattern import Pattern, read_pattern
 from filetools.search.options import MAX_LIMIT, ListOptions
 
 OutputMode = Literal["content", "files", "count"]

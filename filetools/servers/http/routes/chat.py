@@ -22,7 +22,7 @@ from filetools.servers.http.openapi import EVERYWHERE, Described
 from filetools.servers.http.problems import MEDIA_TYPE, TITLES, Refusal, problem_of
 from filetools.servers.http.routes.changes import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
-from filetools.sessions.agent_text import AgentText
+from filetools.sessions.agent_messages import AgentText
 from filetools.sessions.discovery import attach, is_enabled, sse
 
 router: Final = APIRouter(tags=["chat"])
