@@ -29,8 +29,8 @@ PROMISED = {
 """Names that code outside the product has used from its first day on."""
 
 PROMISED_EXPORTS = {
-    "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "call_schema", "exported", "mcp_tool", "mcp_tools",
-    "openai_chat_tools", "openai_responses_tools", "openapi_document",
+    "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "exported", "mcp_tool", "mcp_tools",
+    "openai_chat_tools", "openai_responses_tools",
 }  # fmt: skip
 
 CODES = """

@@ -11,10 +11,10 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.arguments import Parameters
-from filetools.tools.clipping import TextLimits
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.offered import Names, Offered
 from filetools.tools.registry import FILE_TOOLS, OWN_NAMES
+from filetools.tools.seen import TextLimits
 from filetools.tools.shown import shown_failure
 
 P = ParamSpec("P")

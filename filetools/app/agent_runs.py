@@ -16,7 +16,6 @@ from filetools.sessions.discovery import Discovery, metadata
 from filetools.sessions.log import LogEntry, parse_entry
 from filetools.sessions.runs import Run, RunStatus
 from filetools.settings import MIB, environment_of_run
-from filetools.tools.step_counter import StepCounter
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +28,13 @@ _MOST_KEPT_BYTES: Final = 5 * MIB
 class AgentRun(AsyncIterator[Mapping[str, Any]]):
     """A running agent, and its messages in stream-json, which one task takes; `AgentRuns.start` gives it and ends it."""
 
-    def __init__(self, files: FileToolsFacade, beginning: asyncio.Task[Run], steps: StepCounter) -> None:
+    def __init__(self, files: FileToolsFacade, beginning: asyncio.Task[Run], max_steps: int) -> None:
         self.garbage = 0
         """Lines that were no messages."""
         self.failure: str | None = None
         """Why the agent failed, when it is finished."""
-        self._files, self._beginning, self._steps = files, beginning, steps
+        self._files, self._beginning, self._max_steps = files, beginning, max_steps
+        self._steps = 0
         self._process: AgentProcess | None = None
         self._ending: asyncio.Task[dict[str, Any]] | None = None
         self._turn: object = None
@@ -95,12 +95,13 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
 
     async def _note_turn(self, process: AgentProcess) -> bool:
         """Note that a turn begins; whether it may."""
-        try:
-            await self._files.runs.note_turn(self.run.id, await self._steps.begin_step())
-        except AbortedError:
-            self.failure = f"it was stopped after {self._steps.label}"
+        if self._steps >= self._max_steps:
+            self.failure = f"it was stopped after Step {self._steps}/{self._max_steps}"
             await process.stop()
             return False
+        self._steps += 1
+        try:
+            await self._files.runs.note_turn(self.run.id, f"Step {self._steps}/{self._max_steps}")
         except FileToolsError as error:  # as on a full disk, which costs the number of a turn and not the answer
             logger.warning("a turn of %s was not noted: %s", self.run.id, error)
         return True
@@ -176,7 +177,7 @@ class AgentRuns:
             raise TooManyRunsError(self._limit)
         shown = self._command if isinstance(self._command, str) else shlex.join(self._command)
         beginning = asyncio.create_task(files.runs.begin(command=shown, prompt=prompt, **options))
-        agent = AgentRun(files, beginning, StepCounter(self._max_steps))
+        agent = AgentRun(files, beginning, self._max_steps)
         self._agents.add(agent)
         try:
             await agent.launch(self._command, prompt, self._limits)

@@ -171,63 +171,6 @@ class PermissionChanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryEvent(Event):
-    """Base of the events about work that is tried again."""
-
-    what: str
-    """The work, in words a person understands."""
-    path: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryQueued(RetryEvent):
-    """Work failed and will be tried again."""
-
-    name: ClassVar[str] = "retry:queued"
-
-    delay_seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryAttempted(RetryEvent):
-    """Work is being tried again."""
-
-    name: ClassVar[str] = "retry:attempt"
-
-    attempt: int
-    """Number of the try; the first retry is 1."""
-    max_attempts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrySucceeded(RetryEvent):
-    """Work succeeded after it had failed."""
-
-    name: ClassVar[str] = "retry:success"
-
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryExhausted(RetryEvent):
-    """Work failed as often as it may be tried."""
-
-    name: ClassVar[str] = "retry:exhausted"
-
-    attempts: int
-    error: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryFailed(RetryEvent):
-    """Work failed in a way that trying again does not mend."""
-
-    name: ClassVar[str] = "retry:failed"
-
-    error: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectEvent(Event):
     """Base of the events about one registered project."""
 

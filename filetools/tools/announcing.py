@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.arguments import Parameters
-from filetools.tools.files import Files
-from filetools.tools.roots import Place, Roots
+from filetools.tools.roots import Roots, ServedPath
 from filetools.tools.tool import AnyTool
 
 MOST_FOLDERS: Final = 10_000
@@ -25,7 +25,7 @@ class Announcer:
         served: The folders that the door serves by absolute paths; None for the workspace alone.
     """
 
-    def __init__(self, files: Files, served: Roots | None) -> None:
+    def __init__(self, files: FileToolsFacade, served: Roots | None) -> None:
         self._roots = Roots.of(files) if served is None else served
         self._is_absolute = served is not None
         self._looked: dict[str, None] = {}
@@ -49,7 +49,7 @@ class Announcer:
             told |= {shown(path): None for path in found if path != place.path and _is_nested(place, path)}
         return {"instructions": [*told]} if told else {}
 
-    def _places(self, tool: AnyTool, parameters: Parameters) -> Iterator[Place]:
+    def _places(self, tool: AnyTool, parameters: Parameters) -> Iterator[ServedPath]:
         """Yield what the call has read, by names alone."""
         if tool.looks_at is None:
             return
@@ -61,7 +61,7 @@ class Announcer:
                 if not self._is_absolute:  # a path that begins with a slash then means the root
                     yield self._roots.locate(raw.lstrip("/\\"))
 
-    def _fresh(self, place: Place, *, itself: bool) -> list[str]:
+    def _fresh(self, place: ServedPath, *, itself: bool) -> list[str]:
         """Return the folders below the root that a place is in, outermost first, which were not looked at; now they are."""
         parts = place.path.split("/")
         first = place.root.base.count("/") + 1 if place.root.base else 0
@@ -77,6 +77,6 @@ class Announcer:
         return [each for each in fresh if each.rpartition("/")[2] != ".claude"]
 
 
-def _is_nested(place: Place, path: str) -> bool:
+def _is_nested(place: ServedPath, path: str) -> bool:
     """Whether a file that a link may have led to lies below the root that is served."""
     return place.root.holds(path) and "/" in path.removeprefix(place.root.base).strip("/")

@@ -8,14 +8,115 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Generic, TypeVar, get_args
+from types import UnionType
+from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from filetools.errors import InvalidArgumentError
-from filetools.tools.conversion import converted, from_json
+
+_MOST_CHARACTERS: Final = 2 * 1024 * 1024
+"""Of JSON text that is read; what is longer is no list of arguments."""
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}(?:\.0{1,9})?")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?")
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+def converted(annotation: object, value: object) -> Any:
+    """Return the one value of a declared type that a value means, or the value itself.
+
+    Args:
+        annotation: The declared type.
+        value: What came: `2.0` and `"4"` are integers, `"true"` is a boolean, JSON text is what it says, and
+            a single item is a list of one. A number or an object is no text: there are several ways to write it.
+    """
+    choices = _choices(annotation)
+    if value is None or any(_is_of(choice, value) for choice in choices):
+        return value
+    for choice in choices:
+        made = _as(choice, value)
+        if made is not None:
+            return made
+    return value
+
+
+def from_json(text: str) -> Any:
+    """Return what JSON text says; None if it is none."""
+    stripped = text.strip()
+    if not stripped.startswith(("{", "[")) or len(stripped) > _MOST_CHARACTERS:
+        return None
+    try:
+        return json.loads(stripped)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _choices(annotation: object) -> tuple[object, ...]:
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        return tuple(each for choice in get_args(annotation) for each in _choices(choice))
+    if hasattr(annotation, "__metadata__"):
+        return _choices(get_args(annotation)[0])
+    return (annotation,)
+
+
+def _is_of(choice: object, value: object) -> bool:
+    if get_origin(choice) is Literal:
+        return value in get_args(choice)
+    if get_origin(choice) is list:
+        return isinstance(value, list)
+    if _is_object(choice):
+        return isinstance(value, Mapping)
+    # A boolean is an integer to Python, and never meant as one.
+    return isinstance(choice, type) and type(value) is choice
+
+
+def _as(choice: object, value: object) -> Any:
+    if get_origin(choice) is Literal:
+        folded = value.strip().casefold() if isinstance(value, str) else None
+        return next((each for each in get_args(choice) if str(each).casefold() == folded), None)
+    if choice is int:
+        return _integer(value)
+    if choice is float:
+        return _number(value)
+    if choice is bool:
+        return _BOOLEANS.get(value.strip().casefold()) if isinstance(value, str) else None
+    said = from_json(value) if isinstance(value, str) else value
+    if get_origin(choice) is list:
+        return _list(choice, value, said)
+    return said if _is_object(choice) and isinstance(said, Mapping) else None
+
+
+def _list(choice: object, value: object, said: object) -> list[Any] | None:
+    if isinstance(said, list):
+        return said
+    items = _choices(get_args(choice)[0])
+    if isinstance(said, Mapping) and any(map(_is_object, items)):
+        return [said]
+    return [value] if isinstance(value, str) and str in items else None
+
+
+def _is_object(choice: object) -> bool:
+    return (isinstance(choice, type) and not get_args(choice) and issubclass(choice, BaseModel)) or get_origin(
+        choice
+    ) is dict
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else None
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value.strip().partition(".")[0])
+    return None
+
+
+def _number(value: object) -> float | None:
+    if type(value) is int and value.bit_length() <= 64:
+        return float(value)
+    return float(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
+
 
 _SYNONYMS: Final = (
     (
@@ -108,7 +209,7 @@ def read_arguments(model: type[P], arguments: object) -> Parsed[P]:
         InvalidArgumentError: Not an object, unknown or missing parameters, one given twice under two names with
             different values, or values of a wrong type or range; names every such parameter, what was expected, what came.
     """
-    reader = _Reader()
+    reader = _ArgumentReader()
     named = reader.object(model, arguments, "")
     try:
         parameters = model.model_validate(named)
@@ -121,7 +222,7 @@ def read_arguments(model: type[P], arguments: object) -> Parsed[P]:
     return Parsed(parameters, tuple(reader.repairs))
 
 
-class _Reader:
+class _ArgumentReader:
     """Reads the arguments of one call, and goes on behind what is wrong with them, so that all is told at once."""
 
     def __init__(self) -> None:
@@ -175,7 +276,7 @@ class _Reader:
             made = _VALUES[made]
         if made is not value:
             self.repairs.append(f"{where!r} was taken as {_brief(made)} instead of {_shown(value)}")
-        nested = _item_model(field)
+        nested = _model_in(field.annotation)
         if nested is not None and isinstance(made, Mapping):
             return self.object(nested, made, f"{where}.")
         if nested is None or not isinstance(made, list):
@@ -187,7 +288,7 @@ class _Reader:
         if raw_name in fields:
             return raw_name
         by_field = {name: field.alias or name for name, field in model.model_fields.items()}
-        snake = _CAPITAL.sub(lambda match: f"_{match[0].lower()}", raw_name[:MAX_SHOWN_CHARACTERS]).replace("-", "_")
+        snake = _snake(raw_name[:MAX_SHOWN_CHARACTERS]).replace("-", "_")
         if found := by_field.get(raw_name) or by_field.get(snake) or (snake if snake in fields else None):
             return found
         row = _ROWS.get(raw_name) or _ROWS.get(snake) or ()
@@ -216,10 +317,6 @@ def _snake(name: str) -> str:
 
 def _brief(value: object) -> str:
     return json.dumps(value) if isinstance(value, bool | int | float | str) else _shown(value)
-
-
-def _item_model(field: FieldInfo) -> type[BaseModel] | None:
-    return _model_in(field.annotation)
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
@@ -279,7 +376,7 @@ def _why_no_json(value: object) -> str:
     try:
         json.loads(value)
     except (ValueError, RecursionError) as exc:
-        return f", which is no JSON: {exc}"
+        return f", which is not valid JSON: {exc}"
     return ""
 
 

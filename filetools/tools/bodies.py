@@ -8,8 +8,35 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from filetools.content.lines import count_lines
-from filetools.tools.clipping import TextLimits, clipped
-from filetools.tools.matches import match_rows
+from filetools.tools.seen import TextLimits, clipped
+
+
+def match_rows(data: Mapping[str, Any]) -> list[str]:
+    """Return the rows of a search through contents."""
+    rows = [row for match in data["matches"] for row in _rows_of(match)]
+    return rows + [_file_row(found) for found in data.get("files", ())]
+
+
+def _rows_of(match: Mapping[str, Any]) -> Iterator[str]:
+    path, line = match["path"], match["line"]
+    above, below = match.get("before") or [], match.get("after") or []
+    for place, text in enumerate(above, line - len(above)):
+        yield f"{path}-{place}-{text}"
+    remark = "  (unsaved text of an editor)" if match.get("origin") == "buffer" else ""
+    dots = "\u2026" if match.get("clipped") else ""
+    if dots:
+        remark = f"  (column {match['column']}){remark}"
+    for place, text in enumerate(match["text"].split("\n"), line):
+        yield f"{path}:{place}:{dots}{text}{dots}{remark}"
+    for place, text in enumerate(below, (match.get("end_line") or line) + 1):
+        yield f"{path}-{place}-{text}"
+
+
+def _file_row(found: Mapping[str, Any]) -> str:
+    count = "" if found.get("count") is None else f":{found['count']}"
+    remark = "  (unsaved text of an editor)" if found.get("origin") == "buffer" else ""
+    return f"{found['path']}{count}{remark}"
+
 
 SHORT_DIGITS: Final = 12
 _SEPARATOR: Final = " · "

@@ -16,7 +16,7 @@ from filetools.tools.tool import AnyTool, Tool, ToolContext
 MAX_EDITS = 10_000
 
 
-class PlainEdit(Parameters):
+class BufferEdit(Parameters):
     """One edit of a document, its places in UTF-16 units of the LF text before any edit of the call."""
 
     start: Annotated[int, Field(ge=0)]
@@ -35,7 +35,7 @@ class ChangeBuffer(Parameters):
 
     handle: str
     buffer_version: Annotated[int, Field(ge=0, description="Version of the text that you edited")]
-    edits: Annotated[list[PlainEdit] | None, Field(max_length=MAX_EDITS)] = None
+    edits: Annotated[list[BufferEdit] | None, Field(max_length=MAX_EDITS)] = None
     text: Annotated[str | None, Field(description="Whole new text, instead of edits")] = None
 
 

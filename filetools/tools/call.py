@@ -1,4 +1,4 @@
-"""One call of a tool, from raw arguments to envelope: time limit and retries around the handler."""
+"""One call of a tool, from raw arguments to envelope: time limit and repetitions around the handler."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from filetools.errors import (
     PathNotFoundError,
     ToolBlockedError,
 )
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.call_watch import watched
-from filetools.tools.abort import AbortSignal
 from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import Parameters, read_arguments
-from filetools.tools.call_log import CallLog
-from filetools.tools.call_report import CallReport
-from filetools.tools.clipping import TextLimits
-from filetools.tools.deadline import WARNING_SHARE, Deadline
+from filetools.tools.call_log import CallLog, CallReport
+from filetools.tools.deadline import WARNING_SHARE, AbortSignal, Deadline
 from filetools.tools.descriptors import wrapped
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
-from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.nearby import suggest_paths
 from filetools.tools.offered import Offered
-from filetools.tools.retrying import Retrier, RetryPolicy
 from filetools.tools.roots import Roots
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress, ToolContext
 
 logger = logging.getLogger(__name__)
 
-_REPEATED_CODES: Final = frozenset(("NETWORK_ERROR", "RATE_LIMITED"))
+PAUSES_SECONDS: Final = (1, 2, 4)
+"""Before a call is tried again that met a shortage of the machine, such as too many open files."""
+_SHORTAGES: Final = frozenset(("NETWORK_ERROR", "RATE_LIMITED"))
 _UNCHANGED: Final = "Nothing was changed; repeat the call if it is still wanted."
 _LOOK_FIRST: Final = "The change may have been made all the same: look before repeating the call."
 
@@ -46,14 +46,13 @@ _LOOK_FIRST: Final = "The change may have been made all the same: look before re
 class CallDesk:
     """What all calls of a registry share."""
 
-    files: Files
+    files: FileToolsFacade
     find: Callable[[str], AnyTool]
     log: CallLog
-    retries: RetryPolicy
     offered: Offered
     """How hints name what the caller can do."""
     require_read: bool
-    descriptors: DescriptorTable | None = None
+    descriptors: DescriptorCalls | None = None
     """Where results go that are too long; None leaves them as they are."""
     limits: TextLimits = field(default_factory=TextLimits)
     """Most of a text that a model gets at once."""
@@ -63,7 +62,7 @@ class CallDesk:
     """Tells of instruction files; None for callers that are not told."""
 
     @property
-    def known(self) -> Files | Roots:
+    def known(self) -> FileToolsFacade | Roots:
         """What the actor may know files of."""
         return self.files if self.roots is None else self.roots
 
@@ -97,7 +96,7 @@ class ToolCall:
         self._abort = abort or AbortSignal()  # the log can stop a call that came without one
         self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
         self._deadline: Deadline | None = None
-        self._retrier: Retrier | None = None
+        self._attempts = 1
         self._parameters: Parameters | None = None
         self._repairs: tuple[str, ...] = ()
 
@@ -176,15 +175,14 @@ class ToolCall:
     async def _within_limit(self, tool: AnyTool, parameters: Parameters) -> Result | Mapping[str, Any]:
         limit = tool.time_limit_seconds or self._desk.files.settings.tool_timeout_seconds
         deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
-        context, retrier = self._context(), self._new_retrier(tool)
-        self._deadline, self._retrier = deadline, retrier
+        context, self._deadline = self._context(), deadline
         self._abort.add_callback(deadline.abort)
         try:
             if self._abort.is_aborted():  # since the work was told to begin; a signal that is set calls nobody back
                 raise AbortedError(self._name)
             with watched(self):
                 async with deadline:
-                    return await retrier.run(lambda: tool.handler(context, parameters))
+                    return await self._attempted(tool, context, parameters)
         finally:
             self._abort.remove_callback(deadline.abort)
 
@@ -211,22 +209,21 @@ class ToolCall:
         except Exception:  # a caller's callback is foreign code, and must not fail the work it follows
             logger.exception("The callback for parts of call %s failed", self._id)
 
-    def _new_retrier(self, tool: AnyTool) -> Retrier:
-        # Other retryable errors are the caller's to repeat: a lock or a busy file is waited for below already.
-        is_strict_write = tool.effect != "read" and self._desk.files.settings.mirror_policy == "strict"
-        return Retrier(
-            self._name,
-            policy=self._desk.retries,
-            is_worth_it=lambda e: e.code in _REPEATED_CODES or (is_strict_write and e.code == "SYNC_FAILED"),
-            publish=self._desk.files.bus.publish,
-            path=self._report.path,
-        )
+    async def _attempted(
+        self, tool: AnyTool, context: ToolContext, parameters: Parameters
+    ) -> Result | Mapping[str, Any]:
+        # Other retryable errors are the caller's to repeat: the facade has waited for locks and busy files already.
+        for pause in PAUSES_SECONDS:
+            try:
+                return await tool.handler(context, parameters)
+            except FileToolsError as error:
+                if error.code not in _SHORTAGES:
+                    raise
+            await asyncio.sleep(pause)
+            self._attempts += 1
+        return await tool.handler(context, parameters)
 
     def _failed(self, error: FileToolsError) -> dict[str, Any]:
         self._desk.offered.rephrase(error, self._name)
         self._report.failed(error, self._attempts)
         return failure_envelope(error, self._attempts)
-
-    @property
-    def _attempts(self) -> int:
-        return 1 if self._retrier is None else max(1, self._retrier.attempts)

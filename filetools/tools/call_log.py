@@ -1,19 +1,64 @@
-"""The log of tool calls: what was called, how it ended, who approved it. Bounded, exportable as JSON.
-
-Whoever has the log can stop the calls that run.
-"""
+"""What calls leave behind: their rows in the log, which can stop those that run, and their events."""
 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from filetools.errors import AccessDeniedError
+from filetools.errors import AccessDeniedError, FileToolsError
+from filetools.events.activity import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.events.bus import EventBus
 from filetools.models.records import Actor
-from filetools.tools.abort import AbortSignal
+from filetools.tools.deadline import AbortSignal
+from filetools.tools.redaction import facts_of, summarised
+from filetools.tools.tool import ReportProgress
+
+MOST_A_SECOND: Final = 10
+MOST_A_CALL: Final = 101
+UNHURRIED: Final = 30
+"""So many are told as quickly as that; then ever more slowly, so that those of a call last for its time limit."""
+SLOWER: Final = 1.05
+
+
+class Pace:
+    """Decides of each report of one call whether it is told; lives as long as the call.
+
+    Args:
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told: deque[float] = deque(maxlen=MOST_A_SECOND)
+        self._count = 0
+        self._newest: object = None
+
+    def allows(self, report: object, *, is_last: bool) -> bool:
+        """Whether to tell a report; the last one, which says that all is done, has a place kept for it."""
+        now = self._clock()
+        if report == self._newest or not self._has_place(now, kept=0 if is_last else 1):
+            return False
+        self._told.append(now)
+        self._count += 1
+        self._newest = report
+        return True
+
+    def _has_place(self, now: float, *, kept: int) -> bool:
+        if self._count >= MOST_A_CALL - kept:
+            return False
+        if (
+            kept
+            and self._count > UNHURRIED
+            and now - self._told[-1] < SLOWER ** (self._count - UNHURRIED) / MOST_A_SECOND
+        ):
+            return False
+        return sum(now - moment < 1 for moment in self._told) < MOST_A_SECOND - kept
+
 
 MAX_RECORDS: Final = 1000
 
@@ -124,3 +169,107 @@ class CallLog:
 
 def _is_same(one: Actor | None, other: Actor) -> bool:
     return one is not None and (one.kind, one.id, one.session) == (other.kind, other.id, other.session)
+
+
+logger = logging.getLogger(__name__)
+
+_APPROVALS: Final = {"APPROVAL_DENIED": "denied", "APPROVAL_REQUIRED": "required"}
+
+
+class CallReport:
+    """Tells log and bus about one call; lives as long as the call.
+
+    Args:
+        log: Where its row is.
+        bus: Carries its events.
+        tool: Name of the tool asked for, known or not.
+        call_id: Id of the call.
+        progress: Told what `tool:progress` tells.
+    """
+
+    def __init__(
+        self, log: CallLog, bus: EventBus, tool: str, call_id: str, *, progress: ReportProgress | None
+    ) -> None:
+        self._log = log
+        self._bus = bus
+        self._tool = tool
+        self._id = call_id
+        self._progress = progress
+        self._started = time.perf_counter()
+        self._arguments: Mapping[str, Any] = {}
+        self._row = 0
+        self._pace = Pace()
+        self.path: str | None = None
+        self.approval: str | None = None
+
+    def begin(self, arguments: object, actor: Actor, abort: AbortSignal) -> None:
+        """Note that the call arrived, whose it is, and what stops it."""
+        self._arguments = summarised(arguments) if isinstance(arguments, Mapping) else {}
+        record = CallRecord(id=self._id, tool=self._tool, arguments=self._arguments, started=time.time(), actor=actor)
+        self._row = self._log.begin(record, abort)
+
+    def accepted(self) -> None:
+        """Tell that the arguments are good and the work begins."""
+        if not self._bus.has_listeners(ToolStarted.name):
+            return
+        self._bus.publish(
+            ToolStarted(tool_name=self._tool, tool_call_id=self._id, path=self.path, arguments=self._arguments)
+        )
+
+    def completed(self, data: Mapping[str, Any], attempts: int) -> None:
+        """Tell that the call succeeded."""
+        duration_ms = self._finish("completed", None, attempts)
+        if not self._bus.has_listeners(ToolCompleted.name):
+            return
+        self._bus.publish(
+            ToolCompleted(
+                tool_name=self._tool,
+                tool_call_id=self._id,
+                path=self.path,
+                duration_ms=duration_ms,
+                result=facts_of(data),
+            )
+        )
+
+    def failed(self, error: FileToolsError, attempts: int, *, status: CallStatus = "failed") -> None:
+        """Tell that the call failed, or was cancelled."""
+        duration_ms = self._finish(status, error.code, attempts)
+        self._bus.publish(
+            ToolFailed(
+                tool_name=self._tool,
+                tool_call_id=self._id,
+                path=self.path,
+                error=error.message,
+                error_code=error.code,
+                retryable=error.retryable,
+                duration_ms=duration_ms,
+            )
+        )
+
+    def progress(self, current: int, total: int | None, message: str | None) -> None:
+        """Tell how far the call is, unless that has been told often enough: work reports as it likes."""
+        if not self._pace.allows((current, total, message), is_last=total is not None and current >= total):
+            return
+        self._bus.publish(ToolProgress(tool_call_id=self._id, current=current, total=total, message=message))
+        if self._progress is not None:
+            try:
+                self._progress(current, total, message)
+            except Exception:  # a caller's callback is foreign code, and must not fail the work it follows
+                logger.exception("The progress callback of call %s failed", self._id)
+
+    def warn(self, limit_seconds: float, used_seconds: float) -> None:
+        """Tell that the call comes near its time limit."""
+        message = f"{self._tool} has used {used_seconds:g} of its {limit_seconds:g} seconds"
+        self.progress(round(used_seconds), round(limit_seconds), message)
+
+    def _finish(self, status: CallStatus, error_code: str | None, attempts: int) -> int:
+        duration_ms = round((time.perf_counter() - self._started) * 1000)
+        self._log.finish(
+            self._row,
+            status=status,
+            duration_ms=duration_ms,
+            approval=_APPROVALS.get(error_code or "", self.approval),
+            error_code=error_code,
+            attempts=attempts,
+        )
+        return duration_ms

@@ -1,6 +1,7 @@
-"""Tools that tell what a project is, what state it is in, and which instructions apply; nothing of it is ever run.
+"""Tools that say what a project is, what state it is in, which instructions apply, and what runs of agents made.
 
-Each is a plain function, too, which never raises: `await get_git_state(files, path="~/code")`.
+Nothing of a project is ever run. Each of its tools is a plain function, too, which never raises:
+`await get_git_state(files, path="~/code")`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from filetools.content.whole import whole_start
 from filetools.errors import AbortedError, FileToolsError, InternalError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import ROOT
 from filetools.project import folder as folders
@@ -28,9 +30,64 @@ from filetools.search.options import ListOptions
 from filetools.search.walk import walk_tree
 from filetools.tools import session_logs
 from filetools.tools.arguments import Parameters, parse_arguments
-from filetools.tools.files import Files
 from filetools.tools.quoting import Answer, limited, present
 from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+_LISTED: Final = ("id", "session", "status", "started", "ended", "step", "command", "prompt")
+_PATHS: Final = ("absolute_path", "relative_path", "filename", "path")
+
+
+class ListRuns(Parameters):
+    """Parameters of list_runs."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+
+
+class GetRun(Parameters):
+    """Parameters of get_run."""
+
+    id: str
+
+
+async def list_runs(context: ToolContext, given: ListRuns) -> Answer:
+    """Return the newest runs, newest first."""
+    rows = [run.to_dict() for run in await context.files.runs.list(given.limit)]
+    return limited({"runs": [{name: row[name] for name in _LISTED if name in row} for row in rows]})
+
+
+async def get_run(context: ToolContext, given: GetRun) -> Answer:
+    """Return a run with what it made."""
+    run = await context.files.runs.get(given.id)
+    metadata = await context.files.runs.metadata(given.id)
+    files = {name: [_file(each) for each in told] for name, told in metadata.items() if name.startswith("files_")}
+    return limited({**run.to_dict(), **metadata, **files})
+
+
+def _file(told: dict[str, Any]) -> dict[str, Any]:
+    # By the path that other tools take.
+    return {"path": told["relative_path"]} | {name: value for name, value in told.items() if name not in _PATHS}
+
+
+RUNS: Final[tuple[AnyTool, ...]] = (
+    Tool(
+        name="list_runs",
+        description=(
+            "List the runs of agents on this workspace, newest first: id, session, status (running, completed, failed,"
+            " cancelled), started, ended, step, command, beginning of the prompt. get_run tells what one made."
+        ),
+        parameters=ListRuns, handler=list_runs, group="runs", level="auto", effect="read", is_idempotent=True, present=present,
+    ),
+    Tool(
+        name="get_run",
+        description=(
+            "Tell what a run (id of list_runs) is and made: status, exit_code, turns; files_created, files_modified,"
+            " files_deleted with path, size, checksum. Ask before you review or continue another agent's work."
+            " truncated: lists are cut. RUN_NOT_FOUND: call list_runs."
+        ),
+        parameters=GetRun, handler=get_run, group="runs", level="auto", effect="read", is_idempotent=True, present=present,
+    ),
+)  # fmt: skip
+
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +162,7 @@ class SearchCode(InProject):
 class ContextCaller:
     """Who asks; lives as long as one call."""
 
-    files: Files
+    files: FileToolsFacade
     allowed: Sequence[str] = ()
     """Folders that can be looked at besides the workspace, registered projects and those of the settings."""
     is_aborted: Callable[[], bool] = lambda: False
@@ -282,7 +339,7 @@ class _Fact(Generic[Asked]):
         """Answer a call of the tool."""
         return await self.answered(ContextCaller(files=context.files, is_aborted=context.is_aborted), given)
 
-    async def ask(self, files: Files, *, above: bool = False, **arguments: Any) -> Answer:
+    async def ask(self, files: FileToolsFacade, *, above: bool = False, **arguments: Any) -> Answer:
         """Answer a program, which may look into the home folder, too; a failure is `{"error", "error_code"}`."""
         home = folders.home_folder()
         caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)

@@ -20,14 +20,14 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
 from filetools.search.contents.grep import search_text
 from filetools.search.contents.options import GrepOptions
 from filetools.tools.arguments import NoParameters, Parameters
 from filetools.tools.bodies import counted, remarks
-from filetools.tools.clipping import TextLimits
-from filetools.tools.files import DescriptorTable, Files
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import news_lines, shown, shown_frame
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -227,8 +227,8 @@ def _encoded(text: str, path: str) -> bytes:
 
 
 def descriptors_for(
-    files: Files, tools: Sequence[AnyTool], *, owner: str | None = None, is_opaque: bool = False
-) -> DescriptorTable | None:
+    files: FileToolsFacade, tools: Sequence[AnyTool], *, owner: str | None = None, is_opaque: bool = False
+) -> DescriptorCalls | None:
     """Return where the long results of some tools are kept; None if none of them reads what is kept.
 
     Raises:
@@ -242,7 +242,7 @@ async def wrapped(
     tool: AnyTool,
     parameters: Parameters | None,
     envelope: Mapping[str, Any],
-    descriptors: DescriptorTable,
+    descriptors: DescriptorCalls,
     limits: TextLimits,
 ) -> dict[str, Any]:
     """Return an envelope with a descriptor in the place of data whose text is too long.
@@ -287,19 +287,19 @@ def _fits(text: str, limits: TextLimits) -> bool:
     return len(text) <= limits.characters and count_lines(text) <= limits.lines
 
 
-def present(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
+def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
     """Return what a model gets to see of a call of these tools: frames, or rows."""
     news = list(news_lines(envelope))
     if not envelope["success"]:
         details = envelope["details"]
         kind = details.get("type") or _KINDS.get(envelope["error_code"], "read_error")
         frame = error_frame(kind, str(details.get("fd", "")), envelope["error"])
-        return Shown(text="\n".join([frame.text(), *news]), is_error=True)
+        return ShownCall(text="\n".join([frame.text(), *news]), is_error=True)
     data = envelope["data"]
     if "frame" in data:
         return shown_frame(envelope)
     rows = list(_fd_rows(data["fds"]) if "fds" in data else _match_rows(data))
-    return Shown(text="\n".join([*rows, *news]))
+    return ShownCall(text="\n".join([*rows, *news]))
 
 
 def _fd_rows(fds: Sequence[Mapping[str, Any]]) -> Iterator[str]:

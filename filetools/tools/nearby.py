@@ -7,7 +7,7 @@ import itertools
 from typing import Final
 
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
-from filetools.tools.files import Files
+from filetools.facade.facade import FileToolsFacade
 
 MOST_SUGGESTED: Final = 3
 MOST_FOLDERS: Final = 1000
@@ -17,7 +17,7 @@ _LIKENESS: Final = 0.6
 _GLOB: Final = frozenset("*?[{")
 
 
-async def suggest_paths(files: Files, error: PathNotFoundError | DirectoryNotFoundError) -> None:
+async def suggest_paths(files: FileToolsFacade, error: PathNotFoundError | DirectoryNotFoundError) -> None:
     """Add to an error the paths that are there and most like the one that is not, if there are any."""
     found = await similar_paths(files, error.path or "")
     if found:
@@ -25,7 +25,7 @@ async def suggest_paths(files: Files, error: PathNotFoundError | DirectoryNotFou
         error.suggested_action = f"Did you mean {found[0]!r}? Else list_files or search_files shows what is there."
 
 
-async def similar_paths(files: Files, path: str) -> list[str]:
+async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:
     """Return at most 3 paths that are there and most like one that is not, the likest first.
 
     Args:
@@ -43,14 +43,14 @@ async def similar_paths(files: Files, path: str) -> list[str]:
     return list(dict.fromkeys(found))[:MOST_SUGGESTED]
 
 
-async def _without_first_folders(files: Files, path: str) -> list[str]:
+async def _without_first_folders(files: FileToolsFacade, path: str) -> list[str]:
     """The root's own name, or that of a folder above it, stands before many a path."""
     segments = path.split("/")
     shorter = ("/".join(segments[start:]) for start in range(1, min(len(segments), 4)))
     return [each for each in shorter if await files.exists(each)]
 
 
-async def _beside(files: Files, path: str) -> list[str]:
+async def _beside(files: FileToolsFacade, path: str) -> list[str]:
     folder, _, name = path.rpartition("/")
     entries = (await files.list_files(folder)).entries
     there: dict[str, list[str]] = {}
@@ -66,7 +66,7 @@ def _stem(name: str) -> str:
     return stem if dot and stem else name.casefold()
 
 
-async def _elsewhere(files: Files, path: str) -> list[str]:
+async def _elsewhere(files: FileToolsFacade, path: str) -> list[str]:
     name = path.rpartition("/")[2]
     # The search asks at every folder, and in a large one now and then.
     asked = itertools.count()

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from filetools.tools.bodies import one_line
-from filetools.tools.clipping import TextLimits
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import news_lines, shown_failure
 
 MOST_CHARACTERS: Final = 8_000
@@ -39,7 +38,7 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def present(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
+def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
     """Return what a model gets to see: facts as JSON; texts of the repository fenced, and marked as such."""
     if not envelope["success"]:
         return shown_failure(envelope, limits)
@@ -52,7 +51,7 @@ def present(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
             rows += _quoted(each["path"], each)
     if data and (not rows or "content" not in data):
         rows.append(_compact(data))
-    return Shown(text="\n".join([*rows, *news_lines(envelope)]))
+    return ShownCall(text="\n".join([*rows, *news_lines(envelope)]))
 
 
 def _quoted(path: str, facts: Mapping[str, Any]) -> Iterator[str]:

@@ -8,30 +8,24 @@ from dataclasses import replace
 from typing import Any, Final
 
 from filetools.errors import InvalidArgumentError, UnknownToolError
-from filetools.tools.abort import AbortSignal
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, nearest_name
-from filetools.tools.arranging import ARRANGING
-from filetools.tools.batches import BATCHES
 from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
-from filetools.tools.clipping import TextLimits
-from filetools.tools.context import CONTEXT
+from filetools.tools.changing import ARRANGING, BATCHES, EDITING, HISTORY, WRITING
+from filetools.tools.context import CONTEXT, RUNS
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.descriptors import DESCRIPTORS
-from filetools.tools.editing import EDITING
-from filetools.tools.files import DescriptorTable, Files
-from filetools.tools.history import HISTORY
 from filetools.tools.offered import Names, Offered
 from filetools.tools.reading import READING
-from filetools.tools.retrying import RetryPolicy
 from filetools.tools.roots import Roots
-from filetools.tools.runs import RUNS
 from filetools.tools.searching import SEARCHING
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import shown, shown_failure
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress
-from filetools.tools.writing import WRITING
 
 _TRANSACTIONS: Final[tuple[AnyTool, ...]] = (
     *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES,
@@ -81,21 +75,19 @@ class ToolRegistry:
         roots: Folders that handlers may reach by absolute paths, the first of them in `files`; news of changed files
             are then told by absolute paths, too.
         descriptors: Where results whose text is too long are kept, to be read in pages; None leaves them as they are.
-        retries: How calls are repeated that met a network error, a rate limit or a strict mirror that failed.
         log: Where calls are logged; registries may share one.
         dialect: How hints name the tools of another product; None for our own.
     """
 
     def __init__(
         self,
-        files: Files,
+        files: FileToolsFacade,
         tools: Iterable[AnyTool] = FILE_TOOLS,
         *,
         require_version: bool | None = None,
         require_read: bool = False,
         roots: Roots | None = None,
-        descriptors: DescriptorTable | None = None,
-        retries: RetryPolicy | None = None,
+        descriptors: DescriptorCalls | None = None,
         log: CallLog | None = None,
         dialect: Names | None = None,
     ) -> None:
@@ -108,7 +100,6 @@ class ToolRegistry:
             files=files.for_actor(files.actor, require_version=True) if require_version else files,
             find=self.tool,
             log=self.log,
-            retries=retries or RetryPolicy(),
             offered=Offered(self._tools, OWN_NAMES, dialect or Names()),
             require_read=require_read,
             roots=roots,
@@ -168,7 +159,7 @@ class ToolRegistry:
         return [tool for tool in self._tools.values() if tool.name in wanted]
 
     @property
-    def descriptors(self) -> DescriptorTable | None:
+    def descriptors(self) -> DescriptorCalls | None:
         """Where results go that are too long; None if they stay as they are."""
         return self._desk.descriptors
 
@@ -177,7 +168,7 @@ class ToolRegistry:
         """Most of a text that a model gets at once."""
         return self._desk.limits
 
-    def show(self, name: str, envelope: Mapping[str, Any]) -> Shown:
+    def show(self, name: str, envelope: Mapping[str, Any]) -> ShownCall:
         """Return what a model gets to see of the envelope that a call of a tool returned.
 
         Args:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.errors import AbsolutePathError, PathTooLongError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor, ChangedFile
 from filetools.models.words import OnConflict
-from filetools.tools.files import Files
 
 MAX_PATH_CHARACTERS: Final = 4096
 _IS_WINDOWS: Final = os.name == "nt"
@@ -22,14 +22,14 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 class Root:
     """A folder that is served: all of a workspace, or a part of it."""
 
-    files: Files
+    files: FileToolsFacade
     spellings: tuple[str, ...]
     """Its absolute paths: as given, and with links resolved."""
     base: str = ""
     """What it is called in the workspace."""
 
     @classmethod
-    def of(cls, files: Files) -> Root:
+    def of(cls, files: FileToolsFacade) -> Root:
         """Return the root that is all of a workspace."""
         return cls(files=files, spellings=files.root_paths)
 
@@ -44,7 +44,7 @@ class Root:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServedPath:
     """What a path of a caller names."""
 
     root: Root
@@ -54,7 +54,7 @@ class Place:
     """In the caller's own spelling."""
 
     @property
-    def files(self) -> Files:
+    def files(self) -> FileToolsFacade:
         """The workspace."""
         return self.root.files
 
@@ -72,7 +72,7 @@ class Roots:
         self._longest_first = sorted(forms, key=lambda form: len(form[0]), reverse=True)
 
     @classmethod
-    def of(cls, *files: Files) -> Roots:
+    def of(cls, *files: FileToolsFacade) -> Roots:
         """Return the roots of whole workspaces."""
         return cls([Root.of(each) for each in files])
 
@@ -86,7 +86,7 @@ class Roots:
         """The absolute paths of all roots, in all their spellings."""
         return list(dict.fromkeys(spelling for root in self._roots for spelling in root.spellings))
 
-    def locate(self, raw_path: str) -> Place:
+    def locate(self, raw_path: str) -> ServedPath:
         """Return what a path names, absolute or relative; by its name only, the rules of paths are the workspace's.
 
         Raises:
@@ -98,14 +98,14 @@ class Roots:
         text = raw_path.replace("\\", "/")
         if self._roots and not (text.startswith("/") or _DRIVE.match(text)):
             inside = "/".join(filter(None, (self.first.base, *_segments(text))))
-            return Place(root=self.first, path=inside, absolute=self.first.absolute(inside))
+            return ServedPath(root=self.first, path=inside, absolute=self.first.absolute(inside))
         segments = _segments(text)
         if _IS_WINDOWS or not raw_path.startswith("\\\\"):
             for form, spelling, root in self._longest_first:
                 if _starts_with(segments, form):
                     rest = segments[len(form) :]
                     inside = "/".join(filter(None, (root.base, *rest)))
-                    return Place(root=root, path=inside, absolute="/".join((spelling.rstrip("/"), *rest)) or "/")
+                    return ServedPath(root=root, path=inside, absolute="/".join((spelling.rstrip("/"), *rest)) or "/")
         raise AbsolutePathError(raw_path)
 
     def narrowed(self, folders: Iterable[tuple[str, ...]]) -> Roots:
@@ -156,7 +156,7 @@ class Roots:
                     told.append(replace(each, path=root.absolute(each.path)))
         return tuple(told)
 
-    def _workspaces(self) -> Iterable[Files]:
+    def _workspaces(self) -> Iterable[FileToolsFacade]:
         return {id(root.files): root.files for root in self._roots}.values()
 
 

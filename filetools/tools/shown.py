@@ -8,9 +8,7 @@ from typing import Any, Final
 
 from filetools.descriptors.frames import Frame
 from filetools.tools.bodies import Body, body_of, one_line, short
-from filetools.tools.clipping import TextLimits, clipped
-from filetools.tools.media import FileLink, media_of
-from filetools.tools.seen import Shown
+from filetools.tools.seen import FileLink, ShownCall, TextLimits, clipped, media_of
 from filetools.tools.summaries import summary_of
 from filetools.tools.tool import AnyTool
 
@@ -21,7 +19,7 @@ IN_SENTENCE: Final = ("closest", "others")
 """Details for programs, of which the sentence of the error has all."""
 
 
-def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, structured: bool = False) -> Shown:
+def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, structured: bool = False) -> ShownCall:
     """Return what a model gets to see of an envelope; a body travels once.
 
     Args:
@@ -39,26 +37,26 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
     facts = {**envelope["data"], **{name: envelope[name] for name in NEWS if name in envelope}}
     program = facts if has_schema(tool, structured=structured) else None
     if not tool.has_body:
-        return Shown(text=_summary(tool, facts, envelope), structured=program)
+        return ShownCall(text=_summary(tool, facts, envelope), structured=program)
     media, links = media_of(envelope["data"])
     body = body_of(envelope["data"], limits)
     cut = (FileLink.of(envelope["data"]),) if body.is_cut and not links and "size" in envelope["data"] else ()
     hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
     text = _joined(body, [*hints, *news_lines(envelope)])
-    return Shown(text=text, structured=program, media=media, links=links or cut)
+    return ShownCall(text=text, structured=program, media=media, links=links or cut)
 
 
-def shown_frame(envelope: Mapping[str, Any]) -> Shown:
+def shown_frame(envelope: Mapping[str, Any]) -> ShownCall:
     """Return what a model gets to see of a frame: the whole of it, and what is told beside it."""
     data = envelope["data"]
     # Of a page that was read there is nothing more behind the link.
     links = (FileLink.of_descriptor(data),) if data["frame"] == "fd_result" else ()
-    return Shown(text="\n".join([Frame.from_dict(data).text(), *news_lines(envelope)]), links=links)
+    return ShownCall(text="\n".join([Frame.from_dict(data).text(), *news_lines(envelope)]), links=links)
 
 
-def shown_failure(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
+def shown_failure(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
     """Return what a model gets to see of a failure, of whatever tool."""
-    return Shown(text=failure_text(envelope, limits), is_error=True)
+    return ShownCall(text=failure_text(envelope, limits), is_error=True)
 
 
 def has_schema(tool: AnyTool, *, structured: bool = False) -> bool:

@@ -37,7 +37,7 @@ Facts = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _SummaryRow:
     """One line above the facts, and the hunks that belong to it."""
 
     head: str = ""
@@ -48,7 +48,7 @@ class _Row:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Summary:
     facts: Sequence[str]
-    rows: Sequence[_Row] = ()
+    rows: Sequence[_SummaryRow] = ()
     most_rows: int = MOST_ROWS
 
 
@@ -115,14 +115,14 @@ def _write(data: Facts) -> _Summary:
     done = "unchanged" if data.get("unchanged") else "created" if data["created"] else "written"
     merged = "merged with what others wrote, shown above" if data.get("merged") else ""
     facts = (data["path"], done, counted(data["bytes_written"], "byte"), *_versions(data), merged, *_state(data))
-    return _Summary(facts=facts, rows=[_Row(hunks=data.get("foreign", ()))])
+    return _Summary(facts=facts, rows=[_SummaryRow(hunks=data.get("foreign", ()))])
 
 
 def _edit(data: Facts) -> _Summary:
     count = sum(data.get("counts", ()))
     done = "unchanged" if data.get("unchanged") else f"{count} replaced" if count else "changed"
     facts = (data["path"], done, *_versions(data), *_state(data))
-    return _Summary(facts=facts, rows=[_Row(hunks=data["structured_patch"])])
+    return _Summary(facts=facts, rows=[_SummaryRow(hunks=data["structured_patch"])])
 
 
 def _patch(data: Facts) -> _Summary:
@@ -131,16 +131,16 @@ def _patch(data: Facts) -> _Summary:
     # What a patch adds stands in the call, word for word.
     hunks = [() if each["kind"] == "add" else each.get("structured_patch", ()) for each in files]
     if len(files) == 1:
-        return _Summary(facts=(told[0], *_state(data)), rows=[_Row(hunks=hunks[0])])
-    rows = [_Row(head=head, hunks=each) for head, each in zip(told, hunks, strict=True)]
+        return _Summary(facts=(told[0], *_state(data)), rows=[_SummaryRow(hunks=hunks[0])])
+    rows = [_SummaryRow(head=head, hunks=each) for head, each in zip(told, hunks, strict=True)]
     return _Summary(facts=(counted(len(files), "file"), *_state(data)), rows=rows)
 
 
 def _undo(data: Facts) -> _Summary:
-    rows = [_Row(head=_undone(each), hunks=each.get("structured_patch", ())) for each in data.get("files", ())]
-    rows += [_Row(head=f"in the way: {each['path']}: {each['reason']}") for each in data.get("conflicts", ())]
-    rows += [_Row(head=f"stays: {each['path']}: {each['reason']}") for each in data.get("not_undone", ())]
-    rows += [_Row(head=f"could not be read: {path}") for path in data.get("unread", ())]
+    rows = [_SummaryRow(head=_undone(each), hunks=each.get("structured_patch", ())) for each in data.get("files", ())]
+    rows += [_SummaryRow(head=f"in the way: {each['path']}: {each['reason']}") for each in data.get("conflicts", ())]
+    rows += [_SummaryRow(head=f"stays: {each['path']}: {each['reason']}") for each in data.get("not_undone", ())]
+    rows += [_SummaryRow(head=f"could not be read: {path}") for path in data.get("unread", ())]
     changes = data.get("changes", ())
     if not changes:
         return _Summary(facts=("nothing to undo",), rows=rows)
@@ -175,7 +175,8 @@ def _batch(data: Facts) -> _Summary:
     results = data["results"]
     parts = [_delete(each) if "created" not in each else _write(each) for each in results]
     rows = [
-        _Row(head=" · ".join(filter(None, part.facts)), hunks=part.rows[0].hunks if part.rows else ()) for part in parts
+        _SummaryRow(head=" · ".join(filter(None, part.facts)), hunks=part.rows[0].hunks if part.rows else ())
+        for part in parts
     ]
     return _Summary(facts=(counted(len(results), "file"), *_state(data)), rows=rows)
 
@@ -203,7 +204,7 @@ def _info(data: Facts) -> _Summary:
 
 def _watch(data: Facts) -> _Summary:
     changes = data["changes"]
-    rows = [_Row(head=_change(each)) for each in changes]
+    rows = [_SummaryRow(head=_change(each)) for each in changes]
     again = "too much has changed to tell: look at the files again" if data.get("resync") else ""
     count = counted(len(changes), "change")
     facts = (data["path"] or ".", count, again, f"position {data['position']}")

@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.rules import Level
-from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import P, Parameters
-from filetools.tools.clipping import TextLimits
-from filetools.tools.files import DescriptorTable, Files
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.roots import Roots
 from filetools.tools.schemas import input_schema
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 
 Effect = Literal["read", "change", "delete"]
 ReportProgress = Callable[[int, int | None, str | None], None]
@@ -25,7 +25,7 @@ ReportPart = Callable[[Result], None]
 class ToolContext:
     """What one call of a tool works with; lives as long as the call."""
 
-    files: Files
+    files: FileToolsFacade
     """The workspace, bound to the actor and this call."""
     call_id: str
     report: ReportProgress
@@ -37,11 +37,11 @@ class ToolContext:
     """The folders that the door serves by absolute paths; None for the workspace alone."""
     partial: ReportPart | None = None
     """Tells the first rows of a long result; None if nobody listens."""
-    kept: DescriptorTable | None = None
+    kept: DescriptorCalls | None = None
     """The descriptors of the door's caller; None for the actor's own."""
 
     @property
-    def descriptors(self) -> DescriptorTable:
+    def descriptors(self) -> DescriptorCalls:
         """The descriptors that the caller can read."""
         return self.files.descriptors() if self.kept is None else self.kept
 
@@ -102,7 +102,7 @@ class Tool(Generic[P]):
     """Its own time limit; None for that of the settings."""
     published: Published | None = None
     """What a dialect publishes of it, where that must be exact."""
-    present: Callable[[Mapping[str, Any], TextLimits], Shown] | None = None
+    present: Callable[[Mapping[str, Any], TextLimits], ShownCall] | None = None
     """How an envelope of it, of a success or a failure, is shown to a model; None for the usual way."""
 
     def definition(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ NAMES = {
     "sync:started", "sync:progress", "sync:completed", "sync:error", "sync:paused", "sync:resumed",
     "agent:tool:started", "agent:tool:completed", "agent:tool:failed", "tool:progress",
     "tool:approval_required", "tool:approved", "tool:rejected", "permission:changed",
-    "retry:queued", "retry:attempt", "retry:success", "retry:exhausted", "retry:failed", "feed:resync",
+    "feed:resync",
     "project:created", "project:updated", "project:deleted", "instance:changed",
     "buffer:opened", "buffer:changed", "buffer:saved", "buffer:closed", "buffer:abandoned", "buffer:behind", "buffer:moved",
 }  # fmt: skip

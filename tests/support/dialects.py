@@ -7,8 +7,8 @@ from typing import Any
 
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects import Dialect
+from filetools.tools.seen import TextLimits
 from filetools.tools.shown import shown
 
 

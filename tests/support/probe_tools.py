@@ -1,14 +1,12 @@
-"""Tools whose handlers do what a test tells them, and a clock for pauses that nobody waits for."""
+"""Tools whose handlers do what a test tells them."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from filetools.models.result import Result
 from filetools.tools.arguments import NoParameters
-from filetools.tools.retrying import RetryPolicy
 from filetools.tools.tool import AnyTool, Effect, Tool, ToolContext
 
 Handler = Callable[[ToolContext, NoParameters], Awaitable[Result | Mapping[str, Any]]]
@@ -25,16 +23,3 @@ def probe(handler: Handler, *, effect: Effect = "change", time_limit_seconds: fl
         effect=effect,
         time_limit_seconds=time_limit_seconds,
     )
-
-
-@dataclass
-class Pauses:
-    """Keeps the pauses that a policy asked for, and lets none of them last."""
-
-    seconds: list[float] = field(default_factory=list)
-
-    async def sleep(self, seconds: float) -> None:
-        self.seconds.append(seconds)
-
-    def policy(self, chance: float = 0.5) -> RetryPolicy:
-        return RetryPolicy(sleep=self.sleep, chance=lambda: chance)

@@ -13,7 +13,7 @@ import pytest
 
 import filetools
 from filetools.facade import preconditions, tree_calls
-from filetools.tools.abort import AbortSignal
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 

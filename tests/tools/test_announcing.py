@@ -21,7 +21,6 @@ from filetools.permissions.rules import Level, Rule
 from filetools.tools import announcing
 from filetools.tools.dialects import CLAUDE_CODE, MCP_FILESYSTEM
 from filetools.tools.registry import ToolRegistry
-from tests.support.memory_files import MemoryFiles
 
 BOB = Actor(kind="agent", id="bob", session="s")
 FILES = {
@@ -156,14 +155,19 @@ async def test_calls_at_the_same_time_tell_once(root: Path) -> None:
         assert [each for each in found if each] == [[DOCS]]
 
 
-async def test_folders_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_folders_are_not_remembered_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(announcing, "MOST_FOLDERS", 3)
-    tools = ToolRegistry(MemoryFiles.of({f"{name}/{file}": "" for name in "abcd" for file in ("x", "AGENTS.md")}))
-    for name in "abc" * 2:
-        await tools.call("read_file", {"path": f"{name}/x"})
-    assert await told(tools, "read_file", path="d/x") == ["d/AGENTS.md"]
-    assert await told(tools, "read_file", path="c/x") == []
-    assert await told(tools, "read_file", path="a/x") == ["a/AGENTS.md"]
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+        for file in ("x", "AGENTS.md"):
+            (tmp_path / name / file).touch()
+    async with opened(tmp_path) as files:
+        tools = ToolRegistry(files.for_actor(BOB))
+        for name in "abc" * 2:
+            await tools.call("read_file", {"path": f"{name}/x"})
+        assert await told(tools, "read_file", path="d/x") == ["d/AGENTS.md"]
+        assert await told(tools, "read_file", path="c/x") == []
+        assert await told(tools, "read_file", path="a/x") == ["a/AGENTS.md"]
 
 
 async def test_what_stands_beside_the_text_is_all_that_differs(root: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from filetools.errors import AccessDeniedError
 from filetools.models.records import Actor
-from filetools.tools.abort import AbortSignal
 from filetools.tools.call_log import CallLog, CallRecord
+from filetools.tools.deadline import AbortSignal
 
 
 def record(name: str) -> CallRecord:

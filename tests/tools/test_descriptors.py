@@ -12,6 +12,7 @@ import pytest
 import filetools
 from filetools.descriptors.descriptors import Descriptors
 from filetools.errors import DiskFullError, InvalidArgumentError
+from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.tools.descriptors import descriptors_for
@@ -302,14 +303,14 @@ async def test_without_descriptors_everything_is_exactly_as_before(files: FileTo
     assert not plain.show("list_files", envelope).text.startswith("<fd_")
 
 
-async def test_what_cannot_be_kept_is_cut_as_without_and_a_warning_says_so(files: FileToolsFacade) -> None:
-    class FullDisk:
-        settings = files.settings.file_descriptor
+async def test_what_cannot_be_kept_is_cut_as_without_and_a_warning_says_so(
+    files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(self: DescriptorCalls, work: Any) -> Any:
+        raise DiskFullError("the journal")
 
-        async def run(self, work: Any) -> Any:
-            raise DiskFullError("the journal")
-
-    tools = ToolRegistry(files, descriptors=FullDisk())
+    tools = ToolRegistry(files, descriptors=files.descriptors())
+    monkeypatch.setattr(DescriptorCalls, "run", run)
     text = await shown(tools, "list_files", path="many")
     assert text.split("\n")[:2] == [
         "many/a_file_with_a_rather_long_name_000.txt  0",

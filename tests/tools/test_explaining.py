@@ -11,7 +11,7 @@ import pytest
 import filetools
 from filetools.models.records import Actor
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.rereading import as_glob
+from filetools.tools.searching import as_glob
 from tests.support.mcp_clients import RELAXED
 
 
@@ -41,15 +41,15 @@ async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
         ({"pattern": "nowhere", "glob": "*.py"}, ["[. · nothing found · 2 files searched, 2 of 3 fit the glob]"]),
         ({"pattern": "find"}, [
             "[. · nothing found · 3 files searched]",
-            "hint: found with ignore_case=true: 2 lines in 2 files, such as src/app.py",
+            "hint: found with ignore_case=true, such as src/app.py",
         ]),
         ({"pattern": "a[0]", "path": "src"}, [
             "[src · nothing found · 2 files searched]",
-            "hint: found with literal=true: 1 line in 1 file, such as src/app.py",
+            "hint: found with literal=true, such as src/app.py",
         ]),
         ({"pattern": "def \\w+", "literal": True}, [
             "[. · nothing found · 3 files searched]",
-            "hint: the pattern looks like a regex, found with literal=false: 1 line in 1 file, such as src/app.py",
+            "hint: found with literal=false, such as src/app.py",
         ]),
         ({"pattern": "src/*.py"}, [
             "[. · nothing found · 3 files searched]",
@@ -57,7 +57,7 @@ async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
         ]),
         ({"pattern": "x", "glob": ".*\\.rs$"}, [
             "[. · nothing found · 0 files searched, 0 of 3 fit the glob]",
-            "hint: no file fits the glob '.*\\\\.rs$', and none '*.rs', which it looks like",
+            "hint: no file fits the glob '.*\\\\.rs$'",
         ]),
         ({"pattern": "x =", "glob": ".*\\.py$"}, [
             "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
@@ -67,16 +67,15 @@ async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
             "src/view.py", "[. · 1 lines · 1 in all]", "hint: no file fits 'py'; it was read as the glob '*.py'",
         ]),
         ({"pattern": "js", "glob": "*.py, *.md"}, [
-            "[. · nothing found · 3 files searched]",
-            "hint: no file fits '*.py, *.md'; it was read as the glob '{*.py,*.md}'",
+            "[. · nothing found · 0 files searched, 0 of 3 fit the glob]", "hint: no file fits the glob '*.py, *.md'",
         ]),
         ({"pattern": "Find(a"}, [
             "src/app.py:1:def Find(a):", "[. · 1 lines · 1 in all]",
-            "hint: 'Find(a' is no regex; it was searched as plain text",
+            "hint: 'Find(a' is not a regex; it was searched as plain text",
         ]),
         ({"pattern": "*return*"}, [
             "src/app.py:2:    return a[0]", "[. · 1 lines · 1 in all]",
-            "hint: '*return*' is no regex; it was read as 'return'",
+            "hint: '*return*' is not a regex; it was read as 'return'",
         ]),
         ({"pattern": "nowhere\\|x ="}, [
             "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
@@ -125,10 +124,8 @@ async def test_a_regex_for_names_is_read_as_the_glob_that_it_means(
     assert hint == f"hint: nothing fits {pattern!r}; it was read as the glob {glob!r}"
 
 
-async def test_a_pattern_with_no_reading_or_two_is_refused(tools: ToolRegistry, tmp_path: Path) -> None:
+async def test_a_pattern_with_no_reading_is_refused(tools: ToolRegistry) -> None:
     assert (await told(tools, "grep_files", pattern="nowhere("))[0].startswith("INVALID_ARGUMENT")
-    (tmp_path / "root" / "stars.md").write_text("*x*\nax\n")
-    assert (await told(tools, "grep_files", pattern="*x*"))[0].startswith("INVALID_ARGUMENT")
 
 
 async def test_an_absolute_pattern_is_made_relative_and_that_is_told(tools: ToolRegistry, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from filetools import Actor
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
-from tests.support.memory_files import MemoryFiles
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s2")
@@ -113,12 +112,3 @@ async def test_calls_of_one_name_in_several_conversations_are_taken_back_by_thei
     assert sorted(path.name for path in tmp_path.glob("*.txt")) == ["a.txt", "mine.txt", "other.txt"]
     await call(files, other, "undo_changes", call_id="call-1")
     assert sorted(path.name for path in tmp_path.glob("*.txt")) == ["a.txt", "mine.txt"]
-
-
-async def test_the_tool_asks_for_what_it_is_told() -> None:
-    files = MemoryFiles.of({"a.txt": "x"})
-    await ToolRegistry(files).call("undo_changes", {"path": "a.txt", "since": 3, "dryRun": True}, tool_call_id="c1")
-    (asked,) = files.tree.undone
-    assert {**asked, "actor": asked["actor"].id} == {
-        "call": None, "since": 3, "path": "a.txt", "actor": "alice", "dry_run": True
-    }  # fmt: skip

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from filetools.tools.pace import MOST_A_CALL, MOST_A_SECOND, Pace
+from filetools.tools.call_log import MOST_A_CALL, MOST_A_SECOND, Pace
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""The tools over a real workspace: what the fake in memory says of the facade holds for the facade."""
+"""The tools under the rules of a workspace: permissions, paths, versions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ from typing import Any
 
 import filetools
 from filetools.models.words import Preset
-from filetools.tools.files import Files
 from filetools.tools.registry import ToolRegistry
-
-
-def as_files(facade: filetools.FileToolsFacade) -> Files:
-    """Return the facade as what tools need; the type checker proves that it is that."""
-    return facade
 
 
 async def codes(root: Path, preset: Preset, *calls: tuple[str, dict[str, Any]]) -> list[str]:
     """Return the error code of each call, "" for a success."""
     async with filetools.open(root, permissions=preset) as files:
-        registry = ToolRegistry(as_files(files), require_version=True)
+        registry = ToolRegistry(files, require_version=True)
         envelopes = [await registry.call(name, arguments) for name, arguments in calls]
         return [json.loads(json.dumps(envelope)).get("error_code", "") for envelope in envelopes]
 
@@ -74,7 +68,7 @@ async def test_bad_paths_texts_and_protected_places_are_refused(tmp_path: Path) 
 async def test_a_model_reads_a_version_and_replaces_what_it_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
     async with filetools.open(tmp_path) as files:
-        registry = ToolRegistry(as_files(files), require_version=True)
+        registry = ToolRegistry(files, require_version=True)
         version = (await registry.call("read_file", {"filePath": "a.txt"}))["data"]["version"]
         beginning = version.removeprefix("sha256:")[:12]
         arguments = {"path": "a.txt", "content": "new", "expected_version": beginning}
@@ -86,7 +80,7 @@ async def test_a_model_reads_a_version_and_replaces_what_it_read(tmp_path: Path)
 
 async def test_of_writers_that_know_nothing_of_each_other_one_creates_the_file(tmp_path: Path) -> None:
     async with filetools.open(tmp_path) as files:
-        registry = ToolRegistry(as_files(files), require_version=True)
+        registry = ToolRegistry(files, require_version=True)
         writes = [registry.call("write_file", {"path": "new", "content": str(number)}) for number in range(8)]
         envelopes = await asyncio.gather(*writes)
     assert sorted(envelope.get("error_code", "") for envelope in envelopes) == ["", *["VERSION_MISMATCH"] * 7]

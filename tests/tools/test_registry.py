@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, get_args
 
 import pytest
 
+from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError, UnknownToolError
+from filetools.events.types import Event
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import camel_keys
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import ROOT
@@ -15,19 +17,19 @@ from filetools.permissions.policy import PermissionPolicy, ToolOperation
 from filetools.tools.arguments import NoParameters
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry
 from filetools.tools.tool import AnyTool, Tool, ToolContext
-from tests.support.memory_files import MemoryFiles, version_of
 from tests.support.people import ALICE
 
 OLD, NEW = "one\ntwo\n", "three\n"
-VERSION = version_of(OLD)
+VERSION = version_of(OLD.encode())
 
 
-@pytest.fixture
-async def files() -> MemoryFiles:
-    return MemoryFiles.of({"a.txt": OLD, "docs/b.txt": "b"})
+async def texts(files: FileToolsFacade) -> dict[str, str]:
+    """Return the text of each file."""
+    found = (await files.list_files("", recursive=True)).entries
+    return {each.path: (await files.read_file(each.path)).content for each in found if each.type == "file"}
 
 
-async def test_an_unknown_tool_is_answered_with_those_there_are(files: MemoryFiles) -> None:
+async def test_an_unknown_tool_is_answered_with_those_there_are(files: FileToolsFacade) -> None:
     envelope = await ToolRegistry(files).call("raed_file", {"path": "a.txt"})
     assert (envelope["success"], envelope["error"], envelope["error_code"]) == (
         False,
@@ -38,21 +40,22 @@ async def test_an_unknown_tool_is_answered_with_those_there_are(files: MemoryFil
 
 
 @pytest.mark.parametrize("name", ["", "x" * 1_000_000, "\ud800", 7, None])
-async def test_a_tool_name_may_be_anything(files: MemoryFiles, name: Any) -> None:
+async def test_a_tool_name_may_be_anything(files: FileToolsFacade, name: Any) -> None:
     envelope = await ToolRegistry(files).call(name, {})
     assert envelope["error_code"] == "UNKNOWN_TOOL"
     assert len(envelope["error"]) < 200
 
 
 @pytest.mark.parametrize("arguments", [None, [], "text", 7, {"path": 1}, {"pth": "a.txt"}, {1: 2}])
-async def test_bad_arguments_fail_before_the_handler(files: MemoryFiles, arguments: Any) -> None:
+async def test_bad_arguments_fail_before_the_handler(
+    files: FileToolsFacade, events: list[Event], arguments: Any
+) -> None:
     envelope = await ToolRegistry(files).call("read_file", arguments)
     assert envelope["error_code"] == "INVALID_ARGUMENT"
-    assert files.tree.calls == []
-    assert files.names() == ["agent:tool:failed"]
+    assert [event.name for event in events] == ["agent:tool:failed"]
 
 
-async def test_a_missing_file_says_so_in_the_agreed_words(files: MemoryFiles) -> None:
+async def test_a_missing_file_says_so_in_the_agreed_words(files: FileToolsFacade) -> None:
     envelope = await ToolRegistry(files).call("read_file", {"path": "nope.txt"})
     assert envelope == {
         "success": False,
@@ -68,15 +71,12 @@ async def test_a_missing_file_says_so_in_the_agreed_words(files: MemoryFiles) ->
     }  # fmt: skip
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
-    async def make() -> None:
-        ToolRegistry(MemoryFiles.of(), [FILE_TOOLS[0], FILE_TOOLS[0]])
-
+async def test_two_tools_of_one_name_are_refused(files: FileToolsFacade) -> None:
     with pytest.raises(InvalidArgumentError):
-        asyncio.run(make())
+        ToolRegistry(files, [FILE_TOOLS[0], FILE_TOOLS[0]])
 
 
-async def test_unknown_names_and_groups_are_not_selected_in_silence(files: MemoryFiles) -> None:
+async def test_unknown_names_and_groups_are_not_selected_in_silence(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files)
     with pytest.raises(UnknownToolError):
         registry.definitions(names=["read_file", "nope"])
@@ -84,7 +84,7 @@ async def test_unknown_names_and_groups_are_not_selected_in_silence(files: Memor
         registry.definitions(groups=["nope"])
 
 
-async def test_names_and_groups_select_definitions(files: MemoryFiles) -> None:
+async def test_names_and_groups_select_definitions(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files)
     assert [each["name"] for each in registry.definitions()] == registry.names()
     chosen = registry.definitions(names=["exists"], groups=["core"])
@@ -114,7 +114,7 @@ def test_tools_that_delete_are_those_that_guarded_blocks(tool: AnyTool, preset: 
     assert (decision.reason == "block") is blocked
 
 
-async def test_a_tool_that_is_blocked_is_not_run(files: MemoryFiles) -> None:
+async def test_a_tool_that_is_blocked_is_not_run(files: FileToolsFacade) -> None:
     async def handler(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
         raise AssertionError("ran")
 
@@ -130,9 +130,9 @@ async def test_a_tool_that_is_blocked_is_not_run(files: MemoryFiles) -> None:
         ("write_file", {"path": "new/c.txt", "content": "ä"}, {"bytes_written": 2, "created": True}),
         ("write_file", {"path": "a.txt", "content": NEW, "expected_version": VERSION}, {"replaced_version": VERSION}),
         ("create_file", {"path": "c.txt", "content": ""}, {"bytes_written": 0, "created": True}),
-        ("append_file", {"path": "a.txt", "content": "x"}, {"version": version_of(OLD + "x")}),
+        ("append_file", {"path": "a.txt", "content": "x"}, {"version": version_of(f"{OLD}x".encode())}),
         ("list_files", {}, {"path": "", "truncated": False}),
-        ("list_files", {"recursive": True, "length": 1}, {"truncated": True, "next_cursor": "a.txt"}),
+        ("list_files", {"recursive": True, "length": 1}, {"truncated": True}),
         ("search_files", {"pattern": "*.txt"}, {"total": 2, "total_is_complete": True}),
         ("search_files", {"query": "B.T", "limit": 1}, {"total": 1, "truncated": False}),
         ("grep_files", {"query": "tw."}, {"output_mode": "content", "total": 1, "total_is_complete": True}),
@@ -141,7 +141,7 @@ async def test_a_tool_that_is_blocked_is_not_run(files: MemoryFiles) -> None:
             {"pattern": "b", "outputMode": "count"},
             {"files": [{"path": "docs/b.txt", "count": 1, "origin": "disk"}]},
         ),
-        ("watch_changes", {}, {"changes": [], "position": "0", "resync": False}),
+        ("watch_changes", {}, {"changes": [], "resync": False}),
         ("move_file", {"source": "a.txt", "destination": "c.txt"}, {"source": "a.txt", "destination": "c.txt"}),
         ("copy_file", {"source": "a.txt", "destination": "c.txt"}, {"path": "c.txt", "version": VERSION}),
         ("delete_file", {"path": "a.txt"}, {"deleted_version": VERSION, "entries": 1}),
@@ -157,7 +157,7 @@ async def test_a_tool_that_is_blocked_is_not_run(files: MemoryFiles) -> None:
     ],
 )
 async def test_a_tool_does_what_its_name_says(
-    files: MemoryFiles, name: str, arguments: dict[str, Any], data: dict[str, Any]
+    files: FileToolsFacade, name: str, arguments: dict[str, Any], data: dict[str, Any]
 ) -> None:
     envelope = await ToolRegistry(files).call(name, arguments)
     assert envelope["success"], envelope
@@ -186,22 +186,22 @@ async def test_a_tool_does_what_its_name_says(
     ],
 )
 async def test_a_tool_that_is_refused_changes_nothing(
-    files: MemoryFiles, name: str, arguments: dict[str, Any], code: str
+    files: FileToolsFacade, name: str, arguments: dict[str, Any], code: str
 ) -> None:
-    before = dict(files.tree.texts)
+    before = await texts(files)
     envelope = await ToolRegistry(files).call(name, arguments)
     assert (envelope["success"], envelope["error_code"]) == (False, code)
-    assert files.tree.texts == before
+    assert await texts(files) == before
 
 
-async def test_deleting_a_folder_as_a_file_says_how_to_do_it(files: MemoryFiles) -> None:
+async def test_deleting_a_folder_as_a_file_says_how_to_do_it(files: FileToolsFacade) -> None:
     envelope = await ToolRegistry(files).call("delete_file", {"path": "docs"})
     assert envelope["error_code"] == "IS_A_DIRECTORY"
     assert "recursive=true" in envelope["suggested_action"]
 
 
 @pytest.mark.parametrize("name", ["write_file", "write_multiple"])
-async def test_models_replace_only_what_they_know(files: MemoryFiles, name: str) -> None:
+async def test_models_replace_only_what_they_know(files: FileToolsFacade, name: str) -> None:
     registry = ToolRegistry(files, require_version=True)
     item = {"path": "a.txt", "content": NEW}
     envelope = await registry.call(name, item if name == "write_file" else {"items": [item]})
@@ -212,44 +212,43 @@ async def test_models_replace_only_what_they_know(files: MemoryFiles, name: str)
         cause = {"cause": "VERSION_MISMATCH"}
         assert (envelope["error_code"], envelope["details"]) == ("BATCH_FAILED", details | cause)
     assert "nobody's newer text is lost" in envelope["error"]
-    assert files.tree.texts["a.txt"] == OLD
+    assert (await texts(files))["a.txt"] == OLD
 
 
 @pytest.mark.parametrize("name", ["write_file", "write_multiple"])
-async def test_a_door_may_demand_that_what_is_replaced_was_read(files: MemoryFiles, name: str) -> None:
+async def test_a_door_may_demand_that_what_is_replaced_was_read(files: FileToolsFacade, name: str) -> None:
     registry = ToolRegistry(files, require_read=True)
     item = {"path": "a.txt", "content": NEW}
     envelope = await registry.call(name, item if name == "write_file" else {"items": [item]})
     assert not envelope["success"]
-    assert files.tree.texts["a.txt"] == OLD
+    assert (await texts(files))["a.txt"] == OLD
 
 
-async def test_equal_text_needs_no_version(files: MemoryFiles) -> None:
+async def test_equal_text_needs_no_version(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files, require_version=True)
     assert (await registry.call("write_file", {"path": "a.txt", "content": OLD}))["success"]
 
 
 @pytest.mark.parametrize("version", [VERSION, VERSION[:19], VERSION.removeprefix("sha256:")[:12]])
-async def test_a_version_or_its_beginning_lets_models_replace(files: MemoryFiles, version: str) -> None:
+async def test_a_version_or_its_beginning_lets_models_replace(files: FileToolsFacade, version: str) -> None:
     registry = ToolRegistry(files, require_version=True)
     arguments = {"path": "a.txt", "content": NEW, "expected_version": version}
     assert (await registry.call("write_file", arguments))["success"]
-    assert files.tree.texts["a.txt"] == NEW
+    assert (await texts(files))["a.txt"] == NEW
 
 
-async def test_models_need_no_version_for_a_new_file(files: MemoryFiles) -> None:
+async def test_models_need_no_version_for_a_new_file(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files, require_version=True)
     assert (await registry.call("write_file", {"path": "c", "content": NEW}))["success"]
     assert (await registry.call("write_multiple", {"items": [{"path": "d", "content": NEW}]}))["success"]
 
 
-async def test_without_the_rule_a_write_replaces(files: MemoryFiles) -> None:
+async def test_without_the_rule_a_write_replaces(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files, require_version=False)
     assert (await registry.call("write_file", {"path": "a.txt", "content": NEW}))["success"]
 
 
-async def test_warnings_stand_beside_the_data() -> None:
-    files = MemoryFiles.of()
+async def test_warnings_stand_beside_the_data(files: FileToolsFacade) -> None:
     warning = {"error_code": "SYNC_FAILED", "retryable": True}
 
     async def handler(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
@@ -263,11 +262,10 @@ async def test_warnings_stand_beside_the_data() -> None:
     }
 
 
-async def test_the_journal_learns_the_id_of_the_call(files: MemoryFiles) -> None:
+async def test_the_journal_learns_the_id_of_the_call(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files)
-    await registry.call("exists", {"path": "a.txt"}, tool_call_id="call-7")
-    await registry.call("exists", {"path": "a.txt"})
-    (_, given), (_, made) = files.tree.calls
+    await registry.call("create_file", {"path": "c", "content": ""}, tool_call_id="call-7")
+    await registry.call("create_file", {"path": "d", "content": ""})
+    made, given = (change.actor for change in await files.latest_changes(2))
     assert (given.call, given.id, given.session) == ("call-7", "alice", "s1")
-    assert made.call is not None
     assert [record.id for record in registry.log] == ["call-7", made.call]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from filetools.errors import AbsolutePathError, PathTooLongError
-from filetools.models.records import ChangedFile
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.roots import Root, Roots
-from tests.support.memory_files import MemoryFiles
-from tests.support.people import BOB
+from tests.support.people import ALICE, BOB
 
 
 @pytest.fixture
-async def roots() -> Roots:
-    outer, inner, third = MemoryFiles.of(), MemoryFiles.of(), MemoryFiles.of()
+async def roots(files: FileToolsFacade) -> Roots:
+    outer, inner, third = files, files.for_actor(ALICE), files.for_actor(BOB)
     return Roots(
         [
             Root(files=outer, spellings=("/ward", "/mnt/real")),
@@ -67,21 +66,26 @@ async def test_the_rules_of_paths_stay_with_the_workspace(roots: Roots) -> None:
     assert roots.locate("../etc/passwd").path == "../etc/passwd"
 
 
-async def test_a_root_that_is_everything_has_every_path() -> None:
-    place = Roots([Root(files=MemoryFiles.of(), spellings=("/",))]).locate("/etc/hosts")
+async def test_a_root_that_is_everything_has_every_path(files: FileToolsFacade) -> None:
+    place = Roots([Root(files=files, spellings=("/",))]).locate("/etc/hosts")
     assert (place.path, place.absolute) == ("etc/hosts", "/etc/hosts")
 
 
-async def test_of_what_is_served_no_more_nothing_is_told() -> None:
-    files = MemoryFiles.of({"part/a.txt": "a", "b.txt": "b"})
-    changed = [ChangedFile(path=path, by=BOB, version="sha256:0") for path in ("part/a.txt", "b.txt", "party/c.txt")]
-    for roots, told in (
-        (Roots.of(files), ["/project/part/a.txt", "/project/b.txt", "/project/party/c.txt"]),
-        (Roots.of(files).narrowed([("/link", "/project/part")]), ["/link/a.txt"]),
-        (Roots.of(files).narrowed([("/elsewhere",)]), []),
+async def test_of_what_is_served_no_more_nothing_is_told(files: FileToolsFacade) -> None:
+    root, paths = files.root_paths[0], ["a.txt", "docs/b.txt", "documents.txt"]
+    for text, roots, told in (
+        ("1", Roots.of(files), [f"{root}/{path}" for path in paths]),
+        ("2", Roots.of(files).narrowed([("/link", f"{root}/docs")]), ["/link/b.txt"]),
+        ("3", Roots.of(files).narrowed([("/elsewhere",)]), []),
     ):
-        files.tree.changed = list(changed)
+        for path in paths:
+            if await files.exists(path):
+                await files.read_file(path)
+            else:
+                await files.write_file(path, "")
+            await files.for_actor(BOB).write_file(path, text)
         assert [each.path for each in roots.changed_since_read()] == told
+        files.changed_since_read()
 
 
 @pytest.mark.parametrize(

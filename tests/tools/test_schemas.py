@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from filetools.tools.arguments import NoParameters
-from filetools.tools.batches import WriteMultiple
+from filetools.tools.changing import WriteMultiple
 from filetools.tools.reading import ListFiles
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.schemas import input_schema

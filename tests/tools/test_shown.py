@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from filetools.content.lines import count_lines
-from filetools.tools.clipping import TextLimits
 from filetools.tools.registry import FILE_TOOLS
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import shown
 from filetools.tools.tool import AnyTool
 
@@ -25,7 +24,7 @@ def read(content: str, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def seen(name: str, data: dict[str, Any], limits: TextLimits = LIMITS, **beside: Any) -> Shown:
+def seen(name: str, data: dict[str, Any], limits: TextLimits = LIMITS, **beside: Any) -> ShownCall:
     return shown(TOOLS[name], {"success": True, "data": data, **beside}, limits)
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from filetools.tools.clipping import TextLimits
 from filetools.tools.registry import FILE_TOOLS
+from filetools.tools.seen import TextLimits
 from filetools.tools.shown import shown
 from filetools.tools.summaries import MOST_HUNK_LINES, MOST_LINE_CHARACTERS, MOST_ROWS
 

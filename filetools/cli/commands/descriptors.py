@@ -131,8 +131,8 @@ def _show_text(text: str) -> None:
 
 
 def _show_rows(data: Mapping[str, Any]) -> None:
-    from filetools.tools.clipping import TextLimits
     from filetools.tools.descriptors import present
+    from filetools.tools.seen import TextLimits
 
     for row in present({"success": True, "data": data}, TextLimits()).text.split("\n"):
         print_line(printable(row))

@@ -11,10 +11,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.tools.call_log import CallLog
-from filetools.tools.files import DescriptorTable
 from filetools.tools.registry import ToolRegistry
 
 AGENT: Final = "http"
@@ -45,7 +45,7 @@ class Caller:
     registry: ToolRegistry
     """Its tools; an agent's replace a file only if they name its version."""
     is_person: bool
-    descriptors: DescriptorTable
+    descriptors: DescriptorCalls
     """Its long results, under ids that nobody can guess."""
 
     @property

@@ -19,8 +19,8 @@ from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
-from filetools.tools.clipping import TextLimits
 from filetools.tools.registry import ToolRegistry
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool
 
 SESSION_KEY: Final = "filetools/session"

@@ -16,11 +16,10 @@ from filetools.errors import FileToolsError
 from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
-from filetools.tools.abort import AbortSignal
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
-from filetools.tools.media import FileLink, Medium
-from filetools.tools.seen import Shown
+from filetools.tools.seen import FileLink, Medium, ShownCall
 from filetools.tools.shown import shown
 from filetools.tools.tool import AnyTool
 
@@ -165,7 +164,7 @@ class ProgressLane:
             await self._session.report_progress(*step)
 
 
-def _result(seen: Shown) -> wire.CallToolResult:
+def _result(seen: ShownCall) -> wire.CallToolResult:
     content: list[wire.ContentBlock] = []
     if seen.text or seen.media is None:
         content.append(wire.TextContent(text=seen.text))

@@ -38,10 +38,10 @@ from filetools.servers.mcp.calls import ToolCalls
 from filetools.servers.mcp.door import Sealing, product_version
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
-from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects import Dialect
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Root, Roots
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool
 
 logger = logging.getLogger(__name__)

@@ -11,13 +11,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.content.names import quoted_name
+from filetools.content.file_patch import quoted_name
 from filetools.content.patches import parse_patch
 from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirectoryError, PathNotFoundError
 from filetools.models.files import PatchedFile
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.dialect import Dialect
-from filetools.tools.dialects.presenting import presented, repairs_of
+from filetools.tools.dialects.dialect import Dialect, presented, repairs_of
 from filetools.tools.tool import Tool, ToolContext
 
 NAME: Final = "apply-patch"
@@ -35,7 +34,7 @@ _MARKS: Final = {"add": "A", "delete": "D", "update": "M", "move": "M"}
 _NUMBERED: Final = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
 
 
-class Operation(Parameters):
+class HostedOperation(Parameters):
     """What the hosted tool asks for with one call."""
 
     type: Literal["create_file", "update_file", "delete_file"]
@@ -44,18 +43,18 @@ class Operation(Parameters):
     move_to: Annotated[str | None, Field(description="Of update_file: the new path")] = None
 
 
-class ApplyPatch(Parameters):
+class PatchOrOperation(Parameters):
     """Parameters of apply_patch."""
 
     patch: Annotated[str | None, Field(description="*** Begin Patch … *** End Patch")] = None
-    operation: Annotated[Operation | None, Field(description="Instead of patch: what to do with one file")] = None
+    operation: Annotated[HostedOperation | None, Field(description="Instead of patch: what to do with one file")] = None
 
     def about(self) -> str | None:
         """Return the path of an operation."""
         return None if self.operation is None else self.operation.path
 
 
-async def apply_patch(context: ToolContext, given: ApplyPatch) -> dict[str, Any]:
+async def apply_patch(context: ToolContext, given: PatchOrOperation) -> dict[str, Any]:
     """Apply a patch or an operation, all or nothing."""
     if (given.patch is None) == (given.operation is None):
         raise InvalidArgumentError("apply_patch needs either patch or operation")
@@ -82,7 +81,7 @@ async def apply_patch(context: ToolContext, given: ApplyPatch) -> dict[str, Any]
     } | repairs_of(made.warnings)
 
 
-def patch_of(operation: Operation) -> str:
+def patch_of(operation: HostedOperation) -> str:
     """Return an operation as a patch of one file.
 
     Raises:
@@ -111,7 +110,7 @@ def patch_of(operation: Operation) -> str:
     return _created(operation, lines) if operation.type == "create_file" else _updated(operation, lines)
 
 
-def _created(operation: Operation, lines: Sequence[str]) -> str:
+def _created(operation: HostedOperation, lines: Sequence[str]) -> str:
     added = [line for line in lines if not _NUMBERED.fullmatch(line)]
     if added == [""]:
         added = []
@@ -123,7 +122,7 @@ def _created(operation: Operation, lines: Sequence[str]) -> str:
     return _codex(operation, added)
 
 
-def _updated(operation: Operation, lines: Sequence[str]) -> str:
+def _updated(operation: HostedOperation, lines: Sequence[str]) -> str:
     if all(line.endswith("\r") for line in lines):  # the file's own line ends count
         lines = [line[:-1] for line in lines]
     if operation.move_to is not None and not any(lines):
@@ -144,7 +143,7 @@ def _updated(operation: Operation, lines: Sequence[str]) -> str:
     return numbered
 
 
-def _whole(operation: Operation, patch: str) -> str:
+def _whole(operation: HostedOperation, patch: str) -> str:
     files = parse_patch(patch)
     if [(file.kind, file.path, file.move_to) for file in files] != [
         (_KINDS[operation.type], operation.path, operation.move_to)
@@ -153,7 +152,7 @@ def _whole(operation: Operation, patch: str) -> str:
     return patch
 
 
-def _codex(operation: Operation, lines: Sequence[str]) -> str:
+def _codex(operation: HostedOperation, lines: Sequence[str]) -> str:
     moved = [] if operation.move_to is None else [f"{_MOVE}{operation.move_to}"]
     return "\n".join((_BEGIN, f"{_HEADS[operation.type]}{operation.path}", *moved, *lines, _END, ""))
 
@@ -171,7 +170,7 @@ APPLY_PATCH: Final = Dialect(
                 "Create, change and delete text files with a patch, all or nothing. A hunk that does not fit changes nothing;"
                 " the closest text is shown: copy it exactly and call again."
             ),
-            parameters=ApplyPatch,
+            parameters=PatchOrOperation,
             handler=apply_patch,
             group=NAME,
             effect="delete",

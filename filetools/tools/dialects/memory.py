@@ -19,12 +19,10 @@ from filetools.errors import (
     PathNotFoundError,
     PathTraversalError,
 )
-from filetools.tools.clipping import TextLimits, clipped
-from filetools.tools.dialects.dialect import Dialect
-from filetools.tools.dialects.editor_commands import Editor
-from filetools.tools.dialects.editor_parameters import EditorCommand, Words, check
-from filetools.tools.dialects.presenting import presented, reworded
+from filetools.tools.dialects.dialect import Dialect, presented, reworded
+from filetools.tools.dialects.editor_commands import Editor, EditorCommand, Words, check
 from filetools.tools.dialects.text_editor import run, shown_lines
+from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import Tool, ToolContext
 
 NAME: Final = "memory"

@@ -11,11 +11,9 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from filetools.errors import InvalidArgumentError
-from filetools.tools.clipping import TextLimits
-from filetools.tools.dialects.dialect import Dialect
-from filetools.tools.dialects.editor_commands import Editor
-from filetools.tools.dialects.editor_parameters import EditorCommand, Words, check
-from filetools.tools.dialects.presenting import numbered_part, presented
+from filetools.tools.dialects.dialect import Dialect, numbered_part, presented
+from filetools.tools.dialects.editor_commands import Editor, EditorCommand, Words, check
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import Tool, ToolContext
 
 NAME: Final = "text-editor"

@@ -14,13 +14,11 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects import MCP_FILESYSTEM
-from filetools.tools.dialects.mcp_filesystem.collation import collation_key
-from filetools.tools.dialects.mcp_filesystem.looking import format_size
+from filetools.tools.dialects.mcp_filesystem.looking import collation_key, format_size
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Root, Roots
-from filetools.tools.seen import Shown
+from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import shown
 from tests.support.crashing import QUIET, grow
 from tests.support.people import ALICE, BOB
@@ -37,7 +35,7 @@ class Speaker:
         self.registry = registry
         self.roots = roots
 
-    async def shown(self, name: str, **arguments: Any) -> Shown:
+    async def shown(self, name: str, **arguments: Any) -> ShownCall:
         """Call a tool with `{0}`, `{1}` in its arguments for the roots, and return what the model sees."""
         text = json.dumps(arguments)
         for index, root in enumerate(self.roots):

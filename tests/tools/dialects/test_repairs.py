@@ -1,4 +1,4 @@
-"""Every tool: a mistake, what its refusal says, and the call that follows from that, which succeeds."""
+"""A mistake, what its refusal says, and the call that follows from that, which succeeds; `test_mistakes.py` has more."""
 
 from __future__ import annotations
 
@@ -75,57 +75,11 @@ def codex(*lines: str) -> str:
 
 MISTAKES = [
     Mistake(
-        dialect="claude-code",
-        tool="Read",
-        arguments={"file_path": "project/app.py"},
-        code="FILE_NOT_FOUND",
-        repair=lambda given, envelope, _: given | {"file_path": envelope["details"]["similar"][0]},
-    ),
-    Mistake(
         dialect="text-editor",
         tool=EDITOR,
         arguments={"command": "view", "path": "/repo/src/a.txt"},
         code="FILE_NOT_FOUND",
         repair=lambda given, envelope, _: given | {"path": envelope["details"]["similar"][0]},
-    ),
-    Mistake(
-        dialect="claude-code", tool="Read", arguments={"file_pth": "app.py"}, code="INVALID_ARGUMENT", repair=nearest
-    ),
-    Mistake(
-        dialect="claude-code",
-        tool="Read",
-        arguments={"file_path": "src"},
-        code="IS_A_DIRECTORY",
-        repair=but(file_path="src/a.txt"),
-    ),
-    Mistake(
-        dialect="claude-code",
-        tool="Write",
-        arguments={"file_path": "app.py", "content": "x = 1\n"},
-        code="VERSION_MISMATCH",
-        look=("Read", {"file_path": "app.py"}),
-        repair=same,
-    ),
-    Mistake(
-        dialect="claude-code",
-        tool="Edit",
-        arguments={"file_path": "app.py", "old_string": "def one()\n    return 1", "new_string": "x"},
-        code="EDIT_NOT_FOUND",
-        repair=with_closest("old_string"),
-    ),
-    Mistake(
-        dialect="claude-code",
-        tool="Edit",
-        arguments={"file_path": "app.py", "old_string": "return 1", "new_string": "return 2"},
-        code="EDIT_AMBIGUOUS",
-        repair=but(replace_all=True),
-    ),
-    Mistake(
-        dialect="claude-code",
-        tool="Edit",
-        arguments={"file_path": "/app.py", "old_string": "one", "new_string": "won"},
-        code="ABSOLUTE_PATH",
-        repair=but(file_path="app.py"),
     ),
     Mistake(dialect="claude-code", tool="Glob", arguments={"patern": "*.py"}, code="INVALID_ARGUMENT", repair=nearest),
     Mistake(
@@ -134,13 +88,6 @@ MISTAKES = [
         arguments={"pattern": "x", "type": "pyhton"},
         code="INVALID_ARGUMENT",
         repair=proposed("type"),
-    ),
-    Mistake(
-        dialect="claude-code",
-        tool="Grep",
-        arguments={"pattern": "nowhere("},
-        code="INVALID_ARGUMENT",
-        repair=but(pattern="one\\("),
     ),
     Mistake(
         dialect="claude-code",

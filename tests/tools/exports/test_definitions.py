@@ -9,7 +9,6 @@ import mcp_types
 import pytest
 from anthropic.types import ToolParam as AnthropicToolParam
 from anthropic.types import ToolUnionParam
-from jsonschema import Draft202012Validator
 from openai.lib._pydantic import _ensure_strict_json_schema
 from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.responses import FunctionToolParam, ToolParam
@@ -19,13 +18,12 @@ from filetools.tools.dialects import DIALECTS, Dialect
 from filetools.tools.exports import (
     FORMATS,
     anthropic_tools,
-    call_schema,
     exported,
     mcp_tools,
     openai_chat_tools,
     openai_responses_tools,
+    strict_schema,
 )
-from filetools.tools.exports.strict import strict_schema
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.schemas import input_schema
 from filetools.tools.tool import AnyTool
@@ -144,25 +142,6 @@ def test_mcp_takes_the_definitions(structured: bool) -> None:
     assert "buffer_open" in with_output
 
 
-def test_the_schema_of_a_call_tells_right_calls_from_wrong_ones() -> None:
-    schema = call_schema(FILE_TOOLS)
-    Draft202012Validator.check_schema(schema)
-    judge = Draft202012Validator(schema)
-    assert judge.is_valid({"name": "read_file", "arguments": {"path": "a.txt"}})
-    assert judge.is_valid(
-        {"name": "edit_file", "arguments": {"path": "a", "edits": [{"old_string": "a", "new_string": "b"}]}}
-    )
-    mistakes: list[Any] = [
-        {"name": "read_file", "arguments": {}},
-        {"name": "read_file", "arguments": {"path": "a.txt", "pth": "b"}},
-        {"name": "nope", "arguments": {}},
-        {"name": "read_file"},
-        {"name": "read_file", "arguments": {"path": "a.txt"}, "more": 1},
-        [],
-    ]
-    assert [wrong for wrong in mistakes if judge.is_valid(wrong)] == []
-
-
 def test_names_are_such_as_every_interface_takes() -> None:
     assert [name for name in NAMES if not CALLABLE.fullmatch(name)] == []
 
@@ -177,7 +156,6 @@ def test_every_interface_takes_the_tools_of_a_dialect(dialect: Dialect) -> None:
     assert TypeAdapter(list[ToolUnionParam]).validate_python(anthropic, strict=True) == anthropic
     for definition in mcp_tools(dialect.tools):
         assert mcp_types.Tool.model_validate(definition).name == definition["name"]
-    Draft202012Validator.check_schema(call_schema(dialect.tools))
     for each in [*chat, *responses]:
         function = each.get("function", each)
         if function.get("strict"):

@@ -20,12 +20,12 @@ from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event
 from filetools.servers.http.openapi import Described, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Calling, Shared, SharedParts
-from filetools.tools.abort import AbortSignal
 from filetools.tools.bodies import bounded
-from filetools.tools.clipping import TextLimits
+from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.execution import Execution
 from filetools.tools.execution import execute as execute_call
+from filetools.tools.seen import TextLimits
 
 router: Final = APIRouter(tags=["tools"])
 CALL_HEADER: Final = "Filetools-Call"

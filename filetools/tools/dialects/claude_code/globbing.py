@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -12,12 +12,11 @@ from pydantic import Field
 from filetools.models.listing import Entry
 from filetools.paths.patterns import glob_below, is_glob
 from filetools.tools.arguments import Parameters
-from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented, repairs_of
-from filetools.tools.rereading import case_blind, glob_meant
-from filetools.tools.roots import Place
-from filetools.tools.searching import Told
+from filetools.tools.dialects.dialect import presented, repairs_of
+from filetools.tools.roots import ServedPath
+from filetools.tools.searching import SearchProgress, case_blind, glob_meant
+from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MOST_FILES: Final = 100
@@ -27,23 +26,27 @@ _PAGE: Final = 1000
 _WILD: Final = re.compile(r"[*?\[]")
 
 
-class Glob(Parameters):
+class GlobFiles(Parameters):
     """Parameters of Glob."""
 
     pattern: str
     path: Annotated[str | None, Field(description="Folder; the root if left out")] = None
 
 
-async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
+async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     """Return the newest files whose paths match."""
-    started, told = time.perf_counter(), Told(context, "names looked at")
+    started, told = time.perf_counter(), SearchProgress(context, "names looked at")
     place = await located(context, given.path)
     found, is_complete = await _matching(context, told, given.pattern, place)
-    repairs: list[dict[str, Any]] = []
+    news: dict[str, Any] = {} if found else {"hints": []}
     if not found and (meant := glob_meant(given.pattern)) is not None:
-        found, is_complete = await _matching(context, told, meant, place)
         said = f"Nothing fits {given.pattern!r}; it was read as the glob {meant!r}"
-        repairs += [{"code": "REPAIRED", "message": said}] if found else []
+        found, is_complete = await _matching(context, told, meant, place)
+        news = repairs_of([{"code": "REPAIRED", "message": said}]) if found else news
+    blind = case_blind(given.pattern)
+    if not found and is_glob(blind) and blind != given.pattern:
+        fits, _ = await _matching(context, told, blind, place)
+        news = {"hints": [f"case counts; without it {entry.path} fits" for entry in fits[:1]]}
     found.sort(key=_age)
     names = [entry.path for entry in found[:MOST_FILES]]
     return {
@@ -53,20 +56,13 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
         "truncated": len(found) > len(names),
         "totalMatches": len(found),
         "countIsComplete": is_complete,
-        **repairs_of(repairs),
-        **({} if found else {"hints": [hint async for hint in _why_nothing(context, told, given, place)]}),
+        **news,
     }
 
 
-async def _why_nothing(context: ToolContext, told: Told, given: Glob, place: Place) -> AsyncIterator[str]:
-    blind = case_blind(given.pattern)
-    if is_glob(blind) and blind != given.pattern:
-        found, _ = await _matching(context, told, blind, place)
-        if found:
-            yield f"case counts; without it {found[0].path} fits"
-
-
-async def _matching(context: ToolContext, told: Told, raw_pattern: str, place: Place) -> tuple[list[Entry], bool]:
+async def _matching(
+    context: ToolContext, told: SearchProgress, raw_pattern: str, place: ServedPath
+) -> tuple[list[Entry], bool]:
     pattern = await _from_root(context, raw_pattern, place)
     async with own_hints(place):
         found, is_complete = await _found(context, told, place, pattern, everywhere=False)
@@ -76,7 +72,7 @@ async def _matching(context: ToolContext, told: Told, raw_pattern: str, place: P
     return found, is_complete
 
 
-async def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
+async def _from_root(context: ToolContext, pattern: str, place: ServedPath) -> str:
     """Return a pattern of a folder as one from the root, which the engine compares with whole paths."""
     if pattern.startswith("/"):
         fixed = _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
@@ -85,7 +81,7 @@ async def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
 
 
 async def _found(
-    context: ToolContext, told: Told, place: Place, pattern: str, *, everywhere: bool
+    context: ToolContext, told: SearchProgress, place: ServedPath, pattern: str, *, everywhere: bool
 ) -> tuple[list[Entry], bool]:
     found: list[Entry] = []
     cursor: str | None = None
@@ -122,7 +118,7 @@ FINDING: tuple[AnyTool, ...] = (
             'Find files by a pattern such as "**/*.py" or "src/**/*.{ts,tsx}", below path or the root. Returns at most 100'
             " paths, the last changed first."
         ),
-        parameters=Glob,
+        parameters=GlobFiles,
         handler=glob,
         group=GROUP,
         level="auto",

@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import Any
 
 from filetools.models.searching import GrepMatch
-from filetools.tools.clipping import TextLimits, clipped
+from filetools.tools.seen import TextLimits, clipped
 
 _UNSAVED = "  (unsaved text of an editor)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowForm:
+class GrepRowForm:
     """How rows look."""
 
     before: int
@@ -26,7 +26,7 @@ class RowForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class RowWindow:
     """Which rows are asked for."""
 
     offset: int
@@ -46,7 +46,7 @@ class Window:
         return limit | ({"appliedOffset": self.offset} if self.offset else {})
 
 
-def rows_of(matches: Iterable[GrepMatch], form: RowForm) -> Iterator[str]:
+def rows_of(matches: Iterable[GrepMatch], form: GrepRowForm) -> Iterator[str]:
     """Yield the rows of matches, which come file by file and in the order of lines."""
     is_first = True
     for path, of_file in groupby(matches, key=lambda match: match.path):
@@ -62,7 +62,7 @@ def rows_of(matches: Iterable[GrepMatch], form: RowForm) -> Iterator[str]:
 Line = tuple[int, tuple[str, str]]
 
 
-def _groups(matches: Iterable[GrepMatch], form: RowForm) -> Iterator[list[Line]]:
+def _groups(matches: Iterable[GrepMatch], form: GrepRowForm) -> Iterator[list[Line]]:
     """Yield the lines of one file in groups without gaps; a line that matches is not repeated as one around another."""
     group: dict[int, tuple[str, str]] = {}
     for match in matches:
@@ -80,7 +80,7 @@ def _groups(matches: Iterable[GrepMatch], form: RowForm) -> Iterator[list[Line]]
         yield sorted(group.items())
 
 
-def _lines(match: GrepMatch, form: RowForm) -> list[Line]:
+def _lines(match: GrepMatch, form: GrepRowForm) -> list[Line]:
     remark = _UNSAVED if match.origin == "buffer" else ""
     if form.only_matching:
         return [(match.line, (":", part + remark)) for text in match.matched or () for part in text.split("\n")]

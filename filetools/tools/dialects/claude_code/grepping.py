@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -11,15 +11,48 @@ from pydantic import Field
 from filetools.errors import InvalidArgumentError
 from filetools.models.searching import GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives
-from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.claude_code.file_types import globs_of_type
-from filetools.tools.dialects.claude_code.grep_rows import RowForm, Window, grep_text, rows_of
+from filetools.tools.arguments import Parameters, nearest_name
+from filetools.tools.dialects.claude_code.grep_rows import GrepRowForm, RowWindow, grep_text, rows_of
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented, repairs_of
-from filetools.tools.rereading import filter_meant, regex_meant, text_as_regex
-from filetools.tools.roots import Place
-from filetools.tools.searching import Told
+from filetools.tools.dialects.dialect import presented, repairs_of
+from filetools.tools.roots import ServedPath
+from filetools.tools.searching import SearchProgress, first_found, grep_readings
 from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+FILE_TYPES: Final = {
+    "c": "*.{c,h,H,cats}", "clojure": "*.{clj,cljc,cljs,cljx}", "config": "*.{cfg,conf,config,ini}",
+    "cpp": "*.{C,H,cc,cpp,cxx,hh,hpp,hxx,inl}", "cs": "*.cs", "css": "*.{css,scss}", "csv": "*.csv", "cuda": "*.{cu,cuh}",
+    "dart": "*.dart", "docker": "*Dockerfile*", "elixir": "*.{ex,eex,exs,heex,leex,livemd}", "elm": "*.elm",
+    "erlang": "*.{erl,hrl}", "fsharp": "*.{fs,fsi,fsx}", "go": "*.go", "graphql": "*.{graphql,graphqls}",
+    "groovy": "*.{gradle,groovy}", "haskell": "*.{hs,lhs,c2hs,cpphs}", "html": "*.{ejs,htm,html}",
+    "java": "*.{java,jsp,jspx,properties}", "js": "*.{cjs,js,jsx,mjs,vue}", "json": "{*.json,composer.lock,*.sarif}",
+    "julia": "*.jl", "jupyter": "*.{ipynb,jpynb}", "kotlin": "*.{kt,kts}", "less": "*.less", "log": "*.log", "lua": "*.lua",
+    "make": "{[Mm]akefile,[Mm]akefile.*,*.mak,*.mk,GNUmakefile}", "markdown": "*.{markdown,md,mdown,mdwn,mdx,mkd,mkdn}",
+    "md": "*.{markdown,md,mdown,mdwn,mdx,mkd,mkdn}", "nix": "*.nix", "objc": "*.{h,m}", "ocaml": "*.{ml,mli,mll,mly}",
+    "perl": "*.{PL,perl,pl,plh,plx,pm,t}", "php": "*.{php,php3,php4,php5,php7,php8,pht,phtml}", "protobuf": "*.proto",
+    "ps": "*.{cdxml,ps1,ps1xml,psd1,psm1}", "py": "*.{py,pyi}", "python": "*.{py,pyi}", "r": "*.{R,Rmd,Rnw,r}",
+    "rst": "*.rst", "ruby": "{*.gemspec,*.rb,*.rbw,Gemfile,Rakefile,config.ru}", "rust": "*.rs", "sass": "*.{sass,scss}",
+    "scala": "*.{sbt,scala}", "sh": "*.{bash,bashrc,csh,cshrc,ksh,sh,tcsh,zsh}", "sql": "*.{psql,sql}",
+    "svelte": "{*.svelte,*.svelte.ts}", "svg": "*.svg", "swift": "*.swift", "terraform": "*.{tf,tfvars}",
+    "tex": "*.{bib,cls,dtx,ins,ltx,sty,tex}", "toml": "{*.toml,Cargo.lock}", "ts": "*.{cts,mts,ts,tsx}",
+    "txt": "*.txt", "typescript": "*.{cts,mts,ts,tsx}", "vue": "*.vue", "xml": "*.{dtd,rng,sch,svg,xhtml,xjb,xml,xsd,xsl,xslt}",
+    "yaml": "*.{yaml,yml}", "zig": "*.zig",
+}  # fmt: skip
+
+
+def globs_of_type(name: str) -> str:
+    """Return the glob of a type of files.
+
+    Raises:
+        InvalidArgumentError: There is none of that name; names the nearest.
+    """
+    found = FILE_TYPES.get(name)
+    if found is None:
+        nearest = nearest_name(name, list(FILE_TYPES))
+        hint = f"did you mean {nearest!r}?" if nearest else "use glob instead, such as *.ext"
+        raise InvalidArgumentError(f"There is no type of files named {name[:40]!r}; {hint}")
+    return found
+
 
 HEAD_LIMIT: Final = 250
 MOST_ROWS: Final = 20_000
@@ -55,68 +88,38 @@ class Grep(Parameters):
 
 
 async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
-    """Search contents; what finds nothing, or is no regex, also in the one other way in which it can be read."""
-    search = _Search(context, given, await located(context, given.path))
+    """Search contents; what finds nothing, or is not a regex, also in another way in which it can be read."""
+    search = _GrepSearch(context, given, await located(context, given.path))
+
+    async def other(change: Mapping[str, Any]) -> dict[str, Any] | None:
+        read = search.read_as(change)
+        data = await read.data()
+        return data if read.has_found else None
+
     async with own_hints(search.place):
         try:
             data = await search.data()
         except InvalidArgumentError as error:
             if "position" not in error.details:
                 raise
-            found = [made async for made in _in_other_readings(search, list(_readings_of_no_regex(given)))]
-            if len(found) != 1:
+            found = await first_found(grep_readings(given.pattern, given.glob, is_regex=False), other)
+            if found is None:
                 raise
-            return found[0]
-        if search.has_found:
-            return data
-        others = list(_readings(given, fits_none=search.fits_none))
-        found = [made async for made in _in_other_readings(search, others)]
-        return found[0] if found else data | {"hints": [hint async for hint in _why_nothing(search, given)]}
+        else:
+            if search.has_found:
+                return data
+            found = await first_found(grep_readings(given.pattern, given.glob, fits_none=search.fits_none), other)
+        if found is not None:
+            return found[0] | repairs_of([{"code": "REPAIRED", "message": found[1]}])
+        if search.fits_none:
+            limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
+            return data | {"hints": [f"there was no file to search{limits}"]}
+        blind = {"ignore_case": True, "output_mode": "files_with_matches", "head_limit": 1}
+        found = None if given.ignore_case else await first_found([(blind, "found with -i=true, such as in")], other)
+        return data | {"hints": [] if found is None else [f"{found[1]} {found[0]['filenames'][0]}"]}
 
 
-async def _why_nothing(search: _Search, given: Grep) -> AsyncIterator[str]:
-    if search.fits_none:
-        limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
-        yield f"there was no file to search{limits}"
-    elif not given.ignore_case and given.pattern.lower() != given.pattern.upper():
-        blind = given.model_copy(update={"ignore_case": True, "output_mode": "files_with_matches", "head_limit": 1})
-        files = (await search.read_as(blind, is_literal=False).data())["filenames"]
-        if files:
-            yield f"found with -i=true, such as in {files[0]}"
-
-
-Reading = tuple[Grep, bool, str]
-"""What is asked for, whether its pattern is plain text, and how that is told."""
-
-
-def _readings(given: Grep, *, fits_none: bool) -> Iterator[Reading]:
-    """Yield what a search that finds nothing means if its pattern, or its glob, is in another notation."""
-    if fits_none:
-        if given.glob is not None and (glob := filter_meant(given.glob)) is not None:
-            other = given.model_copy(update={"glob": glob})
-            yield other, False, f"no file fits {given.glob!r}; it was read as the glob {glob!r}"
-    elif (regex := regex_meant(given.pattern)) is not None:
-        other = given.model_copy(update={"pattern": regex})
-        yield other, False, f"nothing matches {given.pattern!r}; it was read as {regex!r}"
-
-
-def _readings_of_no_regex(given: Grep) -> Iterator[Reading]:
-    yield given, True, f"{given.pattern!r} is no regex; it was searched as plain text"
-    if (regex := text_as_regex(given.pattern)) is not None:
-        other = given.model_copy(update={"pattern": regex})
-        yield other, False, f"{given.pattern!r} is no regex; it was read as {regex!r}"
-
-
-async def _in_other_readings(search: _Search, readings: Sequence[Reading]) -> AsyncIterator[dict[str, Any]]:
-    """Yield what is found, and told, in each reading that finds anything."""
-    for given, is_literal, said in readings:
-        other = search.read_as(given, is_literal=is_literal)
-        data = await other.data()
-        if other.has_found:
-            yield data | repairs_of([{"code": "REPAIRED", "message": said}])
-
-
-async def _content(search: _Search, given: Grep, window: Window) -> dict[str, Any]:
+async def _content(search: _GrepSearch, given: Grep, window: RowWindow) -> dict[str, Any]:
     form = _form(given)
     matches: list[GrepMatch] = []
     rows: list[str] = []
@@ -136,7 +139,7 @@ async def _content(search: _Search, given: Grep, window: Window) -> dict[str, An
     }
 
 
-async def _files(search: _Search, given: Grep, window: Window) -> dict[str, Any]:
+async def _files(search: _GrepSearch, given: Grep, window: RowWindow) -> dict[str, Any]:
     files: list[GrepFile] = []
     async for page in search.pages(0):
         files += [file for file in page.files if search.wants(file.path)]
@@ -150,10 +153,10 @@ async def _files(search: _Search, given: Grep, window: Window) -> dict[str, Any]
     return facts | {"filenames": [], "content": content, "numMatches": sum(file.count or 0 for file in shown)}
 
 
-class _Search:
+class _GrepSearch:
     """One search, page by page; lives for one call."""
 
-    def __init__(self, context: ToolContext, given: Grep, place: Place, *, is_literal: bool = False) -> None:
+    def __init__(self, context: ToolContext, given: Grep, place: ServedPath, *, is_literal: bool = False) -> None:
         self._context = context
         self._given = given
         self._is_literal = is_literal
@@ -164,14 +167,15 @@ class _Search:
         self._warnings: list[dict[str, Any]] = []
         self._glob, self.wants = _wanted(given)
 
-    def read_as(self, given: Grep, *, is_literal: bool) -> _Search:
-        """Return the search for something else in the same place."""
-        return _Search(self._context, given, self.place, is_literal=is_literal)
+    def read_as(self, change: Mapping[str, Any]) -> _GrepSearch:
+        """Return a changed search in the same place."""
+        given = self._given.model_copy(update={name: value for name, value in change.items() if name != "literal"})
+        return _GrepSearch(self._context, given, self.place, is_literal="literal" in change)
 
     async def data(self) -> dict[str, Any]:
         """Return what is found, in the shape that was asked for."""
         given = self._given
-        window = Window(offset=given.offset, limit=given.head_limit or MOST_ROWS)
+        window = RowWindow(offset=given.offset, limit=given.head_limit or MOST_ROWS)
         shape = _content if given.output_mode == "content" else _files
         data = await shape(self, given, window)
         return data | ({"warnings": self._warnings} if self._warnings else {})
@@ -179,7 +183,7 @@ class _Search:
     async def pages(self, context_lines: int) -> AsyncIterator[GrepResult]:
         given, cursor = self._given, None
         is_content = given.output_mode == "content"
-        told = Told(self._context, "files searched")
+        told = SearchProgress(self._context, "files searched")
         for _ in range(MOST_ROWS // _PAGE):
             page = await self.place.files.grep_files(
                 given.pattern,
@@ -206,12 +210,12 @@ class _Search:
                 return
 
 
-def _form(given: Grep) -> RowForm:
+def _form(given: Grep) -> GrepRowForm:
     both = given.around if given.context is None else given.context
     before = both if given.before is None else given.before
     after = both if given.after is None else given.after
     is_bare = given.only_matching
-    return RowForm(
+    return GrepRowForm(
         before=0 if is_bare else min(before or 0, MOST_AROUND),
         after=0 if is_bare else min(after or 0, MOST_AROUND),
         has_numbers=given.has_numbers,

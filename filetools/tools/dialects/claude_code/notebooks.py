@@ -1,29 +1,128 @@
-"""NotebookEdit: one cell of a Jupyter notebook."""
+"""NotebookEdit: one cell of a Jupyter notebook.
+
+Source: the nbformat documentation, format 4. Cells of notebooks before 4.5 have no ids; `cell-0` is the first one then.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.diff import minimal_edits
+from filetools.content.text_edits import TextEdit
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.tools.arguments import Parameters
-from filetools.tools.clipping import TextLimits
-from filetools.tools.dialects.claude_code.cells import (
-    Cell,
-    CellType,
-    Notebook,
-    delete_cell,
-    insert_cell,
-    read_notebook,
-    replace_cell,
-)
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented
+from filetools.tools.dialects.dialect import presented
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+CellType = Literal["code", "markdown"]
+_OF_CODE: Final[dict[str, Any]] = {"outputs": [], "execution_count": None}
+_INDENT: Final = re.compile(r"\{\r?\n([ \t]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell."""
+
+    id: str
+    type: str
+    source: str
+    value: dict[str, Any]
+    """Its members; part of the notebook's value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notebook:
+    """A notebook, read. Lives for one call."""
+
+    value: dict[str, Any]
+    cells: tuple[Cell, ...]
+    language: str
+    has_ids: bool
+    """Whether its format wants an id for each cell."""
+
+    def cell(self, cell_id: str) -> Cell:
+        """Return a cell by its id, or by `cell-<number from 0>`.
+
+        Raises:
+            InvalidArgumentError: There is none; names those there are.
+        """
+        number = cell_id.removeprefix("cell-")
+        by_number = self.cells[int(number[:6]) :][:1] if number != cell_id and number.isdecimal() else ()
+        for cell in (*(each for each in self.cells if each.id == cell_id), *by_number):
+            return cell
+        known = [cell.id for cell in self.cells]
+        raise InvalidArgumentError(f"There is no cell {cell_id!r} in the notebook", details={"cells": known[:100]})
+
+
+def read_notebook(text: str) -> Notebook:
+    """Return the cells of a notebook.
+
+    Raises:
+        InvalidArgumentError: It is not a notebook of format 4.
+    """
+    try:
+        value = json.loads(text)
+        cells = tuple(_cell(each, number) for number, each in enumerate(value["cells"]))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+        raise InvalidArgumentError(f"This is not a Jupyter notebook of format 4: {exc}") from exc
+    metadata = value.get("metadata")
+    info = metadata.get("language_info") if isinstance(metadata, dict) else None
+    language = info.get("name") if isinstance(info, dict) else None
+    minor = value.get("nbformat_minor")
+    has_ids = value.get("nbformat") == 4 and isinstance(minor, int) and minor >= 5
+    return Notebook(value=value, cells=cells, language=str(language or "python"), has_ids=has_ids)
+
+
+def _cell(value: dict[str, Any], number: int) -> Cell:
+    source = value["source"]
+    return Cell(
+        id=str(value.get("id") or f"cell-{number}"),
+        type=str(value["cell_type"]),
+        source=source if isinstance(source, str) else "".join(source),
+        value=value,
+    )
+
+
+def _write(notebook: Notebook, text: str) -> str:
+    """Return a notebook as text, in the layout that its text had; Jupyter indents by one blank."""
+    found = _INDENT.match(text)
+    is_escaped = text.isascii() and "\\u" in text
+    made = json.dumps(notebook.value, ensure_ascii=is_escaped, indent=found and found[1])
+    made += text[len(text.rstrip()) :].replace("\r\n", "\n")
+    return made.replace("\n", "\r\n") if found and "\r" in found[0] else made
+
+
+def _change_cell(cell: Cell, source: str, cell_type: str | None) -> None:
+    """Give a cell another source; the outputs of code go, since they are not of this source."""
+    value = cell.value
+    if cell_type is not None and cell_type != cell.type:
+        kept = {name: each for name, each in value.items() if name not in _OF_CODE}
+        kept |= {"cell_type": cell_type, "source": _lines(source)} | (_OF_CODE if cell_type == "code" else {})
+        value.clear()
+        value.update(sorted(kept.items()))
+        return
+    value["source"] = source if isinstance(value["source"], str) else _lines(source)
+    value.update({name: empty for name, empty in _OF_CODE.items() if name in value})
+
+
+def _insert_cell(notebook: Notebook, after: Cell | None, source: str, cell_type: str, cell_id: str) -> None:
+    cell = {"cell_type": cell_type, "metadata": {}, "source": _lines(source)}
+    cell |= (_OF_CODE if cell_type == "code" else {}) | ({"id": cell_id} if notebook.has_ids else {})
+    at = 0 if after is None else notebook.cells.index(after) + 1
+    notebook.value["cells"].insert(at, dict(sorted(cell.items())))
+
+
+def _lines(source: str) -> list[str]:
+    return [line for line in re.split(r"(?<=\n)", source) if line]
 
 
 class NotebookEdit(Parameters):
@@ -55,25 +154,23 @@ class CellChange:
         """Return the replacements, and keep the result.
 
         Raises:
-            InvalidArgumentError: It is no notebook, or has no such cell.
+            InvalidArgumentError: It is not a notebook, or has no such cell.
             EditConflictError: Somebody else has changed the cell since the caller read it.
         """
         given, notebook = self._given, read_notebook(text)
         cell = None if given.cell_id is None else notebook.cell(given.cell_id)
         if given.edit_mode == "insert":
-            edits = insert_cell(notebook, cell, given.new_source, given.cell_type or "code", self._new_id)
-            self._keep(notebook, None, edits)
-            return edits
+            _insert_cell(notebook, cell, given.new_source, given.cell_type or "code", self._new_id)
+            return self._made(notebook, None, text)
         if cell is None:
             raise InvalidArgumentError("cell_id is needed, unless a cell is inserted")
         if known is not None:
             self._refuse_unknown(cell, read_notebook(known))
-        deletes = given.edit_mode == "delete"
-        edits = (
-            delete_cell(notebook, cell) if deletes else replace_cell(notebook, cell, given.new_source, given.cell_type)
-        )
-        self._keep(notebook, cell, edits)
-        return edits
+        if given.edit_mode == "delete":
+            del notebook.value["cells"][notebook.cells.index(cell)]
+        else:
+            _change_cell(cell, given.new_source, given.cell_type)
+        return self._made(notebook, cell, text)
 
     def _refuse_unknown(self, cell: Cell, former: Notebook) -> None:
         """Refuse to put away a text that the caller has not seen."""
@@ -85,8 +182,8 @@ class CellChange:
                 details={"cell_id": cell.id, "current": cell.source, "known": seen[0].source if seen else None},
             )
 
-    def _keep(self, notebook: Notebook, cell: Cell | None, edits: Sequence[TextEdit]) -> None:
-        given = self._given
+    def _made(self, notebook: Notebook, cell: Cell | None, text: str) -> Sequence[TextEdit]:
+        given, updated = self._given, _write(notebook, text)
         inserted_id = self._new_id if notebook.has_ids else None
         cell_id = inserted_id if cell is None else cell.id
         self.result = {
@@ -96,9 +193,10 @@ class CellChange:
             "cell_type": given.cell_type or ("code" if cell is None else cell.type),
             "language": notebook.language,
             "edit_mode": given.edit_mode,
-            "original_file": notebook.text,
-            "updated_file": apply_text_edits(notebook.text, edits),
+            "original_file": text,
+            "updated_file": updated,
         }
+        return minimal_edits(text, updated)
 
 
 async def edit_notebook(context: ToolContext, given: NotebookEdit) -> dict[str, Any]:

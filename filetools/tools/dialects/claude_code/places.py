@@ -17,13 +17,13 @@ from filetools.errors import (
     VersionMismatchError,
 )
 from filetools.tools.nearby import similar_paths
-from filetools.tools.roots import Place
+from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
 
 GROUP: Final = "claude-code"
 
 
-async def located(context: ToolContext, raw_path: str | None) -> Place:
+async def located(context: ToolContext, raw_path: str | None) -> ServedPath:
     """Return what a path names: an absolute one inside the root, or one relative to it; None is the root.
 
     Raises:
@@ -41,7 +41,7 @@ async def located(context: ToolContext, raw_path: str | None) -> Place:
 
 
 @asynccontextmanager
-async def own_hints(place: Place) -> AsyncIterator[None]:
+async def own_hints(place: ServedPath) -> AsyncIterator[None]:
     """Name the tools of this dialect in what a refusal says to do next."""
     try:
         yield

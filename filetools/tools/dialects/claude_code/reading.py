@@ -11,13 +11,11 @@ from filetools.content.lines import count_lines
 from filetools.errors import InvalidArgumentError
 from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
-from filetools.tools.clipping import TextLimits
-from filetools.tools.dialects.claude_code.cells import read_notebook
+from filetools.tools.dialects.claude_code.notebooks import read_notebook
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import numbered_part, presented
-from filetools.tools.media import IMAGES, MAX_MEDIA_BYTES, Medium
-from filetools.tools.roots import Place
-from filetools.tools.seen import Shown
+from filetools.tools.dialects.dialect import numbered_part, presented
+from filetools.tools.roots import ServedPath
+from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 PDF: Final = "application/pdf"
@@ -52,7 +50,7 @@ async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     return {"type": "text", "file": _text(made, place.absolute, given)}
 
 
-async def _lines(place: Place, offset: int | None, limit: int | None) -> ReadResult:
+async def _lines(place: ServedPath, offset: int | None, limit: int | None) -> ReadResult:
     """Return lines of a file, or all of it if it has none because it is binary."""
     try:
         return await place.files.read_file(place.path, offset=offset or None, limit=limit)
@@ -97,7 +95,7 @@ def _cells(text: str) -> list[dict[str, Any]] | None:
             "source": cell.source,
             "cell_id": cell.id,
             **({"language": notebook.language} if cell.type == "code" else {}),
-            **({"outputs": outputs} if (outputs := _outputs(cell.part.value.get("outputs"))) else {}),
+            **({"outputs": outputs} if (outputs := _outputs(cell.value.get("outputs"))) else {}),
         }
         for cell in notebook.cells
     ]
@@ -117,13 +115,13 @@ def _output_text(row: Mapping[str, Any]) -> str:
     return "".join(map(str, told)) if isinstance(told, list) else str(told or "")
 
 
-def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | Shown:
+def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | ShownCall:
     file = data["file"]
     if data["type"] == "image":
-        return Shown(text="", media=Medium(kind="image", data=file["base64"], mime_type=file["type"]))
+        return ShownCall(text="", media=Medium(kind="image", data=file["base64"], mime_type=file["type"]))
     if data["type"] == "pdf":
         uri = f"file://{file['filePath']}"
-        return Shown(text="", media=Medium(kind="bytes", data=file["base64"], mime_type=PDF, uri=uri))
+        return ShownCall(text="", media=Medium(kind="bytes", data=file["base64"], mime_type=PDF, uri=uri))
     if data["type"] == "notebook":
         return "\n".join(map(_cell_text, file["cells"])) or "The notebook has no cells."
     if not file["content"]:

@@ -12,10 +12,10 @@ from filetools.content.edits import Edit
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError
 from filetools.models.files import ReadResult, WriteResult
 from filetools.tools.arguments import Parameters
-from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented, repairs_of
-from filetools.tools.roots import Place
+from filetools.tools.dialects.dialect import presented, repairs_of
+from filetools.tools.roots import ServedPath
+from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MOST_COMPARED: Final = 1_000_000
@@ -74,7 +74,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
     return edited | ({"inBuffer": True} if made.in_buffer else {}) | repairs_of(made.warnings)
 
 
-async def _created(place: Place, content: str) -> dict[str, Any]:
+async def _created(place: ServedPath, content: str) -> dict[str, Any]:
     try:
         await place.files.create_file(place.path, content)
     except PathExistsError as error:
@@ -85,7 +85,7 @@ async def _created(place: Place, content: str) -> dict[str, Any]:
     return _edited(place, given, None, [hunk.to_dict() for hunk in hunks])
 
 
-def _edited(place: Place, given: EditText, original: str | None, patch: list[dict[str, Any]]) -> dict[str, Any]:
+def _edited(place: ServedPath, given: EditText, original: str | None, patch: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "filePath": place.absolute,
         "oldString": given.old_string,
@@ -97,7 +97,7 @@ def _edited(place: Place, given: EditText, original: str | None, patch: list[dic
     }
 
 
-async def _written(place: Place, content: str, made: WriteResult) -> dict[str, Any]:
+async def _written(place: ServedPath, content: str, made: WriteResult) -> dict[str, Any]:
     original = None if made.created else await _version(place, made.replaced_version or made.version)
     now = await _version(place, made.version)
     stands = content if now is None else now.content
@@ -116,7 +116,7 @@ async def _written(place: Place, content: str, made: WriteResult) -> dict[str, A
     }
 
 
-async def _version(place: Place, version: str) -> ReadResult | None:
+async def _version(place: ServedPath, version: str) -> ReadResult | None:
     """Return a kept version, which does not count as read; None if it is no text, too large, or gone."""
     try:
         read = await place.files.read_file(place.path, version=version)
@@ -125,7 +125,7 @@ async def _version(place: Place, version: str) -> ReadResult | None:
     return None if read.is_binary else read
 
 
-async def _patch(place: Place, old: ReadResult, new: ReadResult) -> list[dict[str, Any]]:
+async def _patch(place: ServedPath, old: ReadResult, new: ReadResult) -> list[dict[str, Any]]:
     if max(len(old.content), len(new.content)) > MOST_COMPARED:
         return []
     try:

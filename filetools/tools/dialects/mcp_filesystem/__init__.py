@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, Literal
 
+from filetools.tools.arguments import P
+from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.dialect import Dialect
 from filetools.tools.dialects.mcp_filesystem.changing import (
-    EditFile,
-    FromTo,
-    WriteFile,
+    EditTexts,
+    SourceAndDestination,
     create_directory,
     edit_file,
     move_file,
@@ -26,9 +28,8 @@ from filetools.tools.dialects.mcp_filesystem.looking import (
     list_directory_with_sizes,
     search_files,
 )
-from filetools.tools.dialects.mcp_filesystem.publishing import GROUP, PATTERNS, TEXT, changing, number, reading, record
+from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, present, present_bytes
 from filetools.tools.dialects.mcp_filesystem.reading import (
-    OnePath,
     ReadMultiple,
     ReadText,
     get_file_info,
@@ -36,8 +37,106 @@ from filetools.tools.dialects.mcp_filesystem.reading import (
     read_multiple_files,
     read_text_file,
 )
-from filetools.tools.dialects.mcp_filesystem.showing import ACTIONS, present_bytes
-from filetools.tools.tool import AnyTool
+from filetools.tools.reading import OnePath
+from filetools.tools.tool import AnyTool, Effect, Published, Tool, ToolContext
+
+GROUP: Final = "mcp-filesystem"
+TEXT: Final[dict[str, Any]] = {"type": "string"}
+PATTERNS: Final[dict[str, Any]] = {"default": [], "type": "array", "items": TEXT}
+_DIALECT: Final = "http://json-schema.org/draft-07/schema#"
+
+
+def number(description: str) -> dict[str, Any]:
+    """Return the schema of a number."""
+    return {"description": description, "type": "number"}
+
+
+def record(required: tuple[str, ...] = (), *, is_closed: bool = False, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an object inside another schema."""
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(required)
+    return schema | ({"additionalProperties": False} if is_closed else {})
+
+
+CONTENT: Final = record(("content",), is_closed=True, content=TEXT)
+
+
+def _reading_tool(
+    name: str,
+    parameters: type[P],
+    handler: Callable[[ToolContext, P], Awaitable[Mapping[str, Any]]],
+    *,
+    description: str,
+    schema: Mapping[str, Any],
+    title: str | None = None,
+    output: Mapping[str, Any] = CONTENT,
+    looks_at: Literal["file", "folder"] = "file",
+) -> Tool[P]:
+    """Return a tool that only reads; without `title` it is that of the name."""
+    return Tool(
+        name=name,
+        description=description,
+        parameters=parameters,
+        handler=handler,
+        group=GROUP,
+        level="auto",
+        effect="read",
+        looks_at=looks_at,
+        is_idempotent=True,
+        has_body=True,
+        present=present,
+        published=_published(name, schema, {"readOnlyHint": True, "openWorldHint": False}, title=title, output=output),
+    )
+
+
+def _changing_tool(
+    name: str,
+    parameters: type[P],
+    handler: Callable[[ToolContext, P], Awaitable[Mapping[str, Any]]],
+    *,
+    description: str,
+    schema: Mapping[str, Any],
+    is_idempotent: bool = False,
+    is_additive: bool = False,
+) -> Tool[P]:
+    """Return a tool that changes something."""
+    hints = {
+        "readOnlyHint": False,
+        "idempotentHint": is_idempotent,
+        "destructiveHint": not is_additive,
+        "openWorldHint": False,
+    }
+    effect: Effect = "change"
+    return Tool(
+        name=name,
+        description=description,
+        parameters=parameters,
+        handler=handler,
+        group=GROUP,
+        effect=effect,
+        is_idempotent=is_idempotent,
+        is_additive=is_additive,
+        present=present,
+        published=_published(name, schema, hints),
+    )
+
+
+def _published(
+    name: str,
+    schema: Mapping[str, Any],
+    hints: Mapping[str, bool],
+    *,
+    title: str | None = None,
+    output: Mapping[str, Any] = CONTENT,
+) -> Published:
+    return Published(
+        title=title or name.replace("_", " ").title().replace(" With ", " with "),
+        input_schema={"$schema": _DIALECT, **schema},
+        output_schema={"$schema": _DIALECT, **output},
+        annotations=hints,
+    )
+
 
 _PATH: Final = record(("path",), path=TEXT)
 _TEXT_PART: Final = record(
@@ -58,11 +157,11 @@ _RESOURCE: Final = record(
 _BLOCKS: Final = {"type": "array", "items": {"anyOf": [_MEDIUM, _RESOURCE]}}
 
 _READING: Final[tuple[AnyTool, ...]] = (
-    reading(
+    _reading_tool(
         "read_file", ReadText, read_text_file, schema=_TEXT_PART, title="Read File (Deprecated)",
         description="The same as read_text_file, which is its present name.",
     ),
-    reading(
+    _reading_tool(
         "read_text_file", ReadText, read_text_file, schema=_TEXT_PART,
         description=(
             "Read a text file in whatever encoding, with text that a person has not saved yet; or only its first (head) or"
@@ -70,30 +169,30 @@ _READING: Final[tuple[AnyTool, ...]] = (
         ),
     ),
     replace(
-        reading(
+        _reading_tool(
             "read_media_file", OnePath, read_media_file, schema=_PATH,
             output=record(("content",), is_closed=True, content=_BLOCKS),
             description="Read a picture or a sound; any other file is embedded with its bytes in base64.",
         ),
         present=present_bytes,
     ),
-    reading(
+    _reading_tool(
         "read_multiple_files", ReadMultiple, read_multiple_files,
         schema=record(("paths",), paths={"minItems": 1, "type": "array", "items": TEXT, "description": "Paths of text files"}),
         description="Read several text files at once, each below its path. One that fails does not stop the others.",
     ),
 )  # fmt: skip
 _CHANGING: Final[tuple[AnyTool, ...]] = (
-    changing(
-        "write_file", WriteFile, write_file, is_idempotent=True,
+    _changing_tool(
+        "write_file", PathAndContent, write_file, is_idempotent=True,
         schema=record(("path", "content"), path=TEXT, content=TEXT),
         description=(
             "Create a text file, with missing folders, or replace all of one that you have read whole. What others changed"
             " since then is merged in. VERSION_MISMATCH, EDIT_CONFLICT: read it again, redo your change."
         ),
     ),
-    changing(
-        "edit_file", EditFile, edit_file,
+    _changing_tool(
+        "edit_file", EditTexts, edit_file,
         schema=record(
             ("path", "edits"),
             path=TEXT,
@@ -112,17 +211,17 @@ _CHANGING: Final[tuple[AnyTool, ...]] = (
             " shows the closest text, EDIT_AMBIGUOUS the lines of all matches."
         ),
     ),
-    changing(
+    _changing_tool(
         "create_directory", OnePath, create_directory, schema=_PATH, is_idempotent=True, is_additive=True,
         description="Create a folder with its missing parents. One that exists is no error.",
     ),
 )  # fmt: skip
 _LISTING: Final[tuple[AnyTool, ...]] = (
-    reading(
+    _reading_tool(
         "list_directory", OnePath, list_directory, schema=_PATH, looks_at="folder",
         description="List a folder, one entry a line: [DIR] or [FILE], then the name.",
     ),
-    reading(
+    _reading_tool(
         "list_directory_with_sizes", ListWithSizes, list_directory_with_sizes, looks_at="folder",
         schema=record(
             ("path",),
@@ -131,20 +230,20 @@ _LISTING: Final[tuple[AnyTool, ...]] = (
         ),
         description="List a folder with the sizes of its files, and their number and sum at the end.",
     ),
-    reading(
+    _reading_tool(
         "directory_tree", Tree, directory_tree, looks_at="folder",
         schema=record(("path",), path=TEXT, excludePatterns=PATTERNS),
         description="Show all that is below a folder as JSON: name, type, and children of folders.",
     ),
 )  # fmt: skip
 _MOVING: Final[tuple[AnyTool, ...]] = (
-    changing(
-        "move_file", FromTo, move_file, schema=record(("source", "destination"), source=TEXT, destination=TEXT),
+    _changing_tool(
+        "move_file", SourceAndDestination, move_file, schema=record(("source", "destination"), source=TEXT, destination=TEXT),
         description="Move or rename a file or folder inside one root. FILE_EXISTS: choose another destination.",
     ),
 )  # fmt: skip
 _LOOKING: Final[tuple[AnyTool, ...]] = (
-    reading(
+    _reading_tool(
         "search_files", Search, search_files, looks_at="folder",
         schema=record(("path", "pattern"), path=TEXT, pattern=TEXT, excludePatterns=PATTERNS),
         description=(
@@ -152,11 +251,11 @@ _LOOKING: Final[tuple[AnyTool, ...]] = (
             " all. Returns full paths."
         ),
     ),
-    reading(
+    _reading_tool(
         "get_file_info", OnePath, get_file_info, schema=_PATH,
         description="Tell size, times, type and permissions of a file or folder.",
     ),
-    reading(
+    _reading_tool(
         "list_allowed_directories", AnyParameters, list_allowed_directories, schema=record(),
         description="Tell the folders in which all paths must lie.",
     ),

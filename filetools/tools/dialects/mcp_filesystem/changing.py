@@ -10,45 +10,38 @@ from pydantic import Field
 from filetools.content.edits import Edit
 from filetools.errors import InvalidArgumentError
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import place_of, told_as
-from filetools.tools.dialects.mcp_filesystem.reading import OnePath
-from filetools.tools.dialects.mcp_filesystem.showing import answer
+from filetools.tools.changing import PathAndContent
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, told_as
+from filetools.tools.reading import OnePath
 from filetools.tools.tool import ToolContext
 
 CONTEXT_LINES: Final = 4
 """Unchanged lines around each change of a diff."""
 
 
-class WriteFile(Parameters):
-    """Parameters of write_file."""
-
-    path: str
-    content: str
-
-
-class OneEdit(Parameters):
+class TextPair(Parameters):
     """One replacement of edit_file."""
 
     old_text: Annotated[str, Field(alias="oldText")]
     new_text: Annotated[str, Field(alias="newText")]
 
 
-class EditFile(Parameters):
+class EditTexts(Parameters):
     """Parameters of edit_file."""
 
     path: str
-    edits: list[OneEdit]
+    edits: list[TextPair]
     dry_run: Annotated[bool, Field(alias="dryRun")] = False
 
 
-class FromTo(Parameters):
+class SourceAndDestination(Parameters):
     """Parameters of move_file."""
 
     source: str
     destination: str
 
 
-async def write_file(context: ToolContext, given: WriteFile) -> Mapping[str, Any]:
+async def write_file(context: ToolContext, given: PathAndContent) -> Mapping[str, Any]:
     """Create a file, or replace one that the caller has read."""
     place = await place_of(context, given.path)
     with told_as(given.path):
@@ -56,7 +49,7 @@ async def write_file(context: ToolContext, given: WriteFile) -> Mapping[str, Any
     return answer(f"Successfully wrote to {given.path}", done)
 
 
-async def edit_file(context: ToolContext, given: EditFile) -> Mapping[str, Any]:
+async def edit_file(context: ToolContext, given: EditTexts) -> Mapping[str, Any]:
     """Replace texts that each stand in the file once."""
     place = await place_of(context, given.path)
     edits = [Edit(old=each.old_text, new=each.new_text) for each in given.edits]
@@ -75,7 +68,7 @@ async def create_directory(context: ToolContext, given: OnePath) -> Mapping[str,
         return answer(text, await place.files.create_directory(place.path))
 
 
-async def move_file(context: ToolContext, given: FromTo) -> Mapping[str, Any]:
+async def move_file(context: ToolContext, given: SourceAndDestination) -> Mapping[str, Any]:
     """Move a file or folder to where nothing stands yet."""
     source = await place_of(context, given.source)
     destination = await place_of(context, given.destination)

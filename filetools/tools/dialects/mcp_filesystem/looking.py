@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -12,14 +14,33 @@ from pydantic import ConfigDict, Field
 from filetools.errors import FileToolsError
 from filetools.models.listing import Entry
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.collation import collation_key
 from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
-from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
-from filetools.tools.dialects.mcp_filesystem.reading import OnePath
-from filetools.tools.dialects.mcp_filesystem.showing import answer
-from filetools.tools.dialects.mcp_filesystem.tree_text import tree_lines
-from filetools.tools.roots import Place
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
+from filetools.tools.reading import OnePath
+from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
+
+_MARKS: Final = {mark: rank for rank, mark in enumerate("_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$")}
+"""Printable ASCII without letters and digits, in the order of the Unicode collation."""
+
+CollationKey = tuple[tuple[tuple[int, int, str], ...], str, tuple[bool, ...], str]
+
+
+def collation_key(name: str) -> CollationKey:
+    """Return what to sort a name by: letters first, then accents, then lower before upper case."""
+    bare = "".join(each for each in unicodedata.normalize("NFD", name) if not unicodedata.combining(each))
+    folded = bare.casefold()
+    return tuple(map(_rank, folded)), unicodedata.normalize("NFD", name.casefold()), tuple(map(str.isupper, bare)), name
+
+
+def _rank(character: str) -> tuple[int, int, str]:
+    if character.isspace():
+        return 0, 0, character
+    if character in _MARKS:
+        return 1, _MARKS[character], character
+    kind = 4 if character.isalpha() else 3 if character.isdigit() else 2
+    return kind, 0, character
+
 
 T = TypeVar("T")
 ITEMS_AT_ONCE: Final = 1000
@@ -82,14 +103,16 @@ async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]
     """Show the tree below a folder."""
     rows = await _entries(context, given.path, recursive=True)
     leaves_out = Exclusion(given.exclude_patterns, names=True)
-    entered, kept = {""}, []
+    children: dict[str, list[dict[str, Any]]] = {"": []}
     async for path, entry in _paced(rows):
-        if path.rpartition("/")[0] not in entered or leaves_out.excludes(path):
+        siblings = children.get(path.rpartition("/")[0])
+        if siblings is None or leaves_out.excludes(path):
             continue
+        siblings.append({"name": entry.name, "type": "directory" if entry.type == "directory" else "file"})
         if entry.type == "directory":
-            entered.add(path)
-        kept.append((path.count("/"), entry.name, entry.type == "directory"))
-    return answer("\n".join([line async for line in _paced(tree_lines(kept))]))
+            siblings[-1]["children"] = children[path] = []
+    # In a thread: a large tree would keep the loop for long.
+    return answer(await asyncio.to_thread(json.dumps, children[""], ensure_ascii=False, indent=2))
 
 
 async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]:
@@ -132,7 +155,7 @@ async def _paced(items: Iterable[T]) -> AsyncIterator[T]:
         yield item
 
 
-async def _listed(context: ToolContext, place: Place, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
+async def _listed(context: ToolContext, place: ServedPath, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
     # Entries are told by where they really lie, which differs below a linked folder.
     real = await real_path(place.root, place.path)
     base = len(real) + 1 if real else 0
@@ -148,7 +171,7 @@ async def _listed(context: ToolContext, place: Place, *, recursive: bool) -> Asy
             return
 
 
-async def _size(place: Place, entry: Entry) -> int:
+async def _size(place: ServedPath, entry: Entry) -> int:
     """The size of a file; of a link, that of what it leads to; of anything else, or what cannot be reached, 0."""
     if entry.type != "symlink":
         return entry.size or 0 if entry.type == "file" else 0
@@ -159,7 +182,7 @@ async def _size(place: Place, entry: Entry) -> int:
     return info.size or 0
 
 
-async def _leads_inside(place: Place, entry: Entry) -> bool:
+async def _leads_inside(place: ServedPath, entry: Entry) -> bool:
     try:
         await real_path(place.root, entry.path)
     except FileToolsError:

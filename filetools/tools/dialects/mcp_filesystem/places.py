@@ -1,19 +1,23 @@
-"""Paths as clients of the official file server write them: absolute, or relative to the first root, or with `~`."""
+"""Paths as clients of the official file server write them, and results as it shows them."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final
 
 from filetools.errors import FileToolsError, InvalidArgumentError, SymlinkEscapeError
-from filetools.tools.roots import Place, Root
+from filetools.models.result import Result
+from filetools.tools.roots import Root, ServedPath
+from filetools.tools.seen import Medium, ShownCall, TextLimits
+from filetools.tools.shown import news_lines, shown_failure
 from filetools.tools.tool import ToolContext
 
 
-async def place_of(context: ToolContext, raw_path: str) -> Place:
+async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
     """Return what a path names.
 
     Raises:
@@ -41,7 +45,7 @@ async def real_path(root: Root, path: str) -> str:
     return real
 
 
-async def _as_on_disk(place: Place) -> str:
+async def _as_on_disk(place: ServedPath) -> str:
     """Return a path by the Unicode forms that its names have on the disk: clients compose what macOS has decomposed.
 
     Raises:
@@ -65,7 +69,7 @@ async def _as_on_disk(place: Place) -> str:
     return "/".join(filter(None, (found, *missing)))
 
 
-async def _names(place: Place, folder: str) -> AsyncIterator[str]:
+async def _names(place: ServedPath, folder: str) -> AsyncIterator[str]:
     """Yield the names in a folder; none of what is no folder."""
     cursor: str | None = None
     while True:
@@ -97,3 +101,58 @@ def told_as(raw_path: str) -> Iterator[None]:
 def _without_tilde(raw_path: str) -> str:
     is_home = raw_path == "~" or raw_path.startswith("~/")
     return Path.home().as_posix() + raw_path[1:] if is_home else raw_path
+
+
+ACTIONS: Final = {
+    "ABSOLUTE_PATH": "Use a path inside one of the folders that list_allowed_directories names.",
+    "PATH_TRAVERSAL": "Write the path without '..' segments.",
+    "FILE_NOT_FOUND": "Check the path with list_directory or search_files.",
+    "DIR_NOT_FOUND": "Check the path with list_directory, or make the folder with create_directory.",
+    "FILE_EXISTS": "Choose another path.",
+    "IS_A_DIRECTORY": "Use list_directory to see what is in the folder.",
+    "FILE_TOO_LARGE": "Read a part: pass head or tail.",
+    "VERSION_MISMATCH": "Read the whole file with read_text_file, then repeat the call with what you find there in it.",
+    "EDIT_AMBIGUOUS": "Put more of the lines around the place into oldText, so that it is found once.",
+}
+"""What to do, in the words of these tools."""
+
+
+def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
+    """Return what a handler returns: the text of the result, with the warnings of what was done for it."""
+    warnings = [warning for result in results for warning in getattr(result, "warnings", ())]
+    if any(getattr(result, "merged", False) for result in results):
+        told = "others have changed the file since you saw it; your text was merged with theirs, read it again"
+        warnings.append({"code": "MERGED", "message": told})
+    if any(getattr(result, "in_buffer", False) for result in results):
+        told = "a person has unsaved text in this file; the change went into it, and to the disk when they save"
+        warnings.append({"code": "IN_BUFFER", "message": told})
+    return {"content": text, "warnings": warnings, **more}
+
+
+def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
+    """Show a text whole, as the original does, however long it is: programs write back what they have read."""
+    if not envelope["success"]:
+        return shown_failure(envelope, limits)
+    text = envelope["data"]["content"]
+    return ShownCall(text=text, structured={"content": text}, notes=_notes(envelope))
+
+
+def present_bytes(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
+    """Show bytes as a picture, a sound, or an embedded resource."""
+    if not envelope["success"]:
+        return present(envelope, limits)
+    data = envelope["data"]
+    medium = Medium(kind=data["kind"], data=data["content"], mime_type=data["mime_type"], uri=data["uri"])
+    return ShownCall(text="", media=medium, structured={"content": [_block(medium)]}, notes=_notes(envelope))
+
+
+def _block(medium: Medium) -> dict[str, Any]:
+    if medium.kind == "bytes":
+        resource = {"uri": medium.uri, "mimeType": medium.mime_type, "blob": medium.data}
+        return {"type": "resource", "resource": resource}
+    return {"type": medium.kind, "data": medium.data, "mimeType": medium.mime_type}
+
+
+def _notes(envelope: Mapping[str, Any]) -> tuple[str, ...]:
+    lines = "\n".join(news_lines(envelope))
+    return (lines,) if lines else ()

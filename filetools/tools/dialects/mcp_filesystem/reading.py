@@ -14,8 +14,8 @@ from pydantic import Field
 from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
 from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
-from filetools.tools.dialects.mcp_filesystem.showing import answer
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
+from filetools.tools.reading import OnePath
 from filetools.tools.tool import ToolContext
 
 MIME_TYPES: Final = {
@@ -25,12 +25,6 @@ MIME_TYPES: Final = {
 }  # fmt: skip
 """What the original goes by: the ending of the name alone."""
 _SAFE_IN_ADDRESSES: Final = "/:!$&'()*+,;=@-._~"
-
-
-class OnePath(Parameters):
-    """Parameters of tools that take a path and nothing else."""
-
-    path: str
 
 
 class ReadText(Parameters):

@@ -1,0 +1,386 @@
+"""Tools for the programming interfaces of models: definitions to send, calls to run, results to send back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from filetools.errors import InvalidArgumentError
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.schemas import output_schema
+from filetools.tools.seen import Medium, ShownCall
+from filetools.tools.shown import has_schema
+from filetools.tools.tool import AnyTool, Published
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a schema whose objects are closed and require every property, or None if it has an object of free form.
+
+    A property that may be left out may be null instead, at any depth; the registry takes a null for a parameter left out.
+    """
+    try:
+        return _strict(schema)
+    except _FreeFormError:
+        return None
+
+
+class _FreeFormError(Exception):
+    """Raised when an object's properties are not all known."""
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        raise _FreeFormError
+    # What stands for a parameter left out is for the registry to know; strict mode has no word for it.
+    kept = {keyword: value for keyword, value in schema.items() if keyword not in ("default", "$schema")}
+    if schema.get("type") == "object":
+        if schema.get("additionalProperties") is not False:
+            raise _FreeFormError
+        needed = set(schema.get("required", ()))
+        properties = {
+            name: _strict(each) if name in needed else _nullable(_strict(each))
+            for name, each in schema["properties"].items()
+        }
+        kept |= {"properties": properties, "required": list(properties)}
+    if "items" in schema:
+        kept["items"] = _strict(schema["items"])
+    if "anyOf" in schema:
+        kept["anyOf"] = [_strict(each) for each in schema["anyOf"]]
+    return kept
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in schema:
+        return schema | {"anyOf": [*schema["anyOf"], {"type": "null"}]}
+    kinds = schema.get("type")
+    if kinds is None:
+        raise _FreeFormError
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    values = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return schema | values | {"type": [*listed, "null"]}
+
+
+def anthropic_tools(tools: Iterable[AnyTool]) -> list[dict[str, Any]]:
+    """Return tools for `tools` of Anthropic's Messages API."""
+    return [tool.definition() for tool in tools]
+
+
+def openai_chat_tools(tools: Iterable[AnyTool], *, strict: bool = True) -> list[dict[str, Any]]:
+    """Return tools for `tools` of OpenAI's Chat Completions API, and of the many servers that speak it.
+
+    Args:
+        tools: What the model may call.
+        strict: Whether the model is held to the schemas, where they allow it; not every server knows that.
+    """
+    return [{"type": "function", "function": _function(tool, strict=strict)} for tool in tools]
+
+
+def openai_responses_tools(tools: Iterable[AnyTool], *, strict: bool = True) -> list[dict[str, Any]]:
+    """Return tools for `tools` of OpenAI's Responses API; arguments as for `openai_chat_tools`."""
+    return [{"type": "function"} | _function(tool, strict=strict) for tool in tools]
+
+
+def mcp_tools(tools: Iterable[AnyTool], *, structured: bool = False) -> list[dict[str, Any]]:
+    """Return tools as `tools/list` of the Model Context Protocol does.
+
+    Args:
+        tools: What is published.
+        structured: Whether all have an output schema, as the client takes results as JSON.
+    """
+    return [mcp_tool(tool, structured=structured) for tool in tools]
+
+
+def _function(tool: AnyTool, *, strict: bool) -> dict[str, Any]:
+    schema = _schema_of(tool)
+    bound = strict_schema(schema) if strict else None
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": schema if bound is None else bound,
+        "strict": bound is not None,
+    }
+
+
+def mcp_tool(tool: AnyTool, *, structured: bool = False) -> dict[str, Any]:
+    """Return one tool as `mcp_tools` does."""
+    exact = tool.published or Published()
+    output = _output_schema(tool, structured=structured)
+    return {
+        "name": tool.name,
+        **({} if exact.title is None else {"title": exact.title}),
+        "description": tool.description,
+        "inputSchema": _schema_of(tool),
+        **({} if output is None else {"outputSchema": output}),
+        "annotations": _hints(tool) if exact.annotations is None else dict(exact.annotations),
+    }
+
+
+def _output_schema(tool: AnyTool, *, structured: bool) -> dict[str, Any] | None:
+    if tool.published is not None:
+        exact = tool.published.output_schema
+        return None if exact is None else dict(exact)
+    if tool.result is None or not has_schema(tool, structured=structured):
+        return None
+    return output_schema(tool.result)
+
+
+def _hints(tool: AnyTool) -> dict[str, Any]:
+    """Return what differs from the protocol's own defaults; whoever only reads destroys nothing."""
+    is_change = tool.effect != "read"
+    return {
+        "title": tool.name.replace("_", " ").capitalize(),
+        **({} if is_change else {"readOnlyHint": True}),
+        **({"destructiveHint": False} if is_change and tool.is_additive else {}),
+        **({"idempotentHint": True} if is_change and tool.is_idempotent else {}),
+        "openWorldHint": False,
+    }
+
+
+def _schema_of(tool: AnyTool) -> dict[str, Any]:
+    schema: dict[str, Any] = tool.definition()["input_schema"]
+    return schema
+
+
+ExportFormat = Literal["openai-chat", "openai-responses", "anthropic", "mcp"]
+FORMATS: Final[Mapping[ExportFormat, Callable[[Iterable[AnyTool]], Any]]] = {
+    "openai-chat": openai_chat_tools,
+    "openai-responses": openai_responses_tools,
+    "anthropic": anthropic_tools,
+    "mcp": lambda tools: {"tools": mcp_tools(tools)},
+}
+
+
+_HOSTED_BY: Final[Mapping[str, ExportFormat]] = {
+    "text_editor_20250728": "anthropic",
+    "memory_20250818": "anthropic",
+    "apply_patch": "openai-responses",
+}
+"""Which interface knows tools by itself, by the type of their definition there."""
+
+
+def exported(tools: Iterable[AnyTool], form: ExportFormat, *, hosted: Mapping[str, Any] | None = None) -> Any:
+    """Return tools in a format, as JSON-compatible values.
+
+    Args:
+        tools: What the model may call.
+        form: Where they are sent to.
+        hosted: The definition of a dialect whose tools an interface knows by itself (`Dialect.hosted`): that interface
+            gets it in place of theirs.
+    """
+    if hosted is not None and _HOSTED_BY.get(hosted["type"]) == form:
+        return [dict(hosted)]
+    return FORMATS[form](tools)
+
+
+CallForm = Literal["anthropic", "openai-chat", "openai-responses", "openai-apply-patch", "openai-custom", "mcp", "json"]
+
+
+@runtime_checkable
+class Dumpable(Protocol):
+    """An object of an SDK, which its own types can write as plain values."""
+
+    def model_dump(self, *, by_alias: bool) -> Any:
+        """Return plain values under the names of the wire."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """What a model asks for."""
+
+    form: CallForm
+    id: str | None
+    """The interface's id of the call, where it has one that is not used twice."""
+    name: str
+    arguments: object
+    """What it gives; the registry judges it."""
+
+
+def call_of(item: object) -> ModelCall | None:
+    """Return the call that a block, item or request makes; None if it makes none.
+
+    Args:
+        item: A `tool_use` block, an entry of `tool_calls`, a `function_call`, `apply_patch_call` or `custom_tool_call` item,
+            a `tools/call` request or a plain `{"name", "arguments"}`, as an object of the SDK or as a mapping.
+    """
+    plain = plain_of(item)
+    match plain:
+        case {"type": "tool_use", "id": id_, "name": name}:
+            return ModelCall(form="anthropic", id=str(id_), name=str(name), arguments=plain.get("input"))
+        case {"type": "function", "id": id_, "function": {"name": name, **function}}:
+            arguments = _decoded(function.get("arguments"))
+            return ModelCall(form="openai-chat", id=str(id_), name=str(name), arguments=arguments)
+        case {"type": "function_call", "call_id": id_, "name": name}:
+            arguments = _decoded(plain.get("arguments"))
+            return ModelCall(form="openai-responses", id=str(id_), name=str(name), arguments=arguments)
+        case {"type": "apply_patch_call", "call_id": id_, "operation": operation}:
+            given = {"operation": plain_of(operation)}
+            return ModelCall(form="openai-apply-patch", id=str(id_), name="apply_patch", arguments=given)
+        case {"type": "custom_tool_call", "call_id": id_, "name": name, "input": text}:
+            return ModelCall(form="openai-custom", id=str(id_), name=str(name), arguments={"input": text})
+        case {"method": "tools/call", "params": {"name": name, **params}}:
+            # The id of such a request counts from 0 in each connection.
+            return ModelCall(form="mcp", id=None, name=str(name), arguments=params.get("arguments") or {})
+        case {"name": name, "arguments": given} if "type" not in plain:
+            return ModelCall(form="json", id=None, name=str(name), arguments=_decoded(given))
+    return None
+
+
+def items_of(reply: object) -> Iterator[object]:
+    """Yield what a model's reply holds: its blocks, items or tool calls.
+
+    Args:
+        reply: A message, completion or response, or the blocks or items themselves.
+    """
+    plain = plain_of(reply)
+    if call_of(plain) is not None:
+        yield plain
+        return
+    if not isinstance(plain, Mapping):
+        if isinstance(plain, Iterable) and not isinstance(plain, str | bytes):
+            yield from plain
+        return
+    choices = plain.get("choices")
+    if isinstance(choices, list) and choices:
+        plain = plain_of(plain_of(choices[0])["message"])
+    for name in ("tool_calls", "output", "content"):
+        held = plain.get(name)
+        if isinstance(held, list | tuple):
+            yield from held
+            return
+
+
+def plain_of(value: object) -> Any:
+    """Return an object of an SDK as plain values, and plain values as they are."""
+    return value.model_dump(by_alias=True) if isinstance(value, Dumpable) else value
+
+
+def _decoded(given: object) -> object:
+    """Arguments that came as JSON text; a text that is none goes on as it is, for the registry to refuse."""
+    if not isinstance(given, str):
+        return {} if given is None else given
+    try:
+        return json.loads(given) if given.strip() else {}
+    except (ValueError, RecursionError):
+        return given
+
+
+async def answer(tools: ToolRegistry, call: object) -> dict[str, Any]:
+    """Run one call of a model and return its result, in the shape of the interface that the call came from.
+
+    A call that fails is a result, too: what it says is for the model.
+
+    Args:
+        tools: What may be called.
+        call: A `tool_use` block (returns a `tool_result` block), an entry of `tool_calls` (a message of the role `tool`),
+            a `function_call`, `custom_tool_call` or `apply_patch_call` item (the item of its output), a `tools/call` request
+            (its result), or a plain `{"name", "arguments"}` (the envelope); as an object of the SDK or as a mapping.
+
+    Raises:
+        InvalidArgumentError: It is no call in any of these shapes.
+    """
+    asked = call_of(call)
+    if asked is None:
+        raise InvalidArgumentError("This is no call of a tool in a shape that is known")
+    return await _answer(tools, asked)
+
+
+async def answers(tools: ToolRegistry, reply: object) -> list[dict[str, Any]]:
+    """Run all calls of a model's reply, in their order, and return what to append to the conversation after the reply.
+
+    Of Anthropic's interface that is one message with all results; of the others, a message or item for each call. It is
+    empty if the reply has no call: the model is done. What a reply holds beside calls is passed over.
+
+    Args:
+        tools: What may be called. To mix them with tools of your own, go through the calls yourself and use `answer`.
+        reply: The message, completion or response, or the list of its blocks or items.
+    """
+    asked = [call for item in items_of(reply) if (call := call_of(item)) is not None]
+    results = [await _answer(tools, call) for call in asked]
+    if asked and asked[0].form == "anthropic":
+        return [{"role": "user", "content": results}]
+    return results
+
+
+async def _answer(tools: ToolRegistry, asked: ModelCall) -> dict[str, Any]:
+    # What is no object is refused by the registry, which logs every call.
+    arguments: Any = asked.arguments
+    envelope = await tools.call(asked.name, arguments, tool_call_id=asked.id)
+    if asked.form == "json":
+        return envelope
+    return _RESULTS[asked.form](asked, tools.show(asked.name, envelope))
+
+
+def _tool_result(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
+    content: str | list[dict[str, Any]] = _text(seen)
+    if seen.media is not None and seen.media.kind == "image":
+        source = {"type": "base64", "media_type": seen.media.mime_type, "data": seen.media.data}
+        content = [*_text_blocks(seen, "text"), {"type": "image", "source": source}]
+    return {"type": "tool_result", "tool_use_id": asked.id, "content": content, "is_error": seen.is_error}
+
+
+def _tool_message(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": asked.id, "content": _text(seen)}
+
+
+def _function_call_output(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
+    output: str | list[dict[str, Any]] = _text(seen)
+    if seen.media is not None and seen.media.kind == "image":
+        url = f"data:{seen.media.mime_type};base64,{seen.media.data}"
+        output = [*_text_blocks(seen, "input_text"), {"type": "input_image", "image_url": url, "detail": "auto"}]
+    return {"type": "function_call_output", "call_id": asked.id, "output": output}
+
+
+def _apply_patch_output(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
+    status = "failed" if seen.is_error else "completed"
+    return {"type": "apply_patch_call_output", "call_id": asked.id, "status": status, "output": _text(seen)}
+
+
+def _custom_output(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
+    return {"type": "custom_tool_call_output", "call_id": asked.id, "output": _text(seen)}
+
+
+def _call_tool_result(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
+    content = _text_blocks(seen, "text")
+    if seen.media is not None:
+        content.append(_content_of(seen.media))
+    structured = {} if seen.structured is None else {"structuredContent": dict(seen.structured)}
+    return {"content": content, **structured, "isError": seen.is_error}
+
+
+def _content_of(media: Medium) -> dict[str, Any]:
+    if media.kind == "bytes":
+        return {"type": "resource", "resource": {"uri": media.uri, "mimeType": media.mime_type, "blob": media.data}}
+    return {"type": media.kind, "data": media.data, "mimeType": media.mime_type}
+
+
+def _text(seen: ShownCall) -> str:
+    return "\n".join(filter(None, (seen.text, *seen.notes)))
+
+
+def _text_blocks(seen: ShownCall, kind: str) -> list[dict[str, Any]]:
+    return [{"type": kind, "text": each} for each in (seen.text, *seen.notes) if each]
+
+
+_RESULTS: Final[Mapping[CallForm, Callable[[ModelCall, ShownCall], dict[str, Any]]]] = {
+    "anthropic": _tool_result,
+    "openai-chat": _tool_message,
+    "openai-responses": _function_call_output,
+    "openai-apply-patch": _apply_patch_output,
+    "openai-custom": _custom_output,
+    "mcp": _call_tool_result,
+}
+
+__all__ = [
+    "FORMATS",
+    "ExportFormat",
+    "answer",
+    "answers",
+    "anthropic_tools",
+    "exported",
+    "mcp_tool",
+    "mcp_tools",
+    "openai_chat_tools",
+    "openai_responses_tools",
+]
