@@ -6,9 +6,8 @@ from contextlib import AbstractContextManager
 from filetools.content.edits import Edit
 from filetools.content.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
-from filetools.events.bus import BusStatistics
+from filetools.events.bus import BusStatistics, Responder
 from filetools.events.listeners import Listener
-from filetools.events.queries import Responder
 from filetools.events.types import Event
 from filetools.facade.computing import Compute
 from filetools.facade.descriptor_calls import T

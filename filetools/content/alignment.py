@@ -2,13 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content.envelopes import outermost_ways
-from filetools.content.myers import Ids, common_prefix, common_suffix, kept_elements
-from filetools.content.sliding import settle
+from filetools.content.myers import Ids, common_prefix, common_suffix, kept_elements, search_trail
+
+_STEPS_PER_ELEMENT: Final = 16
+
+
+def settle(elements: Ids, kept: bytearray, other_kept: bytearray) -> None:
+    """Slide every group of changed elements down as far as it goes, or to a change of the other side that it meets.
+
+    A group whose first element equals the one below its end may as well lie one further down. Groups that meet become
+    one. The number of kept elements stays, so the two sides still belong together.
+
+    Args:
+        elements: The elements of one side.
+        kept: Which of them are kept; changed in place.
+        other_kept: Which elements of the other side are kept.
+    """
+    slider = _Slider(elements, kept, _changes_before(other_kept))
+    end, at = 0, kept.find(0)
+    while at >= 0 and slider.steps_left > 0:
+        end = slider.settle_group(at, slider.kept_before + at - end)
+        at = kept.find(0, end)
+
+
+def _changes_before(kept: bytearray) -> bytes:
+    """Return for each kept element, and the end, 1 if changed elements lie between it and the kept one before."""
+    first, *runs = kept.split(b"\0")
+    is_changed_at_end = bool(runs) and not runs[-1]
+    parts = [bytes(len(first)), *(b"\1" + bytes(len(run) - 1) for run in runs if run), bytes([is_changed_at_end])]
+    return b"".join(parts)
+
+
+class _Slider:
+    """Slides the groups of one side, from the first to the last; lives for one call."""
+
+    def __init__(self, elements: Ids, kept: bytearray, changes_before: bytes) -> None:
+        self._elements, self._kept, self._changes_before = elements, kept, changes_before
+        self._start = self._end = 0
+        self.kept_before = 0
+        # Merging groups are slid again; a limit keeps a long repetition from being walked without end.
+        self.steps_left = _STEPS_PER_ELEMENT * len(kept) + 1
+
+    def settle_group(self, start: int, kept_before: int) -> int:
+        """Settle the group that begins at `start` and return where it ends."""
+        self._start, self.kept_before = start, kept_before
+        self._end = self._end_of_group(start)
+        size = 0
+        met = -1
+        while size != self._end - self._start and self.steps_left > 0:
+            size = self._end - self._start
+            self._slide_up()
+            met = self._slide_down()
+        if met >= 0:
+            self._move_up(self._end - met)
+        return self._end
+
+    def _slide_up(self) -> None:
+        elements, kept = self._elements, self._kept
+        start, end = self._start, self._end
+        first = end
+        while start > 0 and elements[start - 1] == elements[end - 1] and self.steps_left > 0:
+            start, end = start - 1, end - 1
+            kept[start], kept[end] = 0, 1
+            self.steps_left -= 1
+            while start > 0 and not kept[start - 1]:
+                start -= 1
+        self._start, self._end = start, end
+        self.kept_before -= first - end
+
+    def _slide_down(self) -> int:
+        """Slide to the lowest place; return the end of the group where it last met a change of the other side."""
+        elements, kept, size = self._elements, self._kept, len(self._elements)
+        start, end, before = self._start, self._end, self.kept_before
+        met = end if self._changes_before[before] else -1
+        while end < size and elements[start] == elements[end] and self.steps_left > 0:
+            kept[start], kept[end] = 1, 0
+            start, end, before = start + 1, end + 1, before + 1
+            self.steps_left -= 1
+            if end < size and not kept[end]:
+                end = self._end_of_group(end)
+                # The group grew, and a larger one need not fit where the smaller met a change.
+                met = -1
+            if self._changes_before[before]:
+                met = end
+        self._start, self._end, self.kept_before = start, end, before
+        return met
+
+    def _move_up(self, steps: int) -> None:
+        """Undo the last steps down, during which the group did not grow."""
+        self._kept[self._start : self._end] = b"\1" * (self._end - self._start)
+        self._start, self._end = self._start - steps, self._end - steps
+        self._kept[self._start : self._end] = bytes(self._end - self._start)
+        self.kept_before -= steps
+
+    def _end_of_group(self, at: int) -> int:
+        end = self._kept.find(1, at)
+        return len(self._kept) if end < 0 else end
+
+
+Flags = tuple[bytearray, bytearray]
+"""For each element of the old and of the new sequence 1 if it is kept."""
+
+
+def outermost_ways(old: Ids, new: Ids, max_cost: int) -> tuple[Flags, Flags] | None:
+    """Return which elements are kept if insertions come first, and if deletions do; None if that costs too much.
+
+    Args:
+        old: Elements as small integers, equal for equal elements.
+        new: The same for the other sequence.
+        max_cost: Comparisons and steps of the search.
+    """
+    shared = set(old) & set(new)
+    # What one side lacks is in no pair, so it bends no way.
+    at_old = [i for i, element in enumerate(old) if element in shared]
+    at_new = [j for j, element in enumerate(new) if element in shared]
+    first, second = [old[i] for i in at_old], [new[j] for j in at_new]
+    trail = search_trail(first[::-1], second[::-1], max_cost)
+    if trail is None:
+        return None
+
+    def flags(*, inserts_first: bool) -> Flags:
+        kept_old, kept_new = bytearray(len(old)), bytearray(len(new))
+        for x, y in _way(first, second, trail, inserts_first=inserts_first):
+            kept_old[at_old[x]] = kept_new[at_new[y]] = 1
+        return kept_old, kept_new
+
+    return flags(inserts_first=True), flags(inserts_first=False)
+
+
+def _way(old: list[int], new: list[int], trail: list[array[int]], *, inserts_first: bool) -> list[tuple[int, int]]:
+    least = _least_place(len(old), len(new), trail)
+    pairs: list[tuple[int, int]] = []
+    x = y = 0
+    for left in range(len(trail) - 1, -1, -1):
+        # From where on an insertion or a deletion leads to the end with the changes that are left.
+        insert_at, delete_at = least(left, x - y - 1), least(left, x - y + 1) - 1
+        turn = insert_at if inserts_first else delete_at
+        while x < turn and x < len(old) and y < len(new) and old[x] == new[y]:
+            pairs.append((x, y))
+            x, y = x + 1, y + 1
+        is_possible = x >= turn and (y < len(new) if inserts_first else x < len(old))
+        if inserts_first == is_possible:
+            y += 1
+        else:
+            x += 1
+    pairs += zip(range(x, len(old)), range(y, len(new)), strict=True)
+    return pairs
+
+
+def _least_place(n: int, m: int, trail: list[array[int]]) -> Callable[[int, int], int]:
+    """Return the function from changes left and diagonal to the least `x` from which they lead to the end."""
+    unreachable = n + 2
+
+    def least(left: int, k: int) -> int:
+        mirrored = n - m - k
+        if abs(mirrored) > left:
+            return unreachable
+        reached = trail[left][(mirrored + left) // 2]
+        return n - reached if reached >= 0 else unreachable
+
+    return least
+
 
 Span = tuple[int, int, int, int]
 """Old start and end, new start and end of one changed place, from 0, ends excluded."""

@@ -32,7 +32,7 @@ def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     Raises:
         InvalidArgumentError: It is malformed; the details have the line.
     """
-    return tuple(_Reader(lines, first + 1).files())
+    return tuple(_CodexReader(lines, first + 1).files())
 
 
 def begin_of(lines: Sequence[str]) -> int | None:
@@ -41,7 +41,7 @@ def begin_of(lines: Sequence[str]) -> int | None:
     return first if first < len(lines) and lines[first].strip() == BEGIN else None
 
 
-class _Reader:
+class _CodexReader:
     """Reads one patch from its first line to its last."""
 
     def __init__(self, lines: Sequence[str], at: int) -> None:

@@ -9,9 +9,8 @@ from typing import Final
 
 from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.ends import end_of, mark_of, split_at, split_lines, without_end
-from filetools.content.file_patch import RANGE
+from filetools.content.file_patch import RANGE, quoted_name
 from filetools.content.myers import common_prefix, common_suffix
-from filetools.content.names import quoted_name
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.words import split_words, starts_of
 

@@ -1,6 +1,6 @@
 r"""Edits: old text replaced by new, all or nothing.
 
-An old text stands exactly, or, where it does not, as the one text that `normalizing` takes it for.
+An old text stands exactly, or, where it does not, as the one place that `matching` finds for it.
 
 LF in the old text matches any line end of the file; CR in it is taken literally. New text without CR takes the line
 ends of the file: a line that the edit keeps has its own, a new one its neighbour's. New text with CR is literal.
@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from filetools.content.around import lines_around
-from filetools.content.closest import closest_region
+from filetools.content.closest import closest_region, lines_around
 from filetools.content.diff import minimal_edits
 from filetools.content.ends import end_after, end_before, end_of, ends_like, mark_of, with_ends
 from filetools.content.formats import TextFormat, decode
 from filetools.content.lines import count_lines, newline_of
-from filetools.content.matching import lines_at, matches_of
-from filetools.content.normalizing import meant_by
+from filetools.content.matching import lines_at, matches_of, meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
 from filetools.errors import EditAmbiguousError, EditNotFoundError, FileToolsError, InvalidArgumentError
 from filetools.models.words import Newline

@@ -9,8 +9,7 @@ from filetools.content.formats import TextFormat, decode, format_as
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked
 from filetools.content.lines import tally
-from filetools.content.media import text_mime_type
-from filetools.content.signatures import signature_of
+from filetools.content.media import signature_of, text_mime_type
 from filetools.content.version import version_of
 from filetools.models.words import Newline
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from filetools.content.formats import LATIN1, UTF8, TextFormat, marked_format
-from filetools.content.media import binary_mime_type, text_mime_type
-from filetools.content.signatures import signature_of
+from filetools.content.media import binary_mime_type, signature_of, text_mime_type
 
 SAMPLE_BYTES: Final = 8192
 """How much of a file decides its kind."""

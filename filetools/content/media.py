@@ -1,13 +1,144 @@
-"""MIME types by name: they decorate what the bytes have already decided, and never decide the kind themselves."""
+"""MIME types: by the signature in a file's first bytes, and by its name, which never decides whether a file is text.
+
+Where a signature's letters could begin a text, more of the format's header is required. That is why this table is our
+own: `filetype` and `puremagic` take a text that begins with "BM" or "MZ" for a picture or a program.
+
+Source: the formats' own specifications; the collection in Gary Kessler's file signature table and the `file` program.
+"""
 
 from __future__ import annotations
 
 import mimetypes
 import posixpath
+from collections import defaultdict
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from filetools.content.signatures import signature_of
+
+class _Signature(NamedTuple):
+    start: bytes
+    mime_type: str
+    rest: Callable[[bytes], bool] | None = None
+    """What else must hold, where the letters alone could be a text's."""
+
+
+def _has(offset: int, *choices: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.startswith(choices, offset)
+
+
+def _is_bitmap(head: bytes) -> bool:
+    # The reserved field is zero and the size of the second header one of those ever defined.
+    return head[6:10] == bytes(4) and int.from_bytes(head[14:18], "little") in (12, 40, 52, 56, 64, 108, 124)
+
+
+def _is_dos_program(head: bytes) -> bool:
+    # The header's reserved words are zero in every linker's output; a text has no NUL there.
+    return len(head) >= 64 and b"\0\0" in head[28:64]
+
+
+def _is_java_class(head: bytes) -> bool:
+    # A fat Mach-O file begins alike; where a class has its version, from 45, it has a small count of architectures.
+    return int.from_bytes(head[6:8], "big") >= 45
+
+
+_SIGNATURES: Final = (
+    _Signature(b"\x89PNG\r\n\x1a\n", "image/png"),
+    _Signature(b"\xff\xd8\xff", "image/jpeg"),
+    _Signature(b"GIF87a", "image/gif"),
+    _Signature(b"GIF89a", "image/gif"),
+    _Signature(b"RIFF", "image/webp", _has(8, b"WEBP")),
+    _Signature(b"RIFF", "audio/x-wav", _has(8, b"WAVE")),
+    _Signature(b"RIFF", "video/x-msvideo", _has(8, b"AVI ")),
+    _Signature(b"BM", "image/bmp", _is_bitmap),
+    _Signature(b"II*\0", "image/tiff"),
+    _Signature(b"MM\0*", "image/tiff"),
+    _Signature(b"\0\0\1\0", "image/vnd.microsoft.icon", lambda head: head[4:6] not in (b"", b"\0\0")),
+    _Signature(b"8BPS\0\1", "image/vnd.adobe.photoshop"),
+    _Signature(b"\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"),
+    _Signature(b"%PDF-", "application/pdf"),
+    _Signature(b"PK\3\4", "application/zip"),
+    _Signature(b"PK\5\6", "application/zip"),
+    _Signature(b"PK\7\x08", "application/zip"),
+    _Signature(b"\x1f\x8b\x08", "application/gzip"),
+    _Signature(b"BZh", "application/x-bzip2", _has(4, b"1AY&SY", b"\x17rE8P\x90")),
+    _Signature(b"\xfd7zXZ\0", "application/x-xz"),
+    _Signature(b"\x28\xb5\x2f\xfd", "application/zstd"),
+    _Signature(b"\x04\x22\x4d\x18", "application/x-lz4"),
+    _Signature(b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    _Signature(b"Rar!\x1a\7", "application/vnd.rar"),
+    _Signature(b"MSCF\0\0\0\0", "application/vnd.ms-cab-compressed"),
+    _Signature(b"!<arch>\n", "application/x-archive"),
+    _Signature(b"\xed\xab\xee\xdb", "application/x-rpm"),
+    _Signature(b"\x7fELF", "application/x-elf"),
+    _Signature(b"MZ", "application/vnd.microsoft.portable-executable", _is_dos_program),
+    _Signature(b"\xfe\xed\xfa\xce", "application/x-mach-binary"),
+    _Signature(b"\xfe\xed\xfa\xcf", "application/x-mach-binary"),
+    _Signature(b"\xce\xfa\xed\xfe", "application/x-mach-binary"),
+    _Signature(b"\xcf\xfa\xed\xfe", "application/x-mach-binary"),
+    _Signature(b"\xca\xfe\xba\xbe", "application/java-vm", _is_java_class),
+    _Signature(b"\xca\xfe\xba\xbe", "application/x-mach-binary"),
+    _Signature(b"\0asm", "application/wasm"),
+    _Signature(b"dex\n03", "application/vnd.android.dex"),
+    _Signature(b"SQLite format 3\0", "application/vnd.sqlite3"),
+    _Signature(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+    _Signature(b"\x89HDF\r\n\x1a\n", "application/x-hdf5"),
+    _Signature(b"\x93NUMPY", "application/x-npy"),
+    _Signature(b"PAR1\x15", "application/vnd.apache.parquet"),
+    _Signature(b"ARROW1\0\0", "application/vnd.apache.arrow.file"),
+    _Signature(b"OggS\0", "application/ogg"),
+    _Signature(b"fLaC", "audio/flac", _has(4, b"\0\0\0\x22", b"\x80\0\0\x22")),
+    _Signature(b"ID3", "audio/mpeg", _has(3, b"\2", b"\3", b"\4")),
+    _Signature(b"MThd\0\0\0\6", "audio/midi"),
+    _Signature(b"\x1a\x45\xdf\xa3", "video/x-matroska"),
+    _Signature(b"FLV\1", "video/x-flv"),
+    _Signature(b"wOFF", "font/woff", _has(4, b"\0\1\0\0", b"OTTO", b"true")),
+    _Signature(b"wOF2", "font/woff2", _has(4, b"\0\1\0\0", b"OTTO", b"true", b"ttcf")),
+    _Signature(b"\0\1\0\0\0", "font/ttf"),
+    _Signature(b"OTTO\0", "font/otf"),
+    _Signature(b"true\0", "font/ttf"),
+    _Signature(b"ttcf\0", "font/collection"),
+)
+
+_BRANDS: Final = {
+    b"avif": "image/avif",
+    b"avis": "image/avif",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"mif1": "image/heif",
+    b"qt  ": "video/quicktime",
+    b"M4A ": "audio/mp4",
+}
+
+
+def _by_first_byte() -> dict[int, list[_Signature]]:
+    table: defaultdict[int, list[_Signature]] = defaultdict(list)
+    for signature in _SIGNATURES:
+        table[signature.start[0]].append(signature)
+    return dict(table)
+
+
+_TABLE: Final = _by_first_byte()
+
+
+def signature_of(head: bytes) -> str | None:
+    """Return the MIME type whose signature the first bytes of a file carry, or None.
+
+    Args:
+        head: The first 265 bytes of the file or more; fewer only if the file has no more.
+    """
+    if not head:
+        return None
+    for start, mime_type, rest in _TABLE.get(head[0], ()):
+        if head.startswith(start) and (rest is None or rest(head)):
+            return mime_type
+    # The size before "ftyp" is below 16 MiB, so its first byte is zero; a text has no NUL.
+    if head[0] == 0 and head.startswith(b"ftyp", 4):
+        return _BRANDS.get(head[8:12], "video/mp4")
+    if head.startswith((b"ustar\0", b"ustar  \0"), 257):
+        return "application/x-tar"
+    return None
+
 
 PLAIN_TEXT: Final = "text/plain"
 OCTET_STREAM: Final = "application/octet-stream"

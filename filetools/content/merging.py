@@ -14,7 +14,7 @@ its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from filetools.content.alignment import numbered
@@ -22,9 +22,8 @@ from filetools.content.diff import PatchHunk, changed_hunk
 from filetools.content.ends import ends_like, sole_end, split_lines, with_ends
 from filetools.content.formats import TextFormat, decode
 from filetools.content.lines import newline_of
-from filetools.content.narrowing import narrowed
 from filetools.content.text_edits import TextEdit, apply_text_edits, splice
-from filetools.content.weaving import Place, weave
+from filetools.content.weaving import WovenPlace, weave
 from filetools.content.words import merge_words, starts_of
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
@@ -126,16 +125,11 @@ def _woven(
     sides = _Sides(base=split_lines(base), ours=split_lines(ours), theirs=split_lines(theirs))
     if max(len(sides.base), len(sides.ours), len(sides.theirs)) > MAX_LINES:
         return _too_large()
-    window = None if with_foreign else narrowed(sides.base, sides.ours, sides.theirs)
-    first = 0 if window is None else window[1].start
-    start = sum(map(len, sides.ours[:first]))
-    if window is not None:
-        sides = _Sides(base=sides.base[window[0]], ours=sides.ours[window[1]], theirs=sides.theirs[window[2]])
     places = weave(*numbered(sides.base, sides.ours, sides.theirs), max_cost=_MAX_COST)
     weaver = _Weaver(sides, places, by_words=by_words, keep=keep, with_foreign=with_foreign)
     if weaver.conflicts:
-        return _conflicted([replace(one, line=one.line + first) for one in weaver.conflicts])
-    edits = tuple(TextEdit(edit.start + start, edit.end + start, edit.text) for edit in weaver.edits)
+        return _conflicted(weaver.conflicts)
+    edits = tuple(weaver.edits)
     return MergeResult(
         text=apply_text_edits(ours, edits), is_clean=True, conflicts=(), foreign=tuple(weaver.foreign), edits=edits
     )
@@ -204,7 +198,7 @@ class _Weaver:
     """Turns the places of one merge into edits of the current lines, conflicts and foreign hunks; lives for one call."""
 
     def __init__(
-        self, sides: _Sides, places: Sequence[Place], *, by_words: bool, keep: Kept | None, with_foreign: bool
+        self, sides: _Sides, places: Sequence[WovenPlace], *, by_words: bool, keep: Kept | None, with_foreign: bool
     ) -> None:
         self._sides = sides
         self._with_foreign = with_foreign
@@ -218,7 +212,7 @@ class _Weaver:
         for place in places:
             self._weave(place)
 
-    def _weave(self, place: Place) -> None:
+    def _weave(self, place: WovenPlace) -> None:
         base, ours, theirs = self._lines(place)
         start = self._starts[place.ours[0]]
         if place.kind == "ours":
@@ -240,16 +234,16 @@ class _Weaver:
             self._note_foreign(place, merged)
             self._lines_added += len(merged) - len(ours)
 
-    def _note_foreign(self, place: Place, merged: list[str]) -> None:
+    def _note_foreign(self, place: WovenPlace, merged: list[str]) -> None:
         if not self._with_foreign:
             return
         theirs = self._lines(place)[2]
         new_at = place.ours[0] + self._lines_added
         self.foreign.append(changed_hunk(theirs, place.theirs[0], merged, new_at))
 
-    def _conflict(self, place: Place, base: str, ours: str, theirs: str) -> Conflict:
+    def _conflict(self, place: WovenPlace, base: str, ours: str, theirs: str) -> Conflict:
         return Conflict(base=base, ours=ours, theirs=theirs, line=place.ours[0] + 1)
 
-    def _lines(self, place: Place) -> tuple[list[str], list[str], list[str]]:
+    def _lines(self, place: WovenPlace) -> tuple[list[str], list[str], list[str]]:
         sides = self._sides
         return sides.base[slice(*place.base)], sides.ours[slice(*place.ours)], sides.theirs[slice(*place.theirs)]

@@ -32,7 +32,7 @@ def kept_elements(old: Ids, new: Ids, max_cost: int) -> tuple[bytearray, bytearr
         new: The same for the other sequence.
         max_cost: Comparisons and steps of the search; memory is bounded by four bytes for each.
     """
-    search = _Search(old, new)
+    search = _EditSearch(old, new)
     search.align(range(len(old)), range(len(new)), max_cost, 0)
     return search.kept_old, search.kept_new
 
@@ -63,7 +63,7 @@ def common_suffix(old: Sequence[object], new: Sequence[object], head: int) -> in
     return size
 
 
-class _Search:
+class _EditSearch:
     """One search; lives for one call."""
 
     def __init__(self, old: Ids, new: Ids) -> None:

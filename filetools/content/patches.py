@@ -16,16 +16,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from filetools.content.around import lines_around
-from filetools.content.carrying import folded_line
-from filetools.content.closest import closest_region
+from filetools.content.closest import closest_region, lines_around
 from filetools.content.codex_patches import begin_of, read_codex_patch
 from filetools.content.diff import minimal_edits
 from filetools.content.edits import BytesOutcome, EditOutcome, joined, replacements, spliced
 from filetools.content.ends import end_of, split_lines, without_end
 from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, unwrapped
 from filetools.content.formats import TextFormat, decode
-from filetools.content.normalizing import meant_by
+from filetools.content.matching import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.unified_patches import read_unified_patch
 from filetools.content.words import starts_of
@@ -237,10 +235,10 @@ class _Placer:
         places = self._places.get(anchor, [])
         first = bisect_left(places, start)
         if first == len(places):
-            # Models leave the indentation of an anchor out, and write plain quotes for its own.
+            # Models leave the indentation of an anchor out.
             if self._loose_places is None:
-                self._loose_places = _places_of([folded_line(line).strip() for line in self._bare])
-            places = self._loose_places.get(folded_line(anchor).strip(), [])
+                self._loose_places = _places_of([line.strip() for line in self._bare])
+            places = self._loose_places.get(anchor.strip(), [])
             first = bisect_left(places, start)
         return places[first : first + most]
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed
-from filetools.content.names import read_name
+from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed, read_name
 
 _MODE: Final = re.compile(r"(?:new|new file) mode (\d+)$")
 _NOTHING: Final = "/dev/null"
@@ -35,7 +34,7 @@ def read_unified_patch(lines: Sequence[str]) -> tuple[FilePatch, ...]:
         InvalidArgumentError: It is malformed, or changes files in a way that text files have not; the details have
             the line.
     """
-    return tuple(_Reader(lines).files())
+    return tuple(_UnifiedReader(lines).files())
 
 
 @dataclass(slots=True)
@@ -54,7 +53,7 @@ class _Header:
     is_deleted: bool = False
 
 
-class _Reader:
+class _UnifiedReader:
     """Reads one diff from its first line to its last."""
 
     def __init__(self, lines: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class WovenPlace:
     """One place where at least one side differs from the base. Ranges are elements, from 0, ends excluded."""
 
     kind: Literal["ours", "theirs", "both", "conflict", "doubt"]
@@ -29,7 +29,7 @@ class Place:
     theirs: Range
 
 
-def weave(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[Place]:
+def weave(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[WovenPlace]:
     """Return every changed place, in order; the two sides are treated alike.
 
     Args:
@@ -54,7 +54,7 @@ class _Loom:
             ours_alignment.certain is ours_alignment.late and theirs_alignment.certain is theirs_alignment.late
         )
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[WovenPlace]:
         """Yield the places of the certain alignments, each resolved."""
         ours, theirs = self._ours_alignment, self._theirs_alignment
         candidates = _Candidates(ours), _Candidates(theirs)
@@ -64,7 +64,7 @@ class _Loom:
             else:
                 yield from self._resolved(place, *candidates)
 
-    def _resolved(self, place: Place, ours: _Candidates, theirs: _Candidates) -> list[Place]:
+    def _resolved(self, place: WovenPlace, ours: _Candidates, theirs: _Candidates) -> list[WovenPlace]:
         o, t = ours.within(place.base), theirs.within(place.base)
         o_shift, t_shift = place.ours[0] - place.base[0], place.theirs[0] - place.base[0]
         late = list(self._joined(o.late, t.late, o_shift, t_shift))
@@ -74,12 +74,12 @@ class _Loom:
         for first, second in product((o.late, o.early, *o.others), (t.late, t.early, *t.others)):
             other = list(self._joined(first, second, o_shift, t_shift))
             if all(part.kind != "conflict" for part in other) and self._woven(place, other) != wanted:
-                return [Place(kind="doubt", base=place.base, ours=place.ours, theirs=place.theirs)]
+                return [WovenPlace(kind="doubt", base=place.base, ours=place.ours, theirs=place.theirs)]
         return late
 
     def _joined(
         self, ours: Sequence[Span], theirs: Sequence[Span], o_shift: int = 0, t_shift: int = 0
-    ) -> Iterator[Place]:
+    ) -> Iterator[WovenPlace]:
         """Yield the changes of both sides, those that touch as one; shifts lead from the base to each side."""
         o = t = 0
         while o < len(ours) or t < len(theirs):
@@ -98,7 +98,7 @@ class _Loom:
             t_shift = _shift(theirs, t, t_shift)
             o_range, t_range = (o_start, end + o_shift), (t_start, end + t_shift)
             kind = self._kind(o > o_from, t > t_from, o_range, t_range)
-            yield Place(kind=kind, base=(start, end), ours=o_range, theirs=t_range)
+            yield WovenPlace(kind=kind, base=(start, end), ours=o_range, theirs=t_range)
 
     def _kind(
         self, is_ours: bool, is_theirs: bool, ours: Range, theirs: Range
@@ -109,7 +109,7 @@ class _Loom:
             return "theirs"
         return "both" if self._ours[slice(*ours)] == self._theirs[slice(*theirs)] else "conflict"
 
-    def _woven(self, place: Place, parts: Sequence[Place]) -> list[int]:
+    def _woven(self, place: WovenPlace, parts: Sequence[WovenPlace]) -> list[int]:
         """Return the elements of a place whose parts are all clean."""
         found: list[int] = []
         at = place.ours[0]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content.byte_source import STEP_BYTES, ByteSource, TextSource, is_double_byte, require_random_access
 from filetools.content.formats import TextFormat
-from filetools.content.line_index import LineIndex
-from filetools.content.line_scan import LineScan
-from filetools.content.ranges import first_characters
-from filetools.content.window import Window
+from filetools.content.line_index import LineIndex, LineScan
+from filetools.content.ranges import (
+    STEP_BYTES,
+    ByteSource,
+    TextSource,
+    TextWindow,
+    first_characters,
+    is_double_byte,
+    require_random_access,
+)
 from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024
@@ -18,7 +23,7 @@ COUNTED_BYTES: Final = 10 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _Collected:
     text: str
     lines: int
     ends_file: bool
@@ -35,7 +40,7 @@ def read_lines(
     path: str,
     index: LineIndex | None = None,
     column: int = 1,
-) -> Window:
+) -> TextWindow:
     """Return whole lines from the line `offset` on, as many as fit.
 
     A line that no longer fits begins the next window. A first line that alone is longer than `max_chars` is cut at a
@@ -67,7 +72,7 @@ def read_lines(
     scan = LineScan(text_source, known)
     first, start = _find(scan, known, offset, is_small=source.size <= COUNTED_BYTES)
     if start is None:
-        return Window(content="", first=first, truncated=False, next_offset=None, total_lines=known.total_lines)
+        return TextWindow(content="", first=first, truncated=False, next_offset=None, total_lines=known.total_lines)
     if column > 1:
         start = _pass_over(text_source, scan, start, column, first)
     part = _collect(text_source, scan, start, limit, max_chars)
@@ -122,9 +127,9 @@ def _behind(line: int, column: int, length: int) -> InvalidArgumentError:
     return InvalidArgumentError(f"Line {line} has {length} characters; there is no column {column}")
 
 
-def _window(part: _Part, first: int, total_lines: int | None) -> Window:
+def _window(part: _Collected, first: int, total_lines: int | None) -> TextWindow:
     after = first + part.lines
-    return Window(
+    return TextWindow(
         content=part.text,
         first=first,
         truncated=not part.ends_file,
@@ -135,7 +140,7 @@ def _window(part: _Part, first: int, total_lines: int | None) -> Window:
     )
 
 
-def _collect(source: TextSource, scan: LineScan, start: int, limit: int | None, max_chars: int) -> _Part:
+def _collect(source: TextSource, scan: LineScan, start: int, limit: int | None, max_chars: int) -> _Collected:
     decoder = source.decoder(start)
     texts: list[str] = []
     chars = lines = 0
@@ -154,16 +159,18 @@ def _collect(source: TextSource, scan: LineScan, start: int, limit: int | None, 
     text = "".join(texts)
     if chars > max_chars:
         return _cut(source, scan, start, text[:max_chars])
-    return _Part(text=text, lines=lines + (not text.endswith(scan.end.character)), ends_file=position >= source.size)
+    return _Collected(
+        text=text, lines=lines + (not text.endswith(scan.end.character)), ends_file=position >= source.size
+    )
 
 
-def _cut(source: TextSource, scan: LineScan, start: int, text: str) -> _Part:
+def _cut(source: TextSource, scan: LineScan, start: int, text: str) -> _Collected:
     whole = text.rfind(scan.end.character) + 1
     if whole:
-        return _Part(text=text[:whole], lines=text.count(scan.end.character), ends_file=False)
+        return _Collected(text=text[:whole], lines=text.count(scan.end.character), ends_file=False)
     if is_double_byte(source.text_format):
         # Some of their characters have two codes, so encoding the text again need not give as many bytes.
         text, cut_at = first_characters(source, start, len(text))
     else:
         cut_at = start + len(text.encode(source.text_format.encoding))
-    return _Part(text=text, lines=1, ends_file=False, cut_at=cut_at)
+    return _Collected(text=text, lines=1, ends_file=False, cut_at=cut_at)

@@ -11,7 +11,7 @@ from typing import Final
 from filetools.content.alignment import numbered
 from filetools.content.ends import split_lines
 from filetools.content.text_edits import TextEdit
-from filetools.content.weaving import Place, weave
+from filetools.content.weaving import WovenPlace, weave
 
 _WORD: Final = re.compile(r"\w+|[ \t]+|\r\n|.", re.DOTALL)
 _MAX_CHARACTERS: Final = 100_000
@@ -45,7 +45,7 @@ def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
     lines = [split_lines(text) for text in (base, ours, theirs)]
     if len({len(side) for side in lines}) > 1:
         return None
-    places: list[Place] = []
+    places: list[WovenPlace] = []
     words: tuple[list[str], list[str], list[str]] = ([], [], [])
     base_words, our_words, their_words = words
     for line in zip(*lines, strict=True):
@@ -69,7 +69,7 @@ def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
     ]
 
 
-def _shifted(place: Place, by: Sequence[int]) -> Place:
+def _shifted(place: WovenPlace, by: Sequence[int]) -> WovenPlace:
     base, ours, theirs = (
         (start + shift, end + shift)
         for (start, end), shift in zip((place.base, place.ours, place.theirs), by, strict=True)
@@ -77,7 +77,7 @@ def _shifted(place: Place, by: Sequence[int]) -> Place:
     return replace(place, base=base, ours=ours, theirs=theirs)
 
 
-def _are_apart(places: Sequence[Place], words: Sequence[str]) -> bool:
+def _are_apart(places: Sequence[WovenPlace], words: Sequence[str]) -> bool:
     """Whether an unchanged word stands between every two changes of different sides."""
     side = None
     has_word = False
@@ -97,5 +97,5 @@ def _is_word(part: str) -> bool:
     return part[0] == "_" or part[0].isalnum()
 
 
-def _changed(places: Sequence[Place], side: str, starts: Sequence[int]) -> int:
+def _changed(places: Sequence[WovenPlace], side: str, starts: Sequence[int]) -> int:
     return sum(starts[place.base[1]] - starts[place.base[0]] for place in places if place.kind in (side, "both"))

@@ -9,8 +9,7 @@ from typing import Final
 
 from filetools.content.diff import minimal_edits
 from filetools.content.formats import decode, encode
-from filetools.content.offsets import is_exact
-from filetools.content.text_edits import splice
+from filetools.content.text_edits import is_exact, splice
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal.changes import HeadMovedError

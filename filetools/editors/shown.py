@@ -8,7 +8,7 @@ from typing import Literal
 
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.transforming import moved
-from filetools.content.utf16 import in_characters, ordered
+from filetools.content.wire import in_characters, ordered
 from filetools.editors.units import edits_as_units, edits_from_units
 from filetools.errors import InvalidArgumentError
 

@@ -34,10 +34,8 @@ from filetools.events.buffers import (
     BufferOpened,
     BufferSaved,
 )
-from filetools.events.bus import BusStatistics, EventBus
+from filetools.events.bus import BusStatistics, EventBus, Responder
 from filetools.events.listeners import Listener
-from filetools.events.queries import Responder
-from filetools.events.records import from_record
 from filetools.events.subscriptions import Subscription, known_pattern
 from filetools.events.types import (
     ContentEvent,
@@ -53,6 +51,7 @@ from filetools.events.types import (
     FileRenamed,
     Resync,
     TreeEvent,
+    from_record,
 )
 
 __all__ = [

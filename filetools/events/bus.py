@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from inspect import isawaitable
 from typing import Any, Final
 
 from pyee.base import EventEmitter
@@ -21,13 +22,15 @@ from filetools.events.listeners import (
     Tally,
     is_async,
 )
-from filetools.events.queries import Responder, Responders
 from filetools.events.subscriptions import Route, Subscription, checked_pattern
 from filetools.events.types import Event
 
 logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS: Final = 2.0
+
+Responder = Callable[[Any], Any | Awaitable[Any]]
+"""Receives the payload of a query and returns an answer or None; plain or async."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,7 @@ class EventBus:
         self._queue_limit = queue_limit
         self._tally = Tally()
         self._routes = _Routes()
-        self._responders = Responders(self._tally)
+        self._responders = _Responders(self._tally)
         self._lanes: set[Lane] = set()
         self._is_closed = False
 
@@ -236,6 +239,48 @@ class _Routes:
     def clear(self) -> None:
         for route in list(self._routes):
             route.unsubscribe()
+
+
+class _Responders:
+    """The responders of each query."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._by_name: dict[str, dict[Subscription, Responder]] = {}
+        self._tally = tally
+
+    def add(self, name: str, responder: Responder) -> Subscription:
+        """Add a responder behind those of the same query."""
+        subscription = Subscription(name, self._remove)
+        self._by_name.setdefault(name, {})[subscription] = responder
+        return subscription
+
+    async def ask(self, name: str, payload: Any) -> Any | None:
+        """Return the first answer that is not None, or None."""
+        for subscription, responder in list(self._by_name.get(name, {}).items()):
+            answer = await self._ask_one(responder, payload) if subscription.is_active else None
+            if answer is not None:
+                return answer
+        return None
+
+    def clear(self) -> None:
+        """End all subscriptions."""
+        for responders in list(self._by_name.values()):
+            for subscription in list(responders):
+                subscription.unsubscribe()
+
+    async def _ask_one(self, responder: Responder, payload: Any) -> Any | None:
+        try:
+            answer = responder(payload)
+            return await answer if isawaitable(answer) else answer
+        except Exception:  # noqa: BLE001 - foreign code: the next responder may know
+            self._tally.count_failure(responder)
+            return None
+
+    def _remove(self, subscription: Subscription) -> None:
+        responders = self._by_name[subscription.pattern]
+        del responders[subscription]
+        if not responders:
+            del self._by_name[subscription.pattern]
 
 
 def _log_error(error: object) -> None:

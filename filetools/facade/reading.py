@@ -8,12 +8,11 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from filetools.content.byte_source import ByteSource, MemorySource
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.content.kind import sniff
 from filetools.content.line_index import LineIndex, LineIndexCache
-from filetools.content.ranges import read_byte_range, read_text_range
+from filetools.content.ranges import ByteSource, MemorySource, read_byte_range, read_text_range
 from filetools.content.version import version_of
 from filetools.content.windows import read_lines
 from filetools.errors import (

@@ -20,8 +20,7 @@ from filetools.errors import (
     StateDamagedError,
     WorkspaceGoneError,
 )
-from filetools.events.records import from_record
-from filetools.events.types import Event
+from filetools.events.types import Event, from_record
 from filetools.facade import way
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.look import is_as_recorded, look

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from filetools.content.diff import unified_diff
 from filetools.content.facts import inspect
-from filetools.content.names import quoted_name
+from filetools.content.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.parts import Parts

@@ -25,7 +25,7 @@ from filetools.journal.tree_index import IndexRow, Looked
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.survey import Survey
+from filetools.search.survey import TreeSurvey
 from filetools.stores.reading import stat_of
 from filetools.stores.store import Facts, FileStat
 from filetools.watch.hints import Hint
@@ -52,7 +52,7 @@ class TreeLooker:
         self._rules = rules
         self._recorder = recorder
         self._check_open = check_open
-        self._survey = Survey(parts.store, rules)
+        self._survey = TreeSurvey(parts.store, rules)
         self._memory: Memory | None = None
         self._snapshots = NewestSnapshot()
         self._lock = asyncio.Lock()
@@ -103,7 +103,7 @@ class _Comparison:
         self,
         parts: Parts,
         rules: ExcludeRules,
-        survey: Survey,
+        survey: TreeSurvey,
         memory: Memory | None,
         check_open: Callable[[], None],
         began: float,

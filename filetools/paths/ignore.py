@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from filetools.paths.gitpattern import MAX_LINE_BYTES, BadPatternError, GitPattern, parse_line
+from filetools.paths.gitpattern import MAX_LINE_BYTES, BadPatternError, GitPattern, compile_all, parse_line
 from filetools.paths.patterns import Sieve
-from filetools.paths.wildmatch import compile_all
 
 IGNORE_FILE: Final = ".gitignore"
 MAX_WILDCARD_BYTES: Final = 32 * 1024

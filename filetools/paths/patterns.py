@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.wildmatch import (
+from filetools.paths.gitpattern import (
     ANY_CHARACTER,
     GLOB_CHARACTERS,
     Token,
@@ -105,7 +105,7 @@ class _Rule:
 _NOTHING_FOUND: Final[Set[str]] = frozenset()
 
 
-class _Names:
+class _NameRules:
     """The rules that look at one name only. Lives as long as its `ExcludeRules`."""
 
     __slots__ = ("_endings", "_exact", "_others", "_parts", "_starts")
@@ -151,8 +151,8 @@ class ExcludeRules:
         self.patterns = patterns
         rules = [_Rule.parse(pattern) for pattern in patterns]
         names = [rule for rule in rules if not rule.is_path]
-        self._names = _Names([rule for rule in names if not rule.directories_only])
-        self._directory_names = _Names(names)
+        self._names = _NameRules([rule for rule in names if not rule.directories_only])
+        self._directory_names = _NameRules(names)
         self._paths = _paths(rules, directories_only=False, end="(?:/.*)?")
         self._directory_paths = _paths(rules, directories_only=True, end="/.*")
         self.is_of_names = len(names) == len(rules)

@@ -1,9 +1,16 @@
-"""The port through which a path below a root becomes a descriptor; the implementations stand beside it."""
+"""Turns a path below a root into a descriptor without following links: with openat2, or name by name.
+
+Source: openat2(2), Linux 5.6; RESOLVE_CACHED since 5.12.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import platform
 import stat
+import sys
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -69,3 +76,212 @@ def is_link(found: os.stat_result) -> bool:
     """Whether `lstat` found a symbolic link or, on Windows, another reparse point such as a junction."""
     attributes: int = getattr(found, "st_file_attributes", 0)
     return stat.S_ISLNK(found.st_mode) or bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)
+
+
+_STEP_FLAGS: Final = (O_PATH or os.O_RDONLY) | O_DIRECTORY | SAFE_FLAGS
+
+
+class WalkResolver:
+    """Resolver that opens each folder relative to the one before, refusing links. Lives as long as its workspace."""
+
+    __slots__ = ()
+
+    def open(self, root: int, path: str, flags: int, mode: int) -> int:
+        """Open `path` relative to `root`; see `Resolver.open`."""
+        if not path:
+            return os.open(".", flags, dir_fd=root)
+        parent, name = _descend(root, path)
+        try:
+            return os.open(name, flags, mode, dir_fd=parent)
+        finally:
+            if parent != root:
+                os.close(parent)
+
+    def open_cached(self, root: int, path: str, flags: int) -> int | None:
+        """Never: a walk cannot tell whether it will wait."""
+        return None
+
+    def stat(self, root: int, path: str) -> os.stat_result:
+        """Look from the parent's descriptor; see `Resolver.stat`."""
+        if not path:
+            return os.fstat(root)
+        parent, name = _descend(root, path)
+        try:
+            return os.stat(name, dir_fd=parent, follow_symlinks=False)
+        finally:
+            if parent != root:
+                os.close(parent)
+
+    def obstacle(self, root: int, path: str) -> Obstacle | None:
+        """Look at each component in turn; see `Resolver.obstacle`."""
+        return find_obstacle(root, path)
+
+
+def find_obstacle(root: int, path: str) -> Obstacle | None:
+    """Walk down from the descriptor `root`, looking before each step; see `Resolver.obstacle`."""
+    names = path.split("/")
+    held = root
+    try:
+        for depth, name in enumerate(names, 1):
+            found = os.stat(name, dir_fd=held, follow_symlinks=False)
+            if depth == len(names) or not stat.S_ISDIR(found.st_mode):
+                target = os.readlink(name, dir_fd=held) if stat.S_ISLNK(found.st_mode) else None
+                return Obstacle("/".join(names[:depth]), found.st_mode, is_link(found), target)
+            held = _step(root, held, name)
+    except FileNotFoundError:
+        return None
+    finally:
+        if held != root:
+            os.close(held)
+    return None
+
+
+def _descend(root: int, path: str) -> tuple[int, str]:
+    """Return a descriptor of the folder that holds `path` (the root's own where that is it), and the last name."""
+    *folders, name = path.split("/")
+    held = root
+    try:
+        for folder in folders:
+            held = _step(root, held, folder)
+    except BaseException:
+        if held != root:
+            os.close(held)
+        raise
+    return held, name
+
+
+def _step(root: int, held: int, name: str) -> int:
+    """Open the folder `name` in `held`, which is closed unless it is the root's own descriptor."""
+    step = os.open(name, _STEP_FLAGS, dir_fd=held)
+    if held != root:
+        os.close(held)
+    return step
+
+
+_RESOLVE_NO_MAGICLINKS: Final = 0x02
+_RESOLVE_NO_SYMLINKS: Final = 0x04
+_RESOLVE_BENEATH: Final = 0x08
+_RESOLVE_CACHED: Final = 0x20
+_RESOLVE: Final = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+
+_SYSCALL_NUMBER: Final = 437
+_MACHINES: Final = frozenset(
+    ("x86_64", "aarch64", "i686", "armv7l", "armv8l", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64")
+)
+"""Machines on which the number is known; alpha and MIPS count differently."""
+_KERNEL_PATH_BYTES: Final = 4096
+"""PATH_MAX: with its final NUL a path must fit in here."""
+_TRIES: Final = 128
+_AGAIN: Final = frozenset((errno.EINTR, errno.EAGAIN, errno.EXDEV))
+"""Errors that pass: EAGAIN, a name on the way was renamed and the kernel could not prove that it stayed beneath;
+EXDEV, the file was moved out of the root at this moment (".." and links, its other causes, do not reach that far)."""
+_ENCODING: Final = sys.getfilesystemencoding()
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_HOW_BYTES: Final = ctypes.sizeof(_OpenHow)
+
+
+class Openat2Resolver:
+    """Resolver that leaves the whole way to the kernel. Lives as long as its workspace."""
+
+    __slots__ = ("_hows", "_longer", "_syscall", "has_cached")
+
+    def __init__(self) -> None:
+        syscall = ctypes.CDLL(None, use_errno=True).syscall
+        syscall.restype = ctypes.c_long
+        syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+        self._syscall = syscall
+        self._hows: dict[tuple[int, int, int], object] = {}
+        self._longer = WalkResolver()
+        self.has_cached = False
+
+    @classmethod
+    def probe(cls, root: int) -> Openat2Resolver | None:
+        """Return a resolver, or None where the kernel or a seccomp filter does not offer the call.
+
+        Args:
+            root: Descriptor of a directory to try it on.
+        """
+        if sys.platform != "linux" or platform.machine() not in _MACHINES:
+            return None
+        resolver = cls()
+        try:
+            os.close(resolver.open(root, "", O_PATH | O_DIRECTORY | SAFE_FLAGS, 0))
+        except OSError:
+            # ENOSYS from an old kernel, EPERM (some sandboxes: EACCES) from a filter: the walk needs neither.
+            return None
+        resolver.has_cached = resolver._probe_cached(root)
+        return resolver
+
+    def _probe_cached(self, root: int) -> bool:
+        try:
+            descriptor = self._call(root, b".", O_DIRECTORY | SAFE_FLAGS, 0, _RESOLVE | _RESOLVE_CACHED, tries=1)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        os.close(descriptor)
+        return True
+
+    def open(self, root: int, path: str, flags: int, mode: int) -> int:
+        """Open `path` beneath `root` in one call; see `Resolver.open`."""
+        encoded = path.encode(_ENCODING, "surrogateescape") or b"."
+        if len(encoded) >= _KERNEL_PATH_BYTES:
+            return self._longer.open(root, path, flags, mode)
+        return self._call(root, encoded, flags, mode, _RESOLVE)
+
+    def open_cached(self, root: int, path: str, flags: int) -> int | None:
+        """Open `path` if that needs no waiting; see `Resolver.open_cached`."""
+        encoded = path.encode(_ENCODING, "surrogateescape") or b"."
+        if not self.has_cached or len(encoded) >= _KERNEL_PATH_BYTES:
+            return None
+        # Not through `_call`, which would add a tenth to what reading a small file costs.
+        how = self._how(flags, 0, _RESOLVE | _RESOLVE_CACHED)
+        descriptor: int = self._syscall(_SYSCALL_NUMBER, root, encoded, how, _HOW_BYTES)
+        if descriptor >= 0:
+            return descriptor
+        error = ctypes.get_errno()
+        if error in _AGAIN:
+            return None
+        raise OSError(error, os.strerror(error))
+
+    def stat(self, root: int, path: str) -> os.stat_result:
+        """Look through a descriptor that gives no access; see `Resolver.stat`."""
+        if path and "/" not in path:
+            return os.stat(path, dir_fd=root, follow_symlinks=False)  # there is no way on which a link could stand
+        descriptor = self.open(root, path, O_PATH | SAFE_FLAGS, 0)
+        try:
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def obstacle(self, root: int, path: str) -> Obstacle | None:
+        """Look at each component in turn; see `Resolver.obstacle`."""
+        return find_obstacle(root, path)
+
+    def _call(self, root: int, path: bytes, flags: int, mode: int, resolve: int, *, tries: int = _TRIES) -> int:
+        how = self._how(flags, mode, resolve)
+        error = errno.EAGAIN
+        for _ in range(tries):
+            descriptor: int = self._syscall(_SYSCALL_NUMBER, root, path, how, _HOW_BYTES)
+            if descriptor >= 0:
+                return descriptor
+            error = ctypes.get_errno()
+            if error not in _AGAIN:
+                break
+        # EXDEV is kept from the caller, for whom it would mean another file system.
+        error = errno.EAGAIN if error == errno.EXDEV else error
+        raise OSError(error, os.strerror(error))
+
+    def _how(self, flags: int, mode: int, resolve: int) -> object:
+        """Return a pointer to the record of a kind of opening."""
+        key = (flags, mode, resolve)
+        how = self._hows.get(key)
+        if how is None:
+            # The kernel only reads it, so that threads may share one record for each kind of opening.
+            how = self._hows[key] = ctypes.byref(_OpenHow(flags, mode, resolve))
+        return how

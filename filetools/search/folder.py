@@ -28,7 +28,7 @@ Identity = tuple[int, int, int, int]
 
 
 @dataclass(slots=True)
-class Folder:
+class SortedFolder:
     """The sorted names of a folder, subfolders apart. Never changed once built, but for `_visible`."""
 
     directories: Sequence[str]
@@ -37,7 +37,7 @@ class Folder:
     """Types of those others that are not regular files."""
     is_plain: bool = False
     """Whether no name keeps a path from being addressed, wherever the folder is; False if that takes a closer look."""
-    _visible: tuple[object, Folder] | None = field(default=None, repr=False)
+    _visible: tuple[object, SortedFolder] | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -49,14 +49,14 @@ class Folder:
         position = position_after(self.others, name)
         return position > 0 and self.others[position - 1] == name and name not in self.kinds
 
-    def visible(self, sieve: Sieve | None, key: object) -> Folder:
+    def visible(self, sieve: Sieve | None, key: object) -> SortedFolder:
         """Return the folder without hidden names; the last answer is kept, under `key`."""
         if sieve is None:
             return self
         kept = self._visible
         if kept is None or kept[0] != key:
             directories, others = sieve(self.directories, True), sieve(self.others, False)
-            folder = Folder(directories, others, self.kinds, self.is_plain)
+            folder = SortedFolder(directories, others, self.kinds, self.is_plain)
             kept = self._visible = (key, folder)
         return kept[1]
 
@@ -77,17 +77,17 @@ def position_before(names: Sequence[str], name: str) -> int:
     return bisect_left(names, sort_key(name), key=sort_key)
 
 
-def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str, EntryType]) -> Folder:
+def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str, EntryType]) -> SortedFolder:
     """Return a folder from names in any order, without those of filetools itself."""
     others, is_plain = _arranged(others) if others else (others, True)
     if directories:
         directories, are_plain = _arranged(directories)
         is_plain = is_plain and are_plain
-    return Folder(directories, others, kinds, is_plain)
+    return SortedFolder(directories, others, kinds, is_plain)
 
 
 def _arranged(names: list[str]) -> tuple[list[str], bool]:
-    """Return names in order, and whether they are plain, see `Folder.is_plain`."""
+    """Return names in order, and whether they are plain, see `SortedFolder.is_plain`."""
     # Looking at all names at once costs a tenth of looking at each.
     joined = "/".join(names)
     folded = joined.casefold()
@@ -131,10 +131,10 @@ class FolderCache:
         """Whether there ever was anything to remember."""
         self._max_names = max_names
         self._names = 0
-        self._folders: OrderedDict[tuple[int, int], tuple[Identity, Folder]] = OrderedDict()
+        self._folders: OrderedDict[tuple[int, int], tuple[Identity, SortedFolder]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, identity: Identity) -> Folder | None:
+    def get(self, identity: Identity) -> SortedFolder | None:
         """Return the folder if it is remembered and unchanged."""
         if identity[:2] not in self._folders:
             return None  # nearly always; without the lock, since whoever is not in time may read the folder
@@ -145,7 +145,7 @@ class FolderCache:
             self._folders.move_to_end(identity[:2])
             return kept[1]
 
-    def put(self, identity: Identity, folder: Folder, *, taken_ns: int) -> None:
+    def put(self, identity: Identity, folder: SortedFolder, *, taken_ns: int) -> None:
         """Remember a folder, unless it is small, larger than the whole cache, or was young.
 
         Args:

@@ -19,7 +19,7 @@ from filetools.errors import (
 )
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.folder import MIN_CACHED_NAMES, Folder, FolderCache, Identity, sorted_folder
+from filetools.search.folder import MIN_CACHED_NAMES, FolderCache, Identity, SortedFolder, sorted_folder
 
 if TYPE_CHECKING:
     from filetools.stores.store import FileStat, ScanEntry
@@ -86,7 +86,7 @@ class Source:
         if self._abort is not None and self._abort():
             raise AbortedError(self._what)
 
-    def folder(self, path: str, above: int | None = None) -> tuple[Folder, int | None]:
+    def folder(self, path: str, above: int | None = None) -> tuple[SortedFolder, int | None]:
         """Return the names of a folder and, if the store opens directories, its descriptor, for the caller to close.
 
         Args:
@@ -141,13 +141,13 @@ class Source:
             for _, descriptor in opened:
                 os.close(descriptor)
 
-    def _scanned(self, path: WorkspacePath) -> Folder:
+    def _scanned(self, path: WorkspacePath) -> SortedFolder:
         facts = self.store.stat(path)
         identity = (facts.device, facts.inode, facts.modified_ns, facts.changed_ns) if facts else None
         if identity is not None and (kept := self._cache.get(identity)) is not None:
             return kept
         taken_ns = time.time_ns()
-        names = _Names()
+        names = _FoundNames()
         entries = self.store.scan(path)
         while batch := list(islice(entries, LOOK_EVERY)):
             names.add([(entry.name, entry.type) for entry in batch])
@@ -157,7 +157,7 @@ class Source:
             self._cache.put(identity, folder, taken_ns=taken_ns)
         return folder
 
-    def _opened(self, descriptor: int) -> Folder:
+    def _opened(self, descriptor: int) -> SortedFolder:
         if self._cache.is_used and (kept := self._cache.get(_identity(descriptor))) is not None:
             return kept
         taken_ns = time.time_ns()
@@ -169,7 +169,7 @@ class Source:
                 folders = [row.name for row in batch if row.is_dir(follow_symlinks=False)]
             if len(batch) < MIN_CACHED_NAMES and len(files) + len(folders) == len(batch):
                 return sorted_folder(folders, files, {})  # the commonest folder by far
-            names = _Names()
+            names = _FoundNames()
             while batch:
                 names.add_rows(batch)
                 self.check()
@@ -189,7 +189,7 @@ def _open_below(above: int, path: str) -> int | None:
         return None  # the whole way has the explanation
 
 
-class _Names:
+class _FoundNames:
     """Collects the names of one folder."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class _Names:
         if len(files) < len(rows):
             self.add([(row.name, _type_of(row)) for row in rows if not row.is_file(follow_symlinks=False)])
 
-    def folder(self) -> Folder:
+    def folder(self) -> SortedFolder:
         return sorted_folder(self._directories, self._others, self._kinds)
 
 

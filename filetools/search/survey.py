@@ -32,7 +32,7 @@ _Found = tuple[Mapping[str, Facts], Facts | None]
 
 
 @dataclass(slots=True)
-class _Folder:
+class _SurveyedFolder:
     """What the newest walk has met in a folder."""
 
     found: Mapping[str, Facts]
@@ -44,7 +44,7 @@ class _Folder:
     """Names of those in it."""
 
 
-class Survey:
+class TreeSurvey:
     """Walks over one tree, one after the other; each remembers what the one before has met. Lives as long as its owner.
 
     Args:
@@ -57,7 +57,7 @@ class Survey:
         self._scans = store if isinstance(store, ScansFacts) else None
         self._rules = rules
         self._ignores = IgnoreCache()
-        self._kept: dict[str, _Folder] = {}
+        self._kept: dict[str, _SurveyedFolder] = {}
 
     def walk(
         self,
@@ -100,7 +100,7 @@ class Survey:
             yield path, folder.shown
             pending += [(path.child(name), stack) for name in folder.folders]
 
-    def _again(self, path: WorkspacePath, folder: _Folder, names: Collection[str]) -> _Found:
+    def _again(self, path: WorkspacePath, folder: _SurveyedFolder, names: Collection[str]) -> _Found:
         if not names:
             return folder.found, folder.state
         found = {name: facts for name, facts in folder.found.items() if name not in names}
@@ -108,7 +108,7 @@ class Survey:
         # A name whose facts cannot be had may still be there: the next walk reads them all.
         return found, folder.state if found.keys() == folder.found.keys() else None
 
-    def _entries(self, path: WorkspacePath, folder: _Folder | None) -> _Found:
+    def _entries(self, path: WorkspacePath, folder: _SurveyedFolder | None) -> _Found:
         if self._scans is not None:
             state, names = (None, ()) if folder is None else (folder.state, folder.found)
             return self._scans.scan_again(path, state, names)
@@ -122,7 +122,7 @@ class Survey:
             return None
         return None if found is None else facts_of(found)
 
-    def _sifted(self, path: WorkspacePath, found: Mapping[str, Facts], stack: IgnoreStack) -> _Folder:
+    def _sifted(self, path: WorkspacePath, found: Mapping[str, Facts], stack: IgnoreStack) -> _SurveyedFolder:
         names: dict[bool, list[str]] = {True: [], False: []}
         for name, facts in found.items():
             if not is_ours(name):
@@ -133,10 +133,12 @@ class Survey:
             for sieve in sieves:
                 several = list(sieve(several, is_directory))
             shown |= {name: found[name] for name in several}
-        return _Folder(found, None, stack.levels, shown, tuple(name for name in shown if stat.S_ISDIR(shown[name][-1])))
+        return _SurveyedFolder(
+            found, None, stack.levels, shown, tuple(name for name in shown if stat.S_ISDIR(shown[name][-1]))
+        )
 
 
-def _is_followed(folder: _Folder, found: Mapping[str, Facts]) -> bool:
+def _is_followed(folder: _SurveyedFolder, found: Mapping[str, Facts]) -> bool:
     """Have a folder in which no name and no kind has changed follow its facts; whether that is so."""
     if folder.found is found or folder.found == found:
         return True

@@ -17,7 +17,7 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.lexical import MAX_PATH_BYTES
 from filetools.paths.patterns import ExcludeRules, Sieve
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.search.folder import Folder, combined, is_ours, position_after, position_before
+from filetools.search.folder import SortedFolder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, LOOK_EVERY, MAX_KEPT, Abort, Listable, Source
@@ -41,7 +41,7 @@ class _Level:
     """A folder on the way down; read when its first entry is wanted."""
 
     # What most folders leave as it is stands here: a walk makes one object for every folder.
-    folder: Folder | None = None
+    folder: SortedFolder | None = None
     is_plain = False
     """Whether every path in it can be addressed, without a look at each."""
     sieve: Sieve | None = None
@@ -206,20 +206,20 @@ class OrderedWalk:
         if len(self._levels) > MAX_KEPT:
             self._levels[-1 - MAX_KEPT].close()
 
-    def _read(self, level: _Level) -> Folder:
+    def _read(self, level: _Level) -> SortedFolder:
         folder, level.descriptor = self._folder(level.path, self._levels[-2].descriptor)
         self._fill(level, folder)
         return folder
 
-    def _folder(self, path: str, above: int | None) -> tuple[Folder, int | None]:
+    def _folder(self, path: str, above: int | None) -> tuple[SortedFolder, int | None]:
         try:
             return self._source.folder(path, above)
         except GONE as exc:
             if isinstance(exc, AccessDeniedError):
                 self._on_closed(exc)
-            return Folder((), (), {}), None
+            return SortedFolder((), (), {}), None
 
-    def _fill(self, level: _Level, folder: Folder) -> None:
+    def _fill(self, level: _Level, folder: SortedFolder) -> None:
         if self._has_rules(folder):
             rules = load_rules(self._source.store, WorkspacePath(level.path), self._ignores)
             level.stack = level.stack.push(rules) if rules is not None else level.stack
@@ -232,7 +232,7 @@ class OrderedWalk:
         if not level.directories:
             level.close()
 
-    def _has_rules(self, folder: Folder) -> bool:
+    def _has_rules(self, folder: SortedFolder) -> bool:
         return self._options.use_gitignore and folder.has_file(IGNORE_FILE)
 
     def _sieve(self, path: str, stack: IgnoreStack) -> Sieve | None:
@@ -241,7 +241,7 @@ class OrderedWalk:
         return combined((self._hidden, self._rules.in_directory(path), stack.in_directory(path)))
 
 
-def _next_others(level: _Level, folder: Folder, count: int) -> list[Row]:
+def _next_others(level: _Level, folder: SortedFolder, count: int) -> list[Row]:
     """Return up to `count` of the next entries that are no folders; perhaps none of some that are hidden."""
     looked_at = count if level.sieve is None else max(count, LOOKED_AT)
     names = folder.others[level.other : level.other + looked_at]

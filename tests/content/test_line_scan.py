@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.byte_source import STEP_BYTES, MemorySource, TextSource
 from filetools.content.formats import TextFormat, encode
-from filetools.content.line_index import LineIndex
-from filetools.content.line_scan import LineScan
+from filetools.content.line_index import LineIndex, LineScan
+from filetools.content.ranges import STEP_BYTES, MemorySource, TextSource
 
 FORMATS = [
     TextFormat(encoding="utf-8", bom=b""),

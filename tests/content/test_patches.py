@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from filetools.content import patches
-from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
+from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, quoted_name, read_name
 from filetools.content.formats import TextFormat
-from filetools.content.names import quoted_name, read_name
 from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
 

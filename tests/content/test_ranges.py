@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.byte_source import STEP_BYTES, MemorySource
 from filetools.content.formats import TextFormat, encode
-from filetools.content.ranges import read_byte_range, read_text_range
-from filetools.content.window import Window
+from filetools.content.ranges import STEP_BYTES, MemorySource, TextWindow, read_byte_range, read_text_range
 from filetools.errors import EncodingError, InvalidArgumentError
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
@@ -25,7 +23,7 @@ FORMATS = [
 JAPANESE = [TextFormat(encoding=name, bom=b"") for name in ("shift_jis", "euc_jp", "cp932", "shift_jis_2004")]
 
 
-def read(content: bytes, text_format: TextFormat, offset: int, count: int) -> Window:
+def read(content: bytes, text_format: TextFormat, offset: int, count: int) -> TextWindow:
     return read_text_range(MemorySource(content), text_format, offset=offset, count=count, path="a")
 
 
@@ -58,17 +56,19 @@ def test_bytes_are_given_as_they_are(offset: int, count: int, expected: bytes) -
 @pytest.mark.parametrize(
     ("offset", "count", "expected"),
     [
-        (0, 1, Window(content="a", first=0, truncated=True, next_offset=1)),
-        (0, 3, Window(content="a", first=0, truncated=True, next_offset=1)),
-        (0, 4, Window(content="a€", first=0, truncated=True, next_offset=4)),
-        (1, 1, Window(content="€", first=1, truncated=True, next_offset=4)),
-        (2, 1, Window(content="", first=4, truncated=True, next_offset=4)),
-        (2, 3, Window(content="b", first=4, truncated=False, next_offset=None)),
-        (5, 3, Window(content="", first=5, truncated=False, next_offset=None)),
-        (99, 3, Window(content="", first=99, truncated=False, next_offset=None)),
+        (0, 1, TextWindow(content="a", first=0, truncated=True, next_offset=1)),
+        (0, 3, TextWindow(content="a", first=0, truncated=True, next_offset=1)),
+        (0, 4, TextWindow(content="a€", first=0, truncated=True, next_offset=4)),
+        (1, 1, TextWindow(content="€", first=1, truncated=True, next_offset=4)),
+        (2, 1, TextWindow(content="", first=4, truncated=True, next_offset=4)),
+        (2, 3, TextWindow(content="b", first=4, truncated=False, next_offset=None)),
+        (5, 3, TextWindow(content="", first=5, truncated=False, next_offset=None)),
+        (99, 3, TextWindow(content="", first=99, truncated=False, next_offset=None)),
     ],
 )
-def test_cut_characters_are_left_out_and_the_real_places_reported(offset: int, count: int, expected: Window) -> None:
+def test_cut_characters_are_left_out_and_the_real_places_reported(
+    offset: int, count: int, expected: TextWindow
+) -> None:
     assert read("a€b".encode(), UTF8, offset, count) == expected
 
 
@@ -87,7 +87,7 @@ def test_range_holds_the_characters_that_begin_in_it(
         starts.append(starts[-1] + len(character.encode(text_format.encoding)))
     window = read(content, text_format, offset, count)
     if offset >= len(content):
-        assert window == Window(content="", first=offset, truncated=False, next_offset=None)
+        assert window == TextWindow(content="", first=offset, truncated=False, next_offset=None)
         return
     first = next(place for place in starts if place >= offset)
     ends = [place for place in starts if first < place <= offset + count]
@@ -96,7 +96,7 @@ def test_range_holds_the_characters_that_begin_in_it(
         stop = starts[starts.index(first) + 1]
     inside = text[starts.index(first) : starts.index(stop)]
     more = stop < len(content)
-    assert window == Window(content=inside, first=first, truncated=more, next_offset=stop if more else None)
+    assert window == TextWindow(content=inside, first=first, truncated=more, next_offset=stop if more else None)
 
 
 @given(

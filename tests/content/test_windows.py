@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.byte_source import STEP_BYTES, MemorySource
 from filetools.content.formats import TextFormat, encode
 from filetools.content.line_index import LineIndex
-from filetools.content.ranges import read_text_range
-from filetools.content.window import Window
+from filetools.content.ranges import STEP_BYTES, MemorySource, TextWindow, read_text_range
 from filetools.content.windows import COUNTED_BYTES, read_lines
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.parts import DescriptorSource
@@ -48,13 +46,13 @@ def lines_of(text: str) -> list[str]:
     return pieces if pieces[-1] else pieces[:-1]
 
 
-def window_of(text: str, offset: int, limit: int | None) -> Window:
+def window_of(text: str, offset: int, limit: int | None) -> TextWindow:
     """What a window has to be, by slicing the whole text."""
     lines = lines_of(text)
     first = offset if offset > 0 else max(1, len(lines) + offset + 1)
     stop = len(lines) if limit is None else min(len(lines), first - 1 + limit)
     more = first - 1 < stop < len(lines)
-    return Window(
+    return TextWindow(
         content="".join(lines[first - 1 : stop]),
         first=first,
         truncated=more,
@@ -65,7 +63,7 @@ def window_of(text: str, offset: int, limit: int | None) -> Window:
 
 def read(
     text: str, text_format: TextFormat, offset: int, limit: int | None = None, max_chars: int = 1_000_000
-) -> Window:
+) -> TextWindow:
     source = MemorySource(encode(text, text_format, path="a"))
     return read_lines(source, text_format, offset=offset, limit=limit, max_chars=max_chars, path="a")
 
@@ -100,7 +98,7 @@ def test_bad_byte_outside_the_window_is_no_matter() -> None:
 @pytest.mark.parametrize("text_format", FORMATS)
 @pytest.mark.parametrize("offset", [4, 5, 1000])
 def test_behind_the_end_is_an_empty_window(text_format: TextFormat, offset: int) -> None:
-    expected = Window(content="", first=offset, truncated=False, next_offset=None, total_lines=3)
+    expected = TextWindow(content="", first=offset, truncated=False, next_offset=None, total_lines=3)
     assert read("a\nb\nc\n", text_format, offset) == expected
 
 
@@ -168,18 +166,18 @@ def test_paging_brings_every_character_whatever_the_window(
 
 
 def test_line_that_does_not_fit_begins_the_next_window() -> None:
-    assert read("aaa\nbbb\nccc\n", UTF8, 1, None, 9) == Window(
+    assert read("aaa\nbbb\nccc\n", UTF8, 1, None, 9) == TextWindow(
         content="aaa\nbbb\n", first=1, truncated=True, next_offset=3
     )
 
 
 def test_lines_ended_by_cr_are_not_cut_either() -> None:
     window = read("aaa\rbbb\rccc\r", UTF8, 1, None, 9)
-    assert window == Window(content="aaa\rbbb\r", first=1, truncated=True, next_offset=3)
+    assert window == TextWindow(content="aaa\rbbb\r", first=1, truncated=True, next_offset=3)
 
 
 def test_line_longer_than_a_window_is_cut_and_says_so() -> None:
-    assert read("äääää\nb\n", TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8), 1, None, 3) == Window(
+    assert read("äääää\nb\n", TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8), 1, None, 3) == TextWindow(
         content="äää", first=1, truncated=True, next_offset=2, cut_at=9
     )
 
@@ -202,20 +200,20 @@ def test_lines_from_the_end_of_a_large_file_keep_negative_numbers_until_it_is_co
     text = "a" * COUNTED_BYTES + "\nb\nc\nd"
     source, index = MemorySource(text.encode()), LineIndex()
 
-    def last(offset: int, limit: int | None, max_chars: int = 100) -> Window:
+    def last(offset: int, limit: int | None, max_chars: int = 100) -> TextWindow:
         return read_lines(source, UTF8, offset=offset, limit=limit, max_chars=max_chars, path="a", index=index)
 
-    assert last(-3, 2) == Window(content="b\nc\n", first=-3, truncated=True, next_offset=-1)
-    assert last(-1, None) == Window(content="d", first=-1, truncated=False, next_offset=None)
+    assert last(-3, 2) == TextWindow(content="b\nc\n", first=-3, truncated=True, next_offset=-1)
+    assert last(-1, None) == TextWindow(content="d", first=-1, truncated=False, next_offset=None)
     whole = last(-9, 1)
     assert (whole.content, whole.first, whole.next_offset, whole.cut_at) == ("a" * 100, 1, 2, 100)
-    assert last(-3, 2) == Window(content="b\nc\n", first=2, truncated=True, next_offset=4, total_lines=4)
+    assert last(-3, 2) == TextWindow(content="b\nc\n", first=2, truncated=True, next_offset=4, total_lines=4)
 
 
 def test_last_line_of_a_large_file_cut_has_no_next() -> None:
     source = MemorySource(b"a" * COUNTED_BYTES + b"\nbbbb")
     window = read_lines(source, UTF8, offset=-1, limit=None, max_chars=3, path="a")
-    assert window == Window(content="bbb", first=-1, truncated=True, next_offset=None, cut_at=COUNTED_BYTES + 4)
+    assert window == TextWindow(content="bbb", first=-1, truncated=True, next_offset=None, cut_at=COUNTED_BYTES + 4)
 
 
 @given(

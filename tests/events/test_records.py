@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from filetools.errors import InternalError
-from filetools.events.records import from_record
 from filetools.events.types import (
     DirectoryCreated,
     DirectoryDeleted,
@@ -17,6 +16,7 @@ from filetools.events.types import (
     FileDeleted,
     FileModified,
     FileRenamed,
+    from_record,
 )
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 

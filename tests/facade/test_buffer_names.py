@@ -11,7 +11,7 @@ import pytest
 
 import filetools
 from filetools.content.text_edits import TextEdit, apply_text_edits
-from filetools.content.utf16 import in_characters
+from filetools.content.wire import in_characters
 from filetools.models.buffers import BufferChange
 from tests.facade.test_buffers import ANN, Desk, desk, refusal
 from tests.support.facade_worker import RELAXED

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.content.byte_source import MemorySource
 from filetools.content.formats import TextFormat
+from filetools.content.ranges import MemorySource
 from filetools.content.windows import read_lines
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor

@@ -29,7 +29,7 @@ from tests.support.step_count import steps_of
 
 LINES: Final = 1_000
 ALICE: Final = Actor(kind="agent", id="alice", session="s")
-COMPARING: Final = ("content.alignment", "content.diff", "content.merging", "content.myers", "content.narrowing")
+COMPARING: Final = ("content.alignment", "content.diff", "content.merging", "content.myers")
 Note = Callable[[FrameType], None]
 
 
@@ -121,11 +121,13 @@ async def test_an_edit_works_on_texts_in_a_worker_alone(tmp_path: Path) -> None:
 
     with calls_noted(note):
         async with filetools.open(tmp_path, settings=QUIET) as files:
+            edits = [Edit(old="END", new="FIN")]
             threads.clear()
-            await files.edit_file("f", [Edit(old="END", new="FIN")])
+            await files.edit_file("f", edits)
             worked = {name: met for name, met in threads.items() if name.startswith("filetools.content.")}
     assert {"filetools.content.edits.apply_edits", "filetools.content.diff.patch_of_edits"} <= worked.keys()
-    assert {name for name, met in worked.items() if here in met} == set()
+    # A record of the call may be built here; `__init__` of a dataclass carries the name of its module.
+    assert {name for name, met in worked.items() if here in met} <= {"filetools.content.edits.__init__"}
 
 
 @pytest.mark.parametrize("text_format", [UTF_8, TextFormat(encoding="utf-16-le", bom=codecs.BOM_UTF16_LE)])

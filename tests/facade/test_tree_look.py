@@ -19,7 +19,7 @@ from filetools.facade import tree_look
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.tree_memory import TreeLook
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.survey import Survey
+from filetools.search.survey import TreeSurvey
 from filetools.stores.local import LocalStore
 from filetools.stores.reading import stat_of
 from filetools.stores.store import Facts, FileStat
@@ -71,7 +71,7 @@ def facts(seen: TreeLook) -> tuple[Any, ...]:
 def afresh(files: FileToolsFacade) -> TreeLook:
     """Look at the tree as one who remembers nothing."""
     looker = inspect.getclosurevars(files._runner.look_at_tree).nonlocals["looker"]()
-    survey = Survey(files._parts.store, looker._rules)
+    survey = TreeSurvey(files._parts.store, looker._rules)
     return tree_look._Comparison(looker._parts, looker._rules, survey, None, files._runner.check_open, 0.0).run()
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.paths.identity import NameRules, probe_rules
 from filetools.paths.root import ResolverChoice
-from filetools.paths.workspace import Workspace
+from filetools.paths.workspace import NameRules, Workspace, probe_rules
 from filetools.paths.workspace_path import WorkspacePath
 
 

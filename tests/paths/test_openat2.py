@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.openat2 import Openat2Resolver
-from filetools.paths.walk import WalkResolver
+from filetools.paths.resolver import Openat2Resolver, WalkResolver
 from filetools.paths.workspace import Workspace
 
 # A filter that answers openat2 with an error number, as container sandboxes do (x86-64 and aarch64 only).
@@ -30,7 +29,7 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(program), 0, 0):
 USE = """
 import os
 from filetools.errors import InvalidArgumentError, SymlinkNotAllowedError
-from filetools.paths import Workspace
+from filetools.paths.workspace import Workspace
 workspace = Workspace.open(sys.argv[1])
 assert os.read(workspace.open_file(workspace.resolve("a/file")), 10) == b"text"
 assert workspace.open_file_now(workspace.resolve("a/file")) is None

@@ -8,16 +8,16 @@ from filetools.search.folder import (
     MIN_CACHED_NAMES,
     SORTED_AT_ONCE,
     YOUNG_NS,
-    Folder,
     FolderCache,
     Identity,
+    SortedFolder,
     position_after,
     sort_key,
     sorted_folder,
 )
 from filetools.search.walk import is_addressable
 
-WIDE = Folder([], [str(number) for number in range(MIN_CACHED_NAMES)], {})
+WIDE = SortedFolder([], [str(number) for number in range(MIN_CACHED_NAMES)], {})
 OLD: Identity = (1, 2, 1_000, 2_000)
 TAKEN_NS = 2_000 + YOUNG_NS
 
@@ -30,7 +30,7 @@ def test_young_folder_is_not_remembered() -> None:
 
 def test_small_folder_is_not_remembered() -> None:
     cache = FolderCache()
-    cache.put(OLD, Folder([], ["a"], {}), taken_ns=TAKEN_NS)
+    cache.put(OLD, SortedFolder([], ["a"], {}), taken_ns=TAKEN_NS)
     assert not cache.is_used
 
 

@@ -428,10 +428,8 @@ def test_files_without_what_each_match_contains_are_not_decoded(
         return content.decode()
 
     monkeypatch.setattr(grep_module, "text_of", text_of)
-    grow(
-        store.workspace.root,
-        {f"many/{number:03}": b"word 12 _ word\n" for number in range(40)} | {"many/020": b"needle_9\n"},
-    )
+    tree: dict[str, bytes | None] = {f"many/{number:03}": b"word 12 _ word\n" for number in range(40)}
+    grow(store.workspace.root, tree | {"many/020": b"needle_9\n"})
     found = grep_page(store, WorkspacePath("many"), GrepOptions(pattern=pattern, ignore_case=ignore_case))
     assert [match.path for match in found.matches] == ["many/020"]
     assert decoded == [b"needle_9\n"]

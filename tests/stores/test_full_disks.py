@@ -159,7 +159,7 @@ import sys
 import time
 from pathlib import Path
 from filetools.errors import FileToolsError
-from filetools.paths import Workspace
+from filetools.paths.workspace import Workspace
 from filetools.stores import LocalStore
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)

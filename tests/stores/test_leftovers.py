@@ -16,7 +16,7 @@ from tests.support.store_worlds import FILE, LocalWorld
 PREPARE = """
 import sys
 from pathlib import Path
-from filetools.paths import Workspace
+from filetools.paths.workspace import Workspace
 from filetools.stores import LocalStore
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)

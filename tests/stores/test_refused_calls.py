@@ -12,7 +12,7 @@ import pytest
 WORK = """
 import json, sys
 from pathlib import Path
-from filetools.paths import Workspace
+from filetools.paths.workspace import Workspace
 from filetools.stores import Capabilities, LocalStore
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)

@@ -59,7 +59,7 @@ OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "wat
 """Packages that one unit keeps to itself."""
 
 LENT: Final[Mapping[tuple[str, str], str]] = {
-    ("app/installed.py", "sqlite3"): "the doctor tells which SQLite this Python has",
+    ("app/surroundings.py", "sqlite3"): "the doctor tells which SQLite this Python has",
 }
 """Modules that may import another unit's package all the same, each with its reason."""
 
@@ -81,7 +81,6 @@ DISK: Final[Mapping[str, str]] = {
     "app/token.py": "owns the token in the state directory",
     "app/opening.py": "compares the places of root, mirror and state directory",
     "app/mirrors.py": "makes the folder of a mirror before there is a store on it",
-    "app/mirror_list.py": "looks at the folder of a mirror before there is a store on it",
     "app/folders.py": "tells which folders a command line or a client means, before there is a workspace",
     "app/health.py": "examines a root that perhaps cannot be opened",
     "app/surroundings.py": "looks at what a root stands on, opened or not",
@@ -99,7 +98,6 @@ DISK: Final[Mapping[str, str]] = {
     "cli/terminal.py": "gives standard output to nobody when the reader of a pipe has gone",
     "cli/asking.py": "asks at the terminal of the process",
     "cli/workplace.py": "finds the root above the working folder",
-    "app/installed.py": "looks for programs and says what is missing",
     "cli/commands/editing.py": "reads the patch that it is given, inside or outside the root",
     "cli/commands/history.py": "reads the feedback that it is given, and holds what it collects until all of it is there",
     "cli/saving.py": "writes the file that --output names outside of every root",

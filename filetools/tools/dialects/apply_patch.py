@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.content.names import quoted_name
+from filetools.content.file_patch import quoted_name
 from filetools.content.patches import parse_patch
 from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirectoryError, PathNotFoundError
 from filetools.models.files import PatchedFile

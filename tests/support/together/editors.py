@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from filetools.content.text_edits import TextEdit, apply_text_edits, in_utf16
-from filetools.content.utf16 import in_characters
+from filetools.content.wire import in_characters
 from tests.support.live_clients import Editor, Frame, LiveClient, SocketWire, live
 from tests.support.schedules.ledger import Tokens
 from tests.support.schedules.tokens import tokens_in

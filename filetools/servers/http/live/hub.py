@@ -9,8 +9,7 @@ from typing import Final, Protocol
 
 from filetools.errors import FileToolsError
 from filetools.events.buffers import BufferEvent
-from filetools.events.records import from_record
-from filetools.events.types import Event, TreeEvent
+from filetools.events.types import Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.feed import FeedPage
 from filetools.servers.http.live.open_document import OpenDocument, Step

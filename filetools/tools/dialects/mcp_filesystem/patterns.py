@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.wildmatch import ANY_CHARACTER, Token, Wild, class_expression, compile_all, stars, to_expression
+from filetools.paths.gitpattern import ANY_CHARACTER, Token, Wild, class_expression, compile_all, stars, to_expression
 
 MAX_PATTERN_CHARACTERS: Final = 4096
 MAX_CHOICES: Final = 256

@@ -1,0 +1,135 @@
+"""Old texts and old lines that differ from the file by line numbers or blanks: one meaning, or refused.
+
+The refusals are the point: whatever could be meant in two ways changes nothing.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from filetools.content.edits import Edit, EditOutcome, apply_edits
+from filetools.content.formats import TextFormat
+from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.errors import EditAmbiguousError, EditNotFoundError
+
+UTF8 = TextFormat(encoding="utf-8", bom=b"")
+
+
+def edited(text: str, old: str, new: str, *, replace_all: bool = False) -> str:
+    outcome = apply_edits(text, [Edit(old=old, new=new, replace_all=replace_all)])
+    assert outcome.repairs, "nothing was repaired"
+    return outcome.text
+
+
+def patched(content: str, hunks: str) -> EditOutcome:
+    (patch,) = parse_patch(f"*** Begin Patch\n*** Update File: f\n{hunks}*** End Patch\n")
+    return apply_file_patch(content.encode(), UTF8, patch, path="f").outcome
+
+
+# What could be meant in two ways: text, old, new.
+TWO_MEANINGS = {
+    "a number that counts no lines": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\n80:tcp\n3:bar"),
+    "numbers for some new lines": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\nbaz\n3:qux"),
+    "lines that overlap themselves": ("a\nb\na\na\na\n", "3\ta\n4\ta", "3\tX\n4\tY"),
+    "two places but for blanks": ("a \nb\na  \nb\n", "a\nb\n", "c\n"),
+    "the number of another line": ("a\nfoo\n", "5\tfoo", "5\tbar"),
+    "part of a line behind a number": ("a\nx = foo\n", "2\tfoo", "2\tbar"),
+    "tabs for blanks": ("if a:\n\tb\n", "if a:\n    b\n", "c\n"),
+}
+
+ONE_MEANING = {
+    "numbers counted on": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\n3:baz\n4:bar", "a\nfoo\nbaz\nbar\n"),
+    "numbers of what stays": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\nbaz\n3:bar", "a\nfoo\nbaz\nbar\n"),
+    "CRLF and blanks": ("a\r\nb \r\nc\r\n", "a\nb\nc\n", "a\nx\ny\nc\n", "a\r\nx\r\ny\r\nc\r\n"),
+}
+
+
+@pytest.mark.parametrize(("text", "old", "new"), TWO_MEANINGS.values(), ids=TWO_MEANINGS)
+def test_what_has_two_meanings_is_refused(text: str, old: str, new: str) -> None:
+    for replace_all in (False, True):
+        with pytest.raises((EditNotFoundError, EditAmbiguousError)):
+            edited(text, old, new, replace_all=replace_all)
+
+
+@pytest.mark.parametrize(("text", "old", "new", "made"), ONE_MEANING.values(), ids=ONE_MEANING)
+def test_what_has_one_meaning_is_done(text: str, old: str, new: str, made: str) -> None:
+    assert edited(text, old, new) == made
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "made"),
+    [
+        ("12\tfoo\n13\tbar\n", "12\tfoo", "12\tbaz", "12\tbaz\n13\tbar\n"),
+        ("1: x\n2: y\n", "2: y", "3: z", "1: x\n3: z\n"),
+        ("cat <<EOF\nx\nEOF\n", "cat <<EOF\nx", "cat <<EOF\ny", "cat <<EOF\ny\nEOF\n"),
+    ],
+)
+def test_what_stands_exactly_is_never_taken_for_something_else(text: str, old: str, new: str, made: str) -> None:
+    outcome = apply_edits(text, [Edit(old=old, new=new)])
+    assert (outcome.text, outcome.repairs) == (made, ())
+
+
+def test_an_edit_after_a_repaired_one_sees_its_result() -> None:
+    edits = [Edit(old="a\nb", new="a\nB"), Edit(old="B c", new="C c")]
+    assert apply_edits("a  \nb c\n", edits).text == "a  \nC c\n"
+
+
+HUNKS = {
+    "blanks at line ends": ("a\nb \nc\n", "@@\n b\n-c\n+d\n", "a\nb \nd\n", "blanks at line ends"),
+    "no end of the last line": ("a\nb \nc", "@@\n b\n-c\n+d\n", "a\nb \nd", "blanks at line ends"),
+    "line numbers of all lines": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n+2\tB\n 3\tc\n", "a\nB\nc\n", "line numbers"),
+    "line numbers of old lines": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n+B\n 3\tc\n", "a\nB\nc\n", "line numbers"),
+    "lines that only go": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n 3\tc\n", "a\nc\n", "line numbers"),
+    "behind an anchor": ("b \na\nb  \n", "@@ a\n-b \n+B\n", "b \na\nB\n", "blanks at line ends"),
+}
+
+
+@pytest.mark.parametrize(("content", "hunks", "made", "told"), HUNKS.values(), ids=HUNKS)
+def test_old_lines_of_a_hunk_are_taken_as_old_texts_are(content: str, hunks: str, made: str, told: str | None) -> None:
+    outcome = patched(content, hunks)
+    assert outcome.text == made
+    assert [told in repair for repair in outcome.repairs] == [True] if told else outcome.repairs == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "hunks"),
+    [
+        # The lines stand before the hunk before, and like ones behind it.
+        ("x\nq\nz\nq \ny \nq  \ny\n", "@@\n-z\n+Z\n@@\n-q\n-y\n+B\n"),
+        ("q \nq  \n", "@@\n-q\n+B\n"),
+        ("q \nx\n", "@@\n-q\n+B\n*** End of File\n"),
+    ],
+)
+def test_old_lines_with_two_meanings_are_refused(content: str, hunks: str) -> None:
+    with pytest.raises((EditNotFoundError, EditAmbiguousError)):
+        patched(content, hunks)
+
+
+def test_all_hunks_that_do_not_fit_are_told() -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        patched("a\nb\nc\nb\n", "@@\n-x\n+y\n@@\n-b\n+B\n@@\n-q\n+r\n")
+    assert [part in str(caught.value) for part in ("hunk 1", "hunk 2 match 2 times", "hunk 3")] == [True] * 3
+    assert [each["number"] for each in caught.value.details["others"]] == [2, 3]
+
+
+def test_a_repaired_change_is_the_one_that_was_meant() -> None:
+    """A text sent without the blanks at line ends is changed as if it had them, or refused."""
+    done = 0
+    for seed in range(400):
+        chance = random.Random(seed)
+        lines = ["".join(chance.choice("ab  x1") for _ in range(8)) + "k" for _ in range(6)]
+        kept = [line + chance.choice(("", " ", "  ")) for line in lines]
+        first, count = chance.randrange(4), chance.randrange(1, 3)
+        old = lines[first : first + count]
+        new = [*old[:-1], old[-1] + chance.choice(("NEW", "NEW\nNEW2"))]
+        outcome = apply_edits("\n".join(kept) + "\n", [Edit(old="\n".join(old), new="\n".join(new))])
+        made = outcome.text.split("\n")
+        done += bool(outcome.repairs)
+        assert made[: first + count - 1] == kept[: first + count - 1]
+        assert [line.rstrip(" ") for line in "\n".join(made[first:]).split("\n")][: len(new)] == "\n".join(new).split(
+            "\n"
+        )[: len(new)]
+        assert made[-len(kept[first + count :]) - 1 :] == [*kept[first + count :], ""]
+    assert done > 100
