@@ -13,16 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
+import click
 import pytest
-import typer.main
 from anyio import BrokenResourceError, create_memory_object_stream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 from pydantic import TypeAdapter
-from typer.core import TyperOption
 
 import filetools
-from filetools.cli.app import app
+from filetools.cli.command import load
 from filetools.models.words import Durability, Preset
 from filetools.servers.mcp import DoorOptions
 from filetools.servers.mcp.door import Door
@@ -173,10 +172,7 @@ def test_wrong_arguments_are_refused_before_anything_is_answered(tmp_path: Path,
 
 
 def test_the_options_that_are_understood_early_are_those_of_the_command() -> None:
-    command: Any = typer.main.get_command(app)
-    found = {
-        name: each for each in command.commands["mcp"].params for name in each.opts if isinstance(each, TyperOption)
-    }
+    found = {name: each for each in load("mcp").params for name in each.opts if isinstance(each, click.Option)}
     assert {name for name in FLAGS if found[name].is_flag} == FLAGS
     assert not any(found[name].is_flag for name in VALUES)
     assert (set(VALUES["--permissions"]), set(VALUES["--durability"])) == (

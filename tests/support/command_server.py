@@ -17,13 +17,13 @@ import sys
 import traceback
 from typing import Any, Final, NoReturn
 
+import click
 import platformdirs
-import typer.main
 from rich import console, progress, table
 
 import filetools
 
-LOADED: Final = (platformdirs, typer.main, console, progress, table)
+LOADED: Final = (click, platformdirs, console, progress, table)
 FRESH: Final = ("__main__", "adapters", "cli", "servers")
 """Loaded by each process: consoles look at the streams and the environment when they are made."""
 LARGEST_REQUEST_BYTES = 200_000
