@@ -103,7 +103,6 @@ DISK: Final[Mapping[str, str]] = {
     "cli/commands/history.py": "reads the feedback that it is given, and writes the file of --output outside of every root",
     "servers/http/editor_page.py": "reads the files of the page, which it ships with",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
-    "servers/mcp_start.py": "reads and writes standard input and output of the process, and the answers that it ships with",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",
 }
 """Who touches files past the stores, and why; a name that ends with a slash stands for a folder."""
