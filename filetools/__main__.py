@@ -17,10 +17,6 @@ def main() -> None:
         print(version_line())  # noqa: T201 - the one answer for which no command is loaded
         return
     try:
-        if sys.argv[1:2] == ["mcp"]:
-            from filetools.servers import mcp_start
-
-            mcp_start.begin(sys.argv[2:])
         from filetools.cli import command
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.partition(".")[0] not in NEEDED:

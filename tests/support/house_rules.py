@@ -86,7 +86,7 @@ DISK: Final[Mapping[str, str]] = {
     "app/surroundings.py": "looks at what a root stands on, opened or not",
     "permissions/rule_file.py": "owns permissions.json in the state directory",
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
-    "facade/uploads.py": "keeps what is being sent in a file without a name",
+    "facade/body_calls.py": "keeps what is being sent in a file without a name",
     "facade/clerk.py": "holds keeper.lock for as long as the process keeps the workspace",
     "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",
     "project/folder.py": "tells which folder outside the workspace is meant, links resolved",
@@ -103,7 +103,6 @@ DISK: Final[Mapping[str, str]] = {
     "cli/commands/history.py": "reads the feedback that it is given, and writes the file of --output outside of every root",
     "servers/http/editor_page.py": "reads the files of the page, which it ships with",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
-    "servers/mcp_start.py": "reads and writes standard input and output of the process, and the answers that it ships with",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",
 }
 """Who touches files past the stores, and why; a name that ends with a slash stands for a folder."""

@@ -33,8 +33,9 @@ from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 if TYPE_CHECKING:
     from filetools.app.folders import Folder
     from filetools.app.opening import Opening
-    from filetools.servers.http import Listener, ServerApplication
-    from filetools.servers.mcp import DoorOptions
+    from filetools.servers.http.application import ServerApplication
+    from filetools.servers.http.serving import Listener
+    from filetools.servers.mcp.options import DoorOptions
     from filetools.settings import Settings
 
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
@@ -94,8 +95,8 @@ def mcp(
         print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
         raise click.exceptions.Exit(FAILED)
     # Half a second to import, and only this command needs it.
-    from filetools.servers.mcp import DoorOptions, until_signal
-    from filetools.servers.mcp_start import note_loaded
+    from filetools.servers.mcp.options import DoorOptions
+    from filetools.servers.mcp.transports import until_signal
     from filetools.settings import named_session
 
     spoken = None if dialect is None else dialect_named(dialect)
@@ -112,7 +113,6 @@ def mcp(
         file_root=folders[0].real if folders else None,
     )
     options.selected()
-    note_loaded()
     preset: Preset | None = "read_only" if read_only else permissions
     _leave(asyncio.run(until_signal(_serve(desk, folders, options, preset, allow_root or ()))))
 
@@ -120,7 +120,7 @@ def mcp(
 async def _serve(
     desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None, allow_roots: Sequence[str]
 ) -> None:
-    from filetools.servers.mcp import serve_roots_stdio, serve_stdio
+    from filetools.servers.mcp.transports import serve_roots_stdio, serve_stdio
 
     def opening(place: Path) -> Opening:
         settings = allowing(_settings(desk, place, options.dialect, permissions), allow_roots)
@@ -255,8 +255,10 @@ def serve(
             print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
             raise click.exceptions.Exit(FAILED)
     # A second to import, and only this command needs it.
-    from filetools.servers.http import AgentOptions, HttpOptions, is_loopback, listen
-    from filetools.servers.http import serve as serve_http
+    from filetools.servers.http.hosts import is_loopback
+    from filetools.servers.http.options import AgentOptions, HttpOptions
+    from filetools.servers.http.serving import listen
+    from filetools.servers.http.serving import serve as serve_http
 
     refuse_relative([str(root)])
     place = root.resolve()
@@ -323,7 +325,7 @@ def _announce(
 
 
 def _host_names(given: Sequence[str]) -> tuple[str, ...]:
-    from filetools.servers.http import is_host_name
+    from filetools.servers.http.hosts import is_host_name
 
     for name in given:
         if not is_host_name(name):

@@ -1,27 +1,360 @@
-"""The store in memory: the same promises as on a disk, for tests, examples and mirrors that need not last."""
+"""A store in memory that keeps the promises of a disk."""
 
 from __future__ import annotations
 
+import itertools
+import threading
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
 
 from filetools.errors import (
     DirectoryNotEmptyError,
+    DirectoryNotFoundError,
     FileTooLargeError,
     InternalError,
     InvalidArgumentError,
+    InvalidPathError,
     NotRegularFileError,
     PathExistsError,
     PathNotDirectoryError,
     PathNotFoundError,
 )
+from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.checks import private_name, refuse_nesting
-from filetools.stores.memory_files import MemoryDisplaced, MemoryNewFile, MemoryReader, MemoryReplacement
-from filetools.stores.memory_tree import MemoryTree, Node, label, nodes_below
 from filetools.stores.owners import Owner, is_left_behind
+from filetools.stores.private import private_name, refuse_nesting, refuse_other_kinds
 from filetools.stores.reading import facts_of
 from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, T, Take
+
+MEMORY_DEVICE: Final = -1
+"""Device number of files in memory; no disk has it."""
+_inodes: Final = itertools.count(1)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Node:
+    """One file or directory in memory. A file's bytes never change: a write puts another node in its place."""
+
+    type: EntryType
+    mode: int
+    modified_ns: int
+    changed_ns: int
+    content: bytes = b""
+    children: dict[str, Node] = field(default_factory=dict)
+    inode: int = field(default_factory=lambda: next(_inodes))
+
+    @property
+    def stat(self) -> FileStat:
+        """Facts as a disk would give them."""
+        return FileStat(
+            self.type, len(self.content), self.mode, self.modified_ns, self.changed_ns, MEMORY_DEVICE, self.inode
+        )
+
+
+class MemoryTree:
+    """A disk in memory: outlives the stores opened on it. Every use of its nodes holds `lock`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._last_ns = 0
+        self.root = self.new_node("directory", 0o755)
+        self.hidden: dict[str, dict[str, Node]] = {"tmp": {}, "trash": {}, "limbo": {}}
+        """Files out of sight, by the name of their private folder."""
+
+    def now_ns(self) -> int:
+        """Return the time, later than ever before, so that no two changes look alike."""
+        with self.lock:
+            self._last_ns = max(time.time_ns(), self._last_ns + 1)
+            return self._last_ns
+
+    def new_node(self, kind: EntryType, mode: int, content: bytes = b"") -> Node:
+        """Return a node that is nowhere yet."""
+        now = self.now_ns()
+        return Node(type=kind, mode=mode, modified_ns=now, changed_ns=now, content=content)
+
+    def find(self, path: WorkspacePath) -> Node | None:
+        """Return what stands at a path, or None.
+
+        Raises:
+            PathNotDirectoryError: A file stands on the way.
+        """
+        node = self.root
+        for done, part in enumerate(path.parts):
+            if node.type != "directory":
+                raise PathNotDirectoryError("/".join(path.parts[:done]))
+            found = node.children.get(part)
+            if found is None:
+                return None
+            node = found
+        return node
+
+    def file(self, path: WorkspacePath) -> Node:
+        """Return the file at a path.
+
+        Raises:
+            PathNotFoundError, PathNotDirectoryError, PathIsDirectoryError
+        """
+        node = self.find(path)
+        if node is None:
+            raise PathNotFoundError(path)
+        refuse_other_kinds(node.type, path)
+        return node
+
+    def directory(self, path: WorkspacePath) -> Node:
+        """Return the directory at a path.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError
+        """
+        node = self.find(path)
+        if node is None:
+            raise DirectoryNotFoundError(path)
+        if node.type != "directory":
+            raise PathNotDirectoryError(path)
+        return node
+
+    def names_beside(self, path: WorkspacePath) -> dict[str, Node]:
+        """Return the names in the folder of `path`; to be changed only with `touch` after it.
+
+        Raises:
+            InvalidPathError: The path is the root.
+            DirectoryNotFoundError, PathNotDirectoryError
+        """
+        if path.is_root:
+            raise InvalidPathError(path, "the root has no parent inside the workspace")
+        return self.directory(path.parent).children
+
+    def touch(self, path: WorkspacePath) -> None:
+        """Note that a name in the folder of `path`, and what it stands for, has changed."""
+        parent = self.directory(path.parent)
+        parent.modified_ns = parent.changed_ns = self.now_ns()
+        moved = parent.children.get(path.name)
+        if moved is not None:
+            moved.changed_ns = self.now_ns()
+
+
+def nodes_below(top: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Yield a node and all below it by their paths, folders before what is in them; the node itself is ""."""
+    yield prefix, top
+    for name, node in sorted(top.children.items()):
+        yield from nodes_below(node, f"{prefix}/{name}" if prefix else name)
+
+
+def label(folder: str, name: str) -> str:
+    """Return how a hidden place is written in the journal."""
+    return f"{STATE_DIRECTORY}/{folder}/{name}"
+
+
+class MemoryReader:
+    """A file open for reading parts; keeps the bytes it had when it was opened."""
+
+    def __init__(self, node: Node) -> None:
+        self._content = node.content
+        self._stat = node.stat
+
+    @property
+    def stat(self) -> FileStat:
+        """Facts taken when it was opened."""
+        return self._stat
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
+        return self._content[offset : offset + count]
+
+    def is_being_written(self) -> bool:
+        """Return False: bytes in memory are never written in place."""
+        return False
+
+    def has_changed(self) -> bool:
+        """Return False: bytes in memory are never written in place."""
+        return False
+
+    def close(self) -> None:
+        """Do nothing; may be called twice."""
+
+
+class MemoryDisplaced:
+    """A node in a hidden folder of the tree."""
+
+    def __init__(
+        self, tree: MemoryTree, folder: str, name: str, *, path: WorkspacePath, has_origin: bool = True
+    ) -> None:
+        """Stand for what is hidden under a name.
+
+        Args:
+            tree: Where.
+            folder: "tmp", "trash" or "limbo".
+            name: Its name there.
+            path: Where it came from, and what errors name.
+            has_origin: False for what a dead process left.
+        """
+        self._tree = tree
+        self._folder = folder
+        self._name = name
+        self._path = path
+        self._has_origin = has_origin
+        self._stat = tree.hidden[folder][name].stat
+
+    @property
+    def temporary(self) -> str:
+        """Where it is, relative to the store; "" once it is gone."""
+        with self._tree.lock:
+            return label(self._folder, self._name) if self._name in self._tree.hidden[self._folder] else ""
+
+    @property
+    def stat(self) -> FileStat:
+        """Facts taken after it came out."""
+        return self._stat
+
+    def read(self) -> bytes:
+        """Return its whole content.
+
+        Raises:
+            PathNotFoundError: It was put back or discarded.
+            PathIsDirectoryError: It has no content.
+        """
+        node = self._node()
+        refuse_other_kinds(node.type, self._path)
+        return node.content
+
+    def is_being_written(self) -> bool:
+        """Return False: bytes in memory are never written in place."""
+        return False
+
+    def is_untouched(self) -> bool:
+        """Return True: bytes in memory are never written in place."""
+        return True
+
+    def put_back(self) -> None:
+        """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
+        if not self._has_origin:
+            raise InternalError("A file without a former place cannot be put back", path=self._path)
+        with self._tree.lock:
+            node = self._node()
+            names = self._tree.names_beside(self._path)
+            came_out = names.get(self._path.name)
+            names[self._path.name] = node
+            self._tree.touch(self._path)
+            del self._tree.hidden[self._folder][self._name]
+            if came_out is not None:
+                came_out.changed_ns = self._tree.now_ns()
+                self._tree.hidden[self._folder][self._name] = came_out
+                self._stat = came_out.stat
+
+    def keep_in_limbo(self, name: str) -> None:
+        """Move it to `.filetools/limbo/<name>`.
+
+        Raises:
+            PathExistsError: Limbo has that name already.
+        """
+        with self._tree.lock:
+            node = self._node()
+            if private_name(name) in self._tree.hidden["limbo"]:
+                raise PathExistsError(label("limbo", name))
+            del self._tree.hidden[self._folder][self._name]
+            self._tree.hidden["limbo"][name] = node
+            self._folder, self._name = "limbo", name
+
+    def sync(self) -> None:
+        """Do nothing: memory never lasts."""
+
+    def discard(self) -> None:
+        """Remove it for good; may be called twice."""
+        with self._tree.lock:
+            self._tree.hidden[self._folder].pop(self._name, None)
+
+    def _node(self) -> Node:
+        with self._tree.lock:
+            node = self._tree.hidden[self._folder].get(self._name)
+        if node is None:
+            raise PathNotFoundError(self._path)
+        return node
+
+
+class MemoryReplacement:
+    """The next bytes of an existing file, waiting in the tree's hidden folder."""
+
+    def __init__(self, tree: MemoryTree, path: WorkspacePath, name: str, node: Node) -> None:
+        self._tree = tree
+        self._path = path
+        self._name = name
+        self._is_waiting = True
+        self.stat = node.stat
+        tree.hidden["tmp"][name] = node
+
+    @property
+    def temporary(self) -> str:
+        """Where the file waits; "" once it is live or discarded."""
+        return label("tmp", self._name) if self._is_waiting else ""
+
+    def exchange(self) -> MemoryDisplaced:
+        """Go live; what stood there comes out.
+
+        Raises:
+            PathNotFoundError: Nothing stands there now. Still prepared.
+            PathIsDirectoryError: A directory does. Still prepared.
+        """
+        with self._tree.lock:
+            _refuse_twice(self._is_waiting, self._path)
+            displaced = self._tree.file(self._path)
+            hidden = self._tree.hidden["tmp"]
+            self._tree.names_beside(self._path)[self._path.name] = hidden[self._name]
+            self._tree.touch(self._path)
+            displaced.changed_ns = self._tree.now_ns()
+            hidden[self._name] = displaced
+            self._is_waiting = False
+            return MemoryDisplaced(self._tree, "tmp", self._name, path=self._path)
+
+    def discard(self) -> None:
+        """Remove the file if it did not go live; may be called twice."""
+        with self._tree.lock:
+            if self._is_waiting:
+                self._tree.hidden["tmp"].pop(self._name, None)
+                self._is_waiting = False
+
+
+class MemoryNewFile:
+    """A new file without a name; gone with this object if it does not go live."""
+
+    def __init__(self, tree: MemoryTree, path: WorkspacePath, node: Node) -> None:
+        self._tree = tree
+        self._path = path
+        self._node: Node | None = node
+        self.stat = node.stat
+
+    @property
+    def temporary(self) -> str:
+        """Always "": the file has no name before it is live."""
+        return ""
+
+    def exchange(self) -> None:
+        """Go live.
+
+        Raises:
+            PathExistsError: Something stands there now. Still prepared.
+        """
+        with self._tree.lock:
+            _refuse_twice(self._node is not None, self._path)
+            names = self._tree.names_beside(self._path)
+            if self._path.name in names:
+                raise PathExistsError(self._path)
+            assert self._node is not None
+            names[self._path.name] = self._node
+            self._tree.touch(self._path)
+            self._node = None
+
+    def discard(self) -> None:
+        """Drop the file if it did not go live; may be called twice."""
+        self._node = None
+
+
+def _refuse_twice(is_waiting: bool, path: WorkspacePath) -> None:
+    if not is_waiting:
+        raise InternalError("A prepared file can go live only once", path=path)
+
 
 _NEW_FILE_MODE = 0o644
 

@@ -1,16 +1,25 @@
-"""Counts of what the server has done, in the text form that Prometheus reads."""
+"""Counts of requests in the text form that Prometheus reads, and spans of OpenTelemetry where it is installed."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, TypeAlias
+
+from filetools.servers.http.asgi import Scope
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 
 METHODS: Final = frozenset(("GET", "HEAD", "PUT", "PATCH", "DELETE", "POST", "OPTIONS"))
 """Methods that are counted by their names; clients can make up any number of others."""
+
+NoteStatus: TypeAlias = Callable[[int], None]
+"""Gets the status of the answer."""
+Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[NoteStatus]]
+"""Makes a span for the time of a block."""
 
 
 class Metrics:
@@ -61,3 +70,36 @@ def _gauges(gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
 def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
     yield f"# HELP {name} {meaning}"
     yield f"# TYPE {name} {kind}"
+
+
+def tracing() -> Tracing:
+    """Return what makes spans; without the package `opentelemetry` it makes none."""
+    # A package of the same name space may be there without this one.
+    if importlib.util.find_spec("opentelemetry") is None or importlib.util.find_spec("opentelemetry.trace") is None:
+        return _no_span
+    return _spans()
+
+
+@contextmanager
+def _no_span(scope: Scope) -> Iterator[NoteStatus]:
+    yield lambda status: None
+
+
+def _spans() -> Tracing:
+    from opentelemetry import trace
+    from opentelemetry.propagate import extract
+
+    tracer = trace.get_tracer("filetools")
+
+    @contextmanager
+    def span(scope: Scope) -> Iterator[NoteStatus]:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        with tracer.start_as_current_span(
+            str(scope["method"]), context=extract(headers), kind=trace.SpanKind.SERVER
+        ) as current:
+            # Names of conventions; neither contents nor headers are told.
+            current.set_attribute("http.request.method", scope["method"])
+            current.set_attribute("url.path", scope["path"])
+            yield lambda status: current.set_attribute("http.response.status_code", status)
+
+    return span
