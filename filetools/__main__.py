@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from typing import Final
 
 from filetools.distribution import install_command, version_line
 
-NEEDED: Final = ("typer", "rich", "platformdirs")
+NEEDED: Final = ("click", "rich", "platformdirs")
 """What the extra `cli` brings; without it the library works, and the command says what to install."""
-_YOUNG_OBJECTS: Final = 200_000
-"""So many are made before garbage is looked for: more than a short command makes. What is imported is none, and with
-Python's 700 the search takes a tenth of a start."""
 
 
 def main() -> None:
@@ -20,13 +16,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(version_line())  # noqa: T201 - the one answer for which no command is loaded
         return
-    gc.set_threshold(_YOUNG_OBJECTS)
     try:
-        if sys.argv[1:2] == ["mcp"]:
-            from filetools.servers import mcp_start
-
-            mcp_start.begin(sys.argv[2:])
-        import filetools.cli as cli
+        from filetools.cli import command
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.partition(".")[0] not in NEEDED:
             raise
@@ -35,10 +26,7 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    try:
-        cli.main()
-    finally:
-        gc.freeze()  # Python would look for garbage among all that was loaded, before it lets go of that
+    command.main()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from filetools.settings import Settings
-from filetools.stores.memory import MemoryStore
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
 
@@ -31,7 +30,6 @@ __all__ = [
     "EditorState",
     "FileToolsError",
     "FileToolsFacade",
-    "MemoryStore",
     "Selection",
     "Settings",
     "Store",

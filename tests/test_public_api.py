@@ -191,7 +191,7 @@ for name in ("filetools.servers.mcp.door", "filetools.cli.commands.reading"):  #
 print(json.dumps(lacking))
 """
     install = "pip install 'agent-filetools[{}]'".format
-    cli = [f"filetools.cli needs the package 'typer': {install('cli')}", "typer"]
+    cli = [f"filetools.cli needs the package 'click': {install('cli')}", "click"]
     mcp = [f"filetools.servers.mcp needs the package 'mcp': {install('mcp')}", "mcp"]
     adapters = {
         f"filetools.adapters.{module}": [

@@ -17,14 +17,13 @@ from filetools.distribution import require_extra
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.events.bus import EventBus
 from filetools.events.subscriptions import Subscription
+from filetools.facade.body_calls import OpenedFile, Upload
 from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.opened_file import OpenedFile
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.run_calls import RunCalls
 from filetools.facade.transactions.transaction import Transaction
-from filetools.facade.uploads import Upload
 from filetools.permissions.audience import Attendance
 
 

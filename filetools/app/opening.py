@@ -27,7 +27,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.feed import Feed
 from filetools.facade.known_names import KnownNames
 from filetools.facade.parts import Parts
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
 from filetools.journal.sqlite import SqliteJournal
@@ -191,7 +191,7 @@ class Opening:
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         parts.tracker.end_with_process(actor)
         self._stack.push_async_callback(partial(_forget_ephemeral, parts))
-        runner, feed = Runner(parts), Feed(parts)
+        runner, feed = CallRunner(parts), Feed(parts)
         clerk = Clerk(runner, feed, bell, state.directory)
         runner.on_told = clerk.note_written
         self._stack.push_async_callback(clerk.aclose)

@@ -2,8 +2,4 @@
 
 from filetools.distribution import require_extra
 
-require_extra("cli", "filetools.cli", "typer", "rich", "platformdirs")
-
-from filetools.cli.app import main  # noqa: E402 - without the extra nothing below can be imported
-
-__all__ = ["main"]
+require_extra("cli", "filetools.cli", "click", "rich", "platformdirs")

@@ -1,98 +1,291 @@
-"""Making a command of a function: its own parameters, and the shared options it asks for, without repeating them."""
+"""The command line: every command in its place, the options that commands share, and how the process ends."""
 
 from __future__ import annotations
 
-import inspect
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Concatenate, Final, ParamSpec, get_type_hints
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, get_args
 
-import typer
+import click
+from click.shell_completion import get_completion_class
 
 from filetools.cli.desk import Desk, SharedOptions
-from filetools.cli.exit_codes import exit_code_of
-from filetools.cli.help_page import PagedCommand
-from filetools.cli.terminal import leave_quietly, print_error
-from filetools.errors import FileToolsError
+from filetools.cli.failures import FAILED, INTERRUPTED, exit_code_of
+from filetools.cli.terminal import STDERR, leave_quietly, print_error, use_terminal
+from filetools.distribution import version_line
+from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.models.words import Durability
 
 P = ParamSpec("P")
-Body = Callable[Concatenate[Desk, P], None]
+_NAME: Final = "filetools"
+_SHELLS: Final = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish"}
+"""The shells that complete words, and the file in which each is told to."""
 
-_HINTS: Final = get_type_hints(SharedOptions, include_extras=True)
-_DEFAULTS: Final = {field.name: field.default for field in fields(SharedOptions)}
-BEFORE_COMMANDS: Final = ("root", "state_dir", "actor", "as_json")
-_CONTEXT: Final = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "Try it": {
+        "demo": ("demo.play", "See many writers at work, and count what is lost."),
+    },
+    "Files": {
+        "read": ("commands.reading", "Print a file, or some of its lines."),
+        "ls": ("commands.reading", "List a folder."),
+        "info": ("commands.reading", "Show what is known of a file or folder."),
+        "find": ("commands.searching", "Find files and folders by name."),
+        "grep": ("commands.searching", "Find lines in files, and in text that editors have not saved."),
+        "write": ("commands.changing", "Create or replace a file."),
+        "append": ("commands.changing", "Add to the end of a file; makes it if missing."),
+        "edit": ("commands.changing", "Replace exact text in a file; every other byte stays as it is."),
+        "patch": ("commands.changing", "Apply a patch to any number of files, all or nothing."),
+        "rm": ("commands.changing", "Delete files or folders."),
+        "mv": ("commands.changing", "Move or rename a file or folder."),
+        "cp": ("commands.changing", "Copy a file's bytes and mode."),
+        "mkdir": ("commands.changing", "Make a folder and its missing parents."),
+    },
+    "Changes": {
+        "log": ("commands.changes", "Print the newest changes, newest first."),
+        "follow": ("commands.changes", "Print changes as they happen, until interrupted."),
+        "versions": ("commands.changes", "List the versions that a file has had, newest first."),
+        "diff": ("commands.changes", "Show what changed in the whole tree, or in a file."),
+        "who": ("commands.changes", "Show who wrote each line of a file last."),
+        "checkpoint": ("commands.restoring", "Keep the state of the whole tree, to restore it later."),
+        "checkpoints": ("commands.restoring", "List the checkpoints, oldest first, with time and size."),
+        "undo": ("commands.restoring", "Take changes back, all or nothing."),
+        "redo": ("commands.restoring", "Take your last undo, or your last restore, back."),
+        "restore": ("commands.restoring", "Make the tree, or a part of it, what it was at a checkpoint."),
+    },
+    "Runs": {
+        "run": ("commands.agents", "Run an agent, or any program; report what it changed and how to take it back."),
+        "runs": ("commands.agents", "List the runs of agents, newest first, or show one with the files it changed."),
+    },
+    "Workspace": {
+        "init": ("commands.workspace", "Make a folder a root, with the state that keeps its history."),
+        "status": ("commands.workspace", "Show what changed since the last checkpoint, and what waits for you."),
+        "sync": ("commands.workspace", "Make the mirror equal to the workspace."),
+        "mirror": ("commands.workspace", "List, add or remove the mirrors that the root remembers."),
+        "project": ("commands.agents", "Register folders as projects, which agents of this root may look into."),
+        "instances": ("commands.agents", "List the agents and servers that run on this root, or pin one."),
+        "doctor": ("commands.checking", "Say what is missing or wrong, and what to do about it."),
+    },
+    "Tools": {
+        "call": ("commands.tools", "Call a tool as an agent does and print its envelope."),
+        "tools": ("commands.tools", "List the tools that agents get, or print their definitions for a model."),
+        "fd": ("commands.tools", "Read the long results that an agent got as descriptors."),
+        "context": ("commands.tools", "Show what an agent is told of a folder, and the text for a prompt."),
+        "history": ("commands.history", "Read what people told their agents from the logs of agents."),
+    },
+    "Serve programs": {
+        "mcp": ("commands.serving", "Serve agents over MCP on standard input and output."),
+        "serve": ("commands.serving", "Serve files, tools and changes over HTTP, and MCP at /mcp."),
+    },
+    "Approvals": {
+        "approvals": ("commands.agents", "List what agents wait for a person to allow."),
+        "approve": ("commands.agents", "Allow what an agent asks for, once; or refuse it."),
+    },
+}
+"""Module and first sentence of each command, by the heading under which the help lists it."""
+_FOLDER: Final = click.Path(path_type=Path)
+_SHARED: Final = {
+    "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; else the nearest parent with .filetools, or here."),
+    "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="Where the root keeps its journal."),
+    "mirror": click.option("--mirror", type=_FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
+    "durability": click.option(
+        "--durability", type=click.Choice(get_args(Durability)), help="What changes survive: a power cut, or a crash."
+    ),
+    "actor": click.option("--actor", metavar="NAME", help="Act as this agent, by its permissions; else as you."),
+    "as_json": click.option("--json", "as_json", is_flag=True, help="Print results and errors as JSON, one a line."),
+}  # fmt: skip
 
 
-def workspace_command(
-    app: typer.Typer, shared: Sequence[str], *, name: str | None = None, panel: str, examples: Sequence[str]
-) -> Callable[[Body[P]], Body[P]]:
-    """Register a function as a command; its first argument is the `Desk`, its docstring the help.
+class Command(click.Command):
+    """A command; what follows `--` is another program's command line if it has a parameter `command`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words after the name of the command."""
+        if ctx.resilient_parsing and any(
+            isinstance(each, click.Option) and not each.is_flag and args[-1:] == [name]
+            for each in self.params
+            for name in each.opts
+        ):
+            args = args[
+                :-1
+            ]  # click stops at an option whose value is being typed, and then knows no argument before it
+        if not any(each.name == "command" for each in self.params):
+            return super().parse_args(ctx, args)
+        end = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:end])
+        if ctx.params.get("command") and not ctx.resilient_parsing:
+            ctx.fail(f"Got unexpected extra argument ({ctx.params['command'][0]}); a command stands after --")
+        ctx.params["command"] = tuple(args[end + 1 :])
+        return rest
+
+
+class LazyGroup(click.Group):
+    """All commands; a command's module is imported when the command is called."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first word names, and the other words."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, None if found is None else load(str(found.name)), rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; Ctrl-C ends it without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, under their headings."""
+        for heading, commands in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, sentence) for name, (_, sentence) in commands.items()])
+
+
+def load(name: str) -> click.Command:
+    """Import a command."""
+    module = next(commands[name][0] for commands in COMMANDS.values() if name in commands)
+    found = getattr(import_module(f"filetools.cli.{module}"), name)
+    assert isinstance(found, click.Command)
+    return found
+
+
+def command(
+    name: str, shared: Sequence[str], *, examples: Sequence[str], group: click.Group | None = None
+) -> Callable[[Callable[Concatenate[Desk, P], None]], click.Command]:
+    """Make a command of a function; its first argument is the `Desk`, its docstring the help.
 
     Args:
-        app: Where it belongs.
+        name: Name of the command.
         shared: Names of the fields of `SharedOptions` that it understands.
-        name: Name of the command, if not that of the function.
-        panel: Heading under which the help lists it.
         examples: Command lines that show how to use it.
+        group: The command that it belongs to.
     """
 
-    def register(body: Body[P]) -> Body[P]:
-        own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
-        parameters = [*own, *(_parameter(option) for option in shared), _CONTEXT]
-
-        def command(**values: Any) -> None:
-            before: typer.Context = values.pop(_CONTEXT.name).find_root()
-            options = _options(before.params, {option: values.pop(option) for option in shared})
+    def made(body: Callable[Concatenate[Desk, P], None]) -> click.Command:
+        @functools.wraps(body)
+        def call(**values: Any) -> None:
+            before = click.get_current_context().find_root().params
+            given = {each: before.get(each) for each in _BEFORE} | {
+                each: value for each in shared if (value := values.pop(each))
+            }
+            options = SharedOptions(**{each: value for each, value in given.items() if value})
+            run: Callable[..., None] = body
             try:
-                _run(body, options, values)
+                run(Desk(options), **values)
                 sys.stdout.flush()
+            except FileToolsError as error:
+                print_error(error, as_json=options.as_json)
+                raise click.exceptions.Exit(exit_code_of(error)) from error
             except BrokenPipeError:
                 leave_quietly()
 
-        command.__name__ = body.__name__
-        command.__doc__ = inspect.getdoc(body)
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # PEP 362 reads it
-            [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-        )
-        app.command(name=name, cls=PagedCommand, rich_help_panel=panel, epilog="\n".join(examples))(command)
-        return body
+        function: Callable[..., None] = call
+        for each in reversed(shared):
+            function = _SHARED[each](function)
+        epilog = "\n".join(("\b", "Examples:", *(f"  {each}" for each in examples)))
+        found = click.command(name, cls=Command, epilog=epilog)(function)
+        if group is not None:
+            group.add_command(found)
+        return found
 
-    return register
-
-
-def shared_before_commands(function: Callable[..., None]) -> Callable[..., None]:
-    """Let the application itself take the shared options `BEFORE_COMMANDS`, which are given before a command then."""
-
-    def start(**values: Any) -> None:
-        function(**{name: value for name, value in values.items() if name not in BEFORE_COMMANDS})
-
-    own = list(inspect.signature(function, eval_str=True).parameters.values())
-    parameters = [*(_parameter(option) for option in BEFORE_COMMANDS), *own]
-    start.__doc__ = inspect.getdoc(function)
-    start.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    start.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # PEP 362 reads it
-        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    )
-    return start
+    return made
 
 
-def _options(before: Mapping[str, Any], after: Mapping[str, Any]) -> SharedOptions:
-    """Return the shared options of a command: what stands after its name counts more than what stands before."""
-    given = {name: value for name, value in before.items() if name in BEFORE_COMMANDS}
-    return SharedOptions(**given | {name: value for name, value in after.items() if value != _DEFAULTS[name]})
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(version_line())
+        ctx.exit()
 
 
-def _run(body: Callable[..., None], options: SharedOptions, values: dict[str, Any]) -> None:
+def _complete(ctx: click.Context, parameter: click.Parameter, shell: str | None) -> None:
+    """Print the script with which a shell completes words, or have the shell load it at its start."""
+    if shell is None or ctx.resilient_parsing:
+        return
+    if parameter.name == "show_completion":
+        kind = get_completion_class(shell)
+        assert kind is not None
+        click.echo(kind(ctx.command, {}, _NAME, f"_{_NAME.upper()}_COMPLETE").source())
+    else:
+        line = f"{_NAME} --show-completion {shell}"
+        place = Path.home() / _SHELLS[shell]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("a", encoding="utf-8") as file:
+            file.write(f"\n{line} | source\n" if shell == "fish" else f'\neval "$({line})"\n')
+        click.echo(f"{place} has a line for it; begin a new {shell}.")
+    ctx.exit()
+
+
+_BEFORE: Final = ("root", "state_dir", "actor", "as_json")
+"""Shared options that may stand before the command, too."""
+_SHELL: Final = click.Choice(tuple(_SHELLS))
+
+
+@click.group(
+    _NAME,
+    cls=LazyGroup,
+    commands={
+        name: click.Command(name, short_help=sentence)
+        for commands in COMMANDS.values()
+        for name, (_, sentence) in commands.items()
+    },
+    epilog=f"'{_NAME} COMMAND --help' shows the options and examples of a command.",
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version."
+)
+@click.option(
+    "--show-completion",
+    type=_SHELL,
+    expose_value=False,
+    callback=_complete,
+    help="Print the script that completes words.",
+)
+@click.option(
+    "--install-completion", type=_SHELL, expose_value=False, callback=_complete, help="Have a shell load that script."
+)
+@_SHARED["root"]
+@_SHARED["state_dir"]
+@_SHARED["actor"]
+@_SHARED["as_json"]
+def cli(**_: object) -> None:
+    """File tools for AI agents and editors: one tree, many writers, nothing lost."""  # fmt: skip
+
+
+def main() -> None:
+    """Run the command line with the arguments of the process; ends the process with its exit code."""
+    use_terminal()
     try:
-        body(Desk(options), **values)
-    except FileToolsError as error:
-        print_error(error, as_json=options.as_json)
-        raise typer.Exit(exit_code_of(error)) from error
+        code = cli.main(prog_name=_NAME, standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = error.exit_code
+    except click.ClickException as error:
+        print_error(_usage_error(error), as_json=_wants_json(sys.argv[1:]))
+        code = error.exit_code
+    except click.Abort:
+        STDERR.print("aborted")
+        code = FAILED
+    sys.exit(code if isinstance(code, int) else 0)
 
 
-def _parameter(option: str) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(option, kind, default=_DEFAULTS[option], annotation=_HINTS[option])
+def _usage_error(error: click.ClickException) -> InvalidArgumentError:
+    """Return why a command line was refused; the hint names the nearest command or option, and the usage."""
+    meant = getattr(error, "possibilities", None)
+    sentence = (error.message if meant else error.format_message()).removeprefix("Invalid value: ").rstrip(".")
+    hints = [f"Did you mean {', '.join(map(repr, meant))}?"] if meant else []
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        hints.append(f"{' '.join(error.ctx.get_usage().split())}; '{error.ctx.command_path} -h' explains it.")
+    return InvalidArgumentError(
+        sentence[:1].upper() + sentence[1:], suggested_action=" ".join(hints) or f"'{_NAME} -h' lists the commands."
+    )
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """True if a command line that could not be parsed asks for JSON; what follows -- is another program's."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "--json" in arguments[:end]

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
+import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
 
-import typer
+import click
+from rich import text as rich_text
 
-from filetools.cli.exit_codes import exit_code_of
-from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings
-from filetools.cli.words import hint_of
+from filetools.cli.failures import exit_code_of, hint_of
+from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings, printable
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.models.records import Actor
 from filetools.models.words import STATE_DIRECTORY, Durability
+from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest
 
 if TYPE_CHECKING:  # a shell that completes a word has no time for them
     from filetools.app.opening import Opening
@@ -28,7 +32,6 @@ if TYPE_CHECKING:  # a shell that completes a word has no time for them
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
-PANEL: Final = "Workspace"
 NO_STATE: Final = "no state yet; the first change makes it, or 'filetools init'"
 _ENDING: Final = ("SIGTERM", "SIGHUP")
 _SIGNALLED: Final = 128
@@ -37,27 +40,14 @@ _SIGNALLED: Final = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedOptions:
-    """The options that many commands have in common; their annotations are what typer shows."""
+    """The options that many commands have in common."""
 
-    root: Annotated[
-        Path | None,
-        typer.Option(help="Root; else the nearest parent with .filetools, else here.", metavar="DIR", rich_help_panel=PANEL),
-    ] = None  # fmt: skip
-    state_dir: Annotated[
-        Path | None, typer.Option(help="Where the root keeps its journal.", metavar="DIR", rich_help_panel=PANEL)
-    ] = None
-    mirror: Annotated[
-        Path | None, typer.Option(help="Folder that gets a copy of every change.", metavar="DIR", rich_help_panel=PANEL)
-    ] = None
-    durability: Annotated[
-        Durability | None,
-        typer.Option(help="What changes survive: a power cut, or a crash.", rich_help_panel=PANEL),
-    ] = None
-    actor: Annotated[
-        str | None,
-        typer.Option(help="Act as this agent, by its permissions; else as you.", metavar="NAME", rich_help_panel=PANEL),
-    ] = None  # fmt: skip
-    as_json: Annotated[bool, typer.Option("--json", help="Print results and errors as JSON, one a line.")] = False
+    root: Path | None = None
+    state_dir: Path | None = None
+    mirror: Path | None = None
+    durability: Durability | None = None
+    actor: str | None = None
+    as_json: bool = False
 
 
 READING: Final = ("root", "state_dir", "actor", "as_json")
@@ -141,8 +131,6 @@ class Desk:
     def _run(
         self, opening: Opening, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None]
     ) -> None:
-        import asyncio
-
         async def opened() -> None:
             async with opening as files:
                 self._let_ask(files)
@@ -174,8 +162,6 @@ class Desk:
 
     def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
         """Return what a look finds, without a word; None if it fails, or if the root has never been opened."""
-        import asyncio
-
         log = logging.getLogger("filetools")
         before = log.level
         log.setLevel(logging.CRITICAL)
@@ -228,7 +214,7 @@ class Desk:
     def end(self) -> None:
         """End the command if anything failed."""
         if self._exit_code:
-            raise typer.Exit(self._exit_code)
+            raise click.exceptions.Exit(self._exit_code)
 
     def _opening(self, *, watch: bool = False, create: bool = True) -> Opening:
         from filetools.app.opening import open_workspace
@@ -242,8 +228,6 @@ class Desk:
         )
 
     def _let_ask(self, files: FileToolsFacade) -> None:
-        from filetools.cli.asking import Asker, open_terminal
-
         terminal = open_terminal()
         if terminal is not None:
             files.answer_approvals(Asker(terminal), everywhere=False)
@@ -283,3 +267,54 @@ def user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in containers
         return "person"
+
+
+def open_terminal() -> TextIO | None:
+    """Return the terminal a person answers at, or None if nobody sits there.
+
+    Standard input may carry the content of a file; then the controlling terminal is asked, as ssh and sudo do.
+    """
+    if not sys.stderr.isatty():
+        return None
+    if sys.stdin is not None and sys.stdin.isatty():
+        return sys.stdin
+    try:
+        return open("/dev/tty", encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+class Asker:
+    """Asks about one request after the other at a terminal; lives as long as its command."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Show what would happen and return the person's answer; anything but yes is no."""
+        async with self._turn:
+            STDERR.print(_question(request), end="")
+            answer = await self._line()
+            return "allow" if answer.strip().lower() in ("y", "yes") else "deny"
+
+    async def _line(self) -> str:
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str] = loop.create_future()
+
+        def read() -> None:
+            text = self._terminal.readline()
+            loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(text))
+
+        # A daemon: a thread that waits for a key cannot be stopped, and must not keep an interrupted command alive.
+        threading.Thread(target=read, name="filetools terminal", daemon=True).start()
+        return await line
+
+
+def _question(request: ApprovalRequest) -> rich_text.Text:
+    why = "changing it can make other programs run code" if request.reason == "protected" else "the permissions ask"
+    return rich_text.Text.assemble(
+        (f"{printable(request.actor.id)} wants this, risk {request.risk}: {why}\n", "dim"),
+        (f"{printable(request.description)}?", "bold yellow"),
+        " y/N ",
+    )

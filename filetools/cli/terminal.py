@@ -17,7 +17,7 @@ from rich import text as rich_text
 from rich.console import Console
 
 import filetools.settings as settings
-from filetools.cli.words import envelope_of, hint_of, sentence_of
+from filetools.cli.failures import envelope_of, hint_of, sentence_of
 from filetools.errors import FileToolsError
 
 LONGEST_LINE: Final = 100
@@ -39,6 +39,29 @@ def leave_quietly() -> NoReturn:
     sys.exit(0)
 
 
+class Terminal(Console):
+    """A console that prints what it gets as it is, and ends the process when nobody reads it any more."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """End quietly; rich itself would end with exit code 1."""
+        leave_quietly()
+
+
+class Errors(Terminal):
+    """The console of standard error; what was printed before it stands before it where both go to one place."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+
+    def print(self, *parts: Any, **options: Any) -> None:
+        """Print after all that waits to be written to standard output."""
+        sys.stdout.flush()
+        super().print(*parts, **options)
+
+
 class Stream:
     """Standard output or error; lives as long as the process. Its console is made when something is drawn on it.
 
@@ -54,8 +77,6 @@ class Stream:
     @cached_property
     def console(self) -> Console:
         """The console."""
-        from filetools.cli.consoles import Errors, Terminal
-
         return Terminal() if self._name == "stdout" else Errors()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from filetools.editors.tree_nodes import Node, Nodes, is_within, parent_of
+from filetools.editors.tree_nodes import NameNode, Nodes, is_within, parent_of
 from filetools.events.types import (
     DirectoryCreated,
     DirectoryDeleted,
@@ -41,7 +41,7 @@ class KnownTree:
         fresh = Nodes()
         for path, kind in entries.items():
             fresh.add(path, kind)
-        node = fresh.find(folder) or Node("directory")
+        node = fresh.find(folder) or NameNode("directory")
         node.expand_like(old)
         old.children = node.children
         self.stale = {one for one in self.stale if not is_within(one, folder)}
@@ -91,7 +91,7 @@ class KnownTree:
         self.nodes.add(path, kind)
         return True
 
-    def _drop(self, path: str) -> Node | None:
+    def _drop(self, path: str) -> NameNode | None:
         self.stale = {one for one in self.stale if not one or not is_within(one, path)}
         return self.nodes.drop(path)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import array
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.transforming import moved
 from filetools.content.wire import in_characters, ordered
-from filetools.editors.units import edits_as_units, edits_from_units
 from filetools.errors import InvalidArgumentError
 
 
@@ -116,3 +117,28 @@ def _moved_selection(selection: Selection, edits: Sequence[TextEdit], sticks: Li
     end = max(start, end)
     is_forward = selection.anchor == first
     return Selection(anchor=start if is_forward else end, head=end if is_forward else start)
+
+
+def as_units(text: str) -> str:
+    """Return a text whose characters outside the BMP are two surrogates each."""
+    if text.isascii() or max(text) <= "\uffff":
+        return text
+    code = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+    return "".join(map(chr, array.array("H", text.encode(code, "surrogatepass"))))
+
+
+def from_units(text: str) -> str:
+    """Return a text whose pairs of surrogates are one character again."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def edits_as_units(edits: Iterable[TextEdit]) -> list[TextEdit]:
+    """Return edits whose places count units already, with their texts in units."""
+    return [TextEdit(edit.start, edit.end, as_units(edit.text)) for edit in edits]
+
+
+def edits_from_units(edits: Iterable[TextEdit]) -> list[TextEdit]:
+    """Return edits with their texts as characters; places still count units."""
+    return [TextEdit(edit.start, edit.end, from_units(edit.text)) for edit in edits]

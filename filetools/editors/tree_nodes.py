@@ -9,21 +9,21 @@ from filetools.models.words import EntryType
 
 
 @dataclass(slots=True)
-class Node:
+class NameNode:
     """One name of a tree. Lives as long as the tree has it."""
 
     type: EntryType
     is_expanded: bool = False
-    children: dict[str, Node] = field(default_factory=dict)
+    children: dict[str, NameNode] = field(default_factory=dict)
 
-    def walk(self, path: str = "") -> Iterator[tuple[str, Node]]:
+    def walk(self, path: str = "") -> Iterator[tuple[str, NameNode]]:
         """Yield path and node of all below, in the order of a listing."""
         for name, child in sorted(self.children.items(), key=_order):
             inner = f"{path}/{name}" if path else name
             yield inner, child
             yield from child.walk(inner)
 
-    def expand_like(self, other: Node) -> None:
+    def expand_like(self, other: NameNode) -> None:
         """Expand the folders that are expanded in another tree."""
         self.is_expanded = self.is_expanded or other.is_expanded
         for name, child in other.children.items():
@@ -36,9 +36,9 @@ class Nodes:
     """A tree by path; "" is its root. Lives as long as its owner."""
 
     def __init__(self) -> None:
-        self.root = Node("directory", is_expanded=True)
+        self.root = NameNode("directory", is_expanded=True)
 
-    def find(self, path: str) -> Node | None:
+    def find(self, path: str) -> NameNode | None:
         """Return what stands at a path."""
         node = self.root
         for name in _names(path):
@@ -48,20 +48,20 @@ class Nodes:
             node = found
         return node
 
-    def put(self, path: str, node: Node) -> None:
+    def put(self, path: str, node: NameNode) -> None:
         """Let a node stand at a path; missing folders above come into being, a file in their place goes."""
         *above, name = _names(path)
         self._folders(above)[-1].children[name] = node
 
-    def add(self, path: str, kind: EntryType) -> Node:
+    def add(self, path: str, kind: EntryType) -> NameNode:
         """Return what stands at a path, new unless something of this type is there."""
         node = self.find(path)
         if node is None or node.type != kind:
-            node = Node(kind)
+            node = NameNode(kind)
             self.put(path, node)
         return node
 
-    def drop(self, path: str) -> Node | None:
+    def drop(self, path: str) -> NameNode | None:
         """Take away what stands at a path, with all below, and return it."""
         parent = self.find(parent_of(path))
         return None if parent is None else parent.children.pop(path.rpartition("/")[2], None)
@@ -77,13 +77,13 @@ class Nodes:
             path = parent_of(path)
         return path
 
-    def _folders(self, names: list[str]) -> list[Node]:
+    def _folders(self, names: list[str]) -> list[NameNode]:
         """Return the folders on the way, made where they are missing."""
         found = [self.root]
         for name in names:
             node = found[-1].children.get(name)
             if node is None or node.type != "directory":
-                node = found[-1].children[name] = Node("directory")
+                node = found[-1].children[name] = NameNode("directory")
             found.append(node)
         return found
 
@@ -102,6 +102,6 @@ def _names(path: str) -> list[str]:
     return path.split("/") if path else []
 
 
-def _order(item: tuple[str, Node]) -> tuple[bool, str, str]:
+def _order(item: tuple[str, NameNode]) -> tuple[bool, str, str]:
     name, node = item
     return node.type != "directory", name.casefold(), name

@@ -14,7 +14,7 @@ from filetools.facade.editing import TextChange
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.decision import Decision, SentText
 from filetools.facade.steps.unsaved import unsaved_text
 from filetools.facade.writing import DecideWrite, decide_write, encoded
 from filetools.models.records import Actor
@@ -72,7 +72,7 @@ class WriteInstead:
         wanted = self._permit.proposal.new_text or ""
         sent, known = proposed.sent, parts.tracker.base(actor, seen.key)
         if sent is None and known is not None and known.base == seen.version:
-            sent = Sent(content=proposed.content, version=proposed.facts.version)
+            sent = SentText(content=proposed.content, version=proposed.facts.version)
         return replace(
             proposed,
             content=new.content,

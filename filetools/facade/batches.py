@@ -11,7 +11,7 @@ from filetools.errors import AbortedError, BatchFailedError, FileToolsError, Inv
 from filetools.facade.outcomes import delete_result, write_result
 from filetools.facade.preconditions import permit_removal, record_steps
 from filetools.facade.requests import MOST_FILES, WriteRequest
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.way import Beat
@@ -54,7 +54,7 @@ async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat) -> R
 
 
 def write_steps(
-    runner: Runner, items: Sequence[Mapping[str, Any]], actor: Actor, *, require_version: bool = False
+    runner: CallRunner, items: Sequence[Mapping[str, Any]], actor: Actor, *, require_version: bool = False
 ) -> list[PutFile]:
     """Return a step for each item; with `require_version` none replaces a file without naming its version.
 
@@ -76,7 +76,7 @@ def write_steps(
     return steps
 
 
-def delete_steps(runner: Runner, paths: Sequence[AnyPath], actor: Actor) -> list[RemoveFile]:
+def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> list[RemoveFile]:
     """Return a step for each path.
 
     Raises:
@@ -89,7 +89,7 @@ def delete_steps(runner: Runner, paths: Sequence[AnyPath], actor: Actor) -> list
     return steps
 
 
-async def run(runner: Runner, steps: Sequence[PutFile | RemoveFile], actor: Actor, beat: Beat) -> BatchResult:
+async def run(runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: Actor, beat: Beat) -> BatchResult:
     """Lead the steps the way of a write together.
 
     Raises:
@@ -121,7 +121,7 @@ def _refuse_many(items: Sequence[object]) -> None:
         raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(items)}")
 
 
-def _refuse_repeats(runner: Runner, steps: Sequence[PutFile | RemoveFile]) -> None:
+def _refuse_repeats(runner: CallRunner, steps: Sequence[PutFile | RemoveFile]) -> None:
     seen: set[str] = set()
     for step in steps:
         key = runner.parts.workspace.key(step.path)

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import errno
+import hashlib
+import tempfile
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from types import TracebackType
+from typing import IO, Final
 
+from filetools.content.edits import BytesOutcome
+from filetools.content.formats import TextFormat
+from filetools.content.identity_cache import IdentityCache
+from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.errors import (
+    ChangedMeanwhileError,
+    DiskFullError,
+    FileBusyError,
+    FileTooLargeError,
+    InvalidArgumentError,
+    StorageFailedError,
+)
 from filetools.events.types import FileRead
-from filetools.facade import file_patches, opened_file, uploads
-from filetools.facade.opened_file import OpenedFile
+from filetools.facade.editing import TextChange
+from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.uploads import Upload
 from filetools.facade.write_calls import WriteCalls
 from filetools.facade.writing import decide_replace
 from filetools.models.files import EditResult, WriteResult
+from filetools.models.records import Actor
+from filetools.models.words import VERSION_PREFIX
 from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Reader
 
 
 class BodyCalls(WriteCalls):
@@ -33,7 +54,7 @@ class BodyCalls(WriteCalls):
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        file = await self._parts.crew.run(partial(opened_file.opened, self._parts, where))
+        file = await self._parts.crew.run(partial(opened, self._parts, where))
         try:
             if self._parts.bus.has_listeners(FileRead.name):
                 self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=file.version))
@@ -44,7 +65,7 @@ class BodyCalls(WriteCalls):
     def upload(self) -> Upload:
         """Return what takes in bytes that come slowly, for `replace_file` or `create_file`: `async with files.upload()`."""
         self._runner.check_open()
-        return uploads.Upload(self._parts)
+        return Upload(self._parts)
 
     async def replace_file(self, path: AnyPath, content: bytes, *, expected_version: str | None = None) -> WriteResult:
         """Create or replace a file with exactly these bytes, whatever this actor knows of it.
@@ -81,5 +102,191 @@ class BodyCalls(WriteCalls):
             PathNotFoundError, VersionMismatchError, EncodingError
         """
         where = self._runner.resolve(path)
-        change = file_patches.file_patch_change(where, diff, self.actor, expected_version=expected_version)
+        change = file_patch_change(where, diff, self.actor, expected_version=expected_version)
         return await self._change_text("apply_patch", change, {"patch": diff}, dry_run=dry_run)
+
+
+def file_patch_change(path: WorkspacePath, diff: str, actor: Actor, *, expected_version: str | None) -> TextChange:
+    """Return the change that a diff makes of one file, by whatever name it calls it.
+
+    Raises:
+        InvalidArgumentError: It is malformed, is for several files, or does more than to change text.
+    """
+    patches = parse_patch(diff)
+    if len(patches) != 1:
+        raise InvalidArgumentError(f"The diff is for {len(patches)} files; send the hunks of one", path=path)
+    [patch] = patches
+    if patch.kind != "update" or patch.move_to is not None or patch.mode is not None or not patch.hunks:
+        raise InvalidArgumentError("A diff of one file can only change its text", path=path)
+
+    def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
+        return apply_file_patch(content, text_format, patch, path=path)
+
+    return TextChange(path, apply, actor, expected_version=expected_version)
+
+
+IN_MEMORY_BYTES: Final = 1024 * 1024
+_WHAT: Final = "what is being sent"
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Upload:
+    """Takes bytes in, part by part; used as `async with`, and gone at its end.
+
+    Args:
+        parts: The workspace.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._limit = parts.settings.max_write_bytes
+        self._memory = bytearray()
+        self._file: IO[bytes] | None = None
+        self.size = 0
+        """Bytes taken in so far."""
+
+    async def __aenter__(self) -> Upload:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._memory = bytearray()
+        if self._file is not None:
+            with suppress(OSError):  # a full disk, told already, has no room for the rest
+                self._file.close()
+
+    async def write(self, part: bytes) -> None:
+        """Take in the next part.
+
+        Raises:
+            FileTooLargeError: There are more bytes than a file may have.
+            DiskFullError, StorageFailedError: They cannot be kept.
+        """
+        self.size += len(part)
+        if self.size > self._limit:
+            raise FileTooLargeError(_WHAT, self.size, self._limit)
+        self._memory += part
+        if len(self._memory) > IN_MEMORY_BYTES:
+            await self._parts.crew.run(self._put_away)
+
+    async def content(self) -> bytes:
+        """Return all of it."""
+        return (
+            bytes(self._memory) if self._file is None else await self._parts.crew.run(partial(self._whole, self._file))
+        )
+
+    def _put_away(self) -> None:
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="filetools-")  # noqa: SIM115 - closed at the end of the block
+            self._file.write(self._memory)
+        except OSError as exc:
+            raise _explained(exc) from exc
+        self._memory = bytearray()
+
+    def _whole(self, file: IO[bytes]) -> bytes:
+        self._put_away()
+        try:
+            file.seek(0)
+            return file.read()
+        except OSError as exc:
+            raise _explained(exc) from exc
+
+
+def _explained(error: OSError) -> DiskFullError | StorageFailedError:
+    return DiskFullError(_WHAT) if error.errno in _FULL else StorageFailedError(_WHAT, error.strerror or str(error))
+
+
+CHUNK_BYTES: Final = 256 * 1024
+_HASHED_AT_ONCE_BYTES: Final = 1024 * 1024
+_TRIES: Final = 5
+_VERSIONS: Final[IdentityCache[str]] = IdentityCache()
+"""Versions of files that nothing else has looked at as a whole."""
+
+
+class OpenedFile:
+    """A file as it was when it was opened; replacing it meanwhile changes nothing. Close it with `aclose`.
+
+    Args:
+        parts: The workspace.
+        path: Where it stands.
+        reader: Reads it.
+        version: Version of its bytes.
+    """
+
+    def __init__(self, parts: Parts, path: WorkspacePath, reader: Reader, version: str) -> None:
+        self.path = path
+        self.version = version
+        self.stat: FileStat = reader.stat
+        """Its facts, of the moment its version is of."""
+        self._parts = parts
+        self._reader = reader
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.stat.size
+
+    async def chunks(self, offset: int = 0, count: int | None = None) -> AsyncGenerator[bytes, None]:
+        """Yield its bytes in chunks of at most 256 KiB.
+
+        Args:
+            offset: First byte from 0.
+            count: Most bytes; None for all to the end.
+
+        Raises:
+            InvalidArgumentError: `offset` or `count` is negative.
+            ChangedMeanwhileError: Another program wrote into the file itself while it was read.
+        """
+        if offset < 0 or (count is not None and count < 0):
+            raise InvalidArgumentError("offset and count must not be negative")
+        end = self.size if count is None else min(self.size, offset + count)
+        while offset < end:
+            chunk = await self._parts.crew.run(partial(self._reader.read_at, offset, min(CHUNK_BYTES, end - offset)))
+            if not chunk or self._reader.has_changed():
+                raise ChangedMeanwhileError(self.path, 1)
+            offset += len(chunk)
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Let go of it; may be called twice."""
+        self._reader.close()
+
+
+def opened(parts: Parts, path: WorkspacePath) -> OpenedFile:
+    """Open a file and find out its version; call it in a worker thread.
+
+    Raises:
+        PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        FileBusyError: Another program kept writing into it.
+    """
+    for _ in range(_TRIES):
+        reader = parts.store.open(path)
+        try:
+            version = _version(parts, reader)
+        except BaseException:
+            reader.close()
+            raise
+        if version is not None:
+            return OpenedFile(parts, path, reader, version)
+        reader.close()
+    raise FileBusyError(path)
+
+
+def _version(parts: Parts, reader: Reader) -> str | None:
+    """The version of an open file, of as many bytes as it had before; None if it changed meanwhile."""
+    taken_ns, stat = time.time_ns(), reader.stat
+    facts = parts.facts.get(stat.identity)
+    known = _VERSIONS.get(stat.identity) if facts is None else facts.version
+    if known is not None:
+        return known
+    digest, offset = hashlib.sha256(), 0
+    while chunk := reader.read_at(offset, _HASHED_AT_ONCE_BYTES):
+        digest.update(chunk)
+        offset += len(chunk)
+    if offset != stat.size or reader.has_changed():
+        return None
+    version = VERSION_PREFIX + digest.hexdigest()
+    _VERSIONS.put(stat.identity, version, taken_ns=taken_ns)
+    return version

@@ -18,8 +18,8 @@ from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
 from filetools.facade.preconditions import record_steps
-from filetools.facade.runner import Runner
-from filetools.facade.saving import MOST_TRIES, Save, keep_and_close, text_to_open
+from filetools.facade.runner import CallRunner
+from filetools.facade.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
 from filetools.facade.steps.put import PutFile
 from filetools.facade.way import Outcome
 from filetools.journal.document_rows import Document
@@ -42,7 +42,7 @@ class Buffers:
     actor's alone.
     """
 
-    def __init__(self, runner: Runner, news: DocumentNews, actor: Actor, authorise: Authorise) -> None:
+    def __init__(self, runner: CallRunner, news: DocumentNews, actor: Actor, authorise: Authorise) -> None:
         self._runner = runner
         self._parts = runner.parts
         self._news = news
@@ -202,7 +202,7 @@ class Buffers:
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             await self._authorise("write_file", [where], {"content": opened.text}, change=True)
-            step = PutFile(where, Save(opened.document.id, on_conflict, self._actor))
+            step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor))
             happened = partial(record_steps, self._parts, self._actor, [step])
             try:
                 return step, await self._runner.change([step], self._actor, happened=happened)

@@ -12,7 +12,7 @@ from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events.bus import EventBus
 from filetools.facade.feed import Feed
 from filetools.facade.proposals import Act, Preview, Taken, conflict_proposal
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
@@ -25,12 +25,12 @@ MOST_QUESTIONS: Final = 3
 """How often a person is asked about one call whose files keep changing meanwhile."""
 
 
-class Calls:
+class ActorCalls:
     """The calls of one actor on one opened workspace; a base of the facade."""
 
     def __init__(
         self,
-        runner: Runner,
+        runner: CallRunner,
         feed: Feed,
         actor: Actor,
         *,

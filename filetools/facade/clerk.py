@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -25,19 +25,21 @@ from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.hint_queue import HintQueue
 from filetools.facade.limbo import sweep
 from filetools.facade.others import OthersChanges
-from filetools.facade.rescan import rescan
-from filetools.facade.runner import Runner
+from filetools.facade.parts import Parts
+from filetools.facade.runner import CallRunner
 from filetools.facade.saving import sweep_handles
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
-from filetools.facade.told import Told
-from filetools.facade.trash import tidy_trash
+from filetools.facade.told import NewestRecords
 from filetools.facade.tree_look import TreeLooker
 from filetools.models.records import ChangeRecord
 from filetools.paths.patterns import ExcludeRules, compile_patterns
+from filetools.paths.workspace_path import ROOT
+from filetools.search.walk import walk_tree
 from filetools.sync.recovery import recover
 from filetools.watch import watcher
 from filetools.watch.bell import Bell
+from filetools.watch.hints import Hint
 
 FLUSH_SECONDS: Final = 0.003
 """Pause after a change before its mark is written on its own; a following commit takes it along."""
@@ -60,7 +62,7 @@ _log = logging.getLogger(__name__)
 class Clerk:
     """Runs the background tasks of one workspace, from `start` to `aclose`."""
 
-    def __init__(self, runner: Runner, feed: Feed, bell: Bell, state_directory: Path) -> None:
+    def __init__(self, runner: CallRunner, feed: Feed, bell: Bell, state_directory: Path) -> None:
         self._runner = runner
         self._parts = runner.parts
         self._feed = feed
@@ -69,7 +71,7 @@ class Clerk:
         self._others = OthersChanges(self._parts, self._tell_others)
         runner.precede = self._others.precede
         recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
-        self._hints = HintQueue(recorder, Told(self._parts), runner.writers)
+        self._hints = HintQueue(recorder, NewestRecords(self._parts), runner.writers)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())
@@ -348,3 +350,55 @@ class Clerk:
         self._rescan_due.clear()
         since_ns = self._hints.begin_anew()
         self._hints.take(await self._parts.crew.run(lambda: list(rescan(self._parts, self._rules, since_ns))))
+
+
+SLACK_NS = 2_000_000_000
+"""Older than the last sure moment by this much still counts as young: clocks of file systems lag behind."""
+
+
+def rescan(parts: Parts, rules: ExcludeRules, since_ns: int) -> Iterator[Hint]:
+    """Yield hints for everything that may have changed since a moment; iterate it in a worker thread.
+
+    Args:
+        parts: The workspace.
+        rules: What is not looked at.
+        since_ns: The last moment at which nothing had been missed, in nanoseconds since the epoch.
+    """
+    seen: set[str] = set()
+    for path, entry in walk_tree(parts.store, ROOT, rules=rules):
+        seen.add(parts.workspace.key(path))
+        try:
+            stat = parts.store.stat(path)
+        except FileToolsError:
+            continue
+        if stat is not None and max(stat.changed_ns, stat.modified_ns) >= since_ns - SLACK_NS:
+            yield Hint("changed", path, is_directory=entry.type == "directory")
+        elif parts.names.find(path) == "absent":
+            yield Hint("changed", path, is_directory=entry.type == "directory", is_listed=True)
+    for known, is_directory in parts.names.below(""):
+        if known not in seen:
+            yield Hint("deleted", known, is_directory=is_directory)
+    for known, _ in parts.journal.heads_below(""):
+        if parts.workspace.key(known) not in seen:
+            yield Hint("deleted", known)
+
+
+def tidy_trash(parts: Parts) -> int:
+    """Empty what the journal has forgotten and what exceeds the retention; returns how many folders. Keeper only.
+
+    Call it in a worker thread.
+    """
+    forgotten = parts.journal.forgotten()
+    numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
+    sizes = {number: parts.store.trash_bytes(str(number)) for number in numbers}
+    total = sum(sizes.values())
+    emptied = 0
+    checkpoints = parts.journal.checkpoints.all()
+    for number in numbers:
+        is_within = number > forgotten and total <= parts.settings.retention_bytes
+        if is_within or (checkpoints and number > checkpoints[0].number):
+            break
+        parts.store.empty_trash(str(number))
+        total -= sizes[number]
+        emptied += 1
+    return emptied

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.aside import keep_aside
-from filetools.facade.calls import MOST_QUESTIONS, Calls
+from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.preconditions import record_steps
 from filetools.facade.requests import AskedAbout, Settled, WriteRequest
 from filetools.facade.steps import unsaved
@@ -23,7 +23,7 @@ IS_DIRTY: Final = "editor:is_dirty"
 """Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""
 
 
-class ConflictCalls(Calls):
+class ConflictCalls(ActorCalls):
     """What writes do about text that an editor has not saved; a base of the facade."""
 
     async def _write(

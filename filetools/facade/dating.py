@@ -11,7 +11,7 @@ from filetools.errors import FileToolsError
 from filetools.facade.look import STILL_SECONDS
 from filetools.facade.parts import Parts
 from filetools.journal.changes import Change
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -67,7 +67,7 @@ def _known_until(parts: Parts, change: Change, looked: Looked | None) -> float |
     known: list[float] = []
     head = journal.view(key).head
     if head is not None:
-        newest = journal.history.select(Selection(numbers=(head.number,)))
+        newest = journal.history.select(RecordFilter(numbers=(head.number,)))
         # What others do is read first and recorded then; a change between the two would be missed here.
         known += [one.time - (STILL_SECONDS if one.actor.kind == "external" else 0.0) for one in newest]
     if looked is not None and looked.began:

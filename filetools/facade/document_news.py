@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 import filetools.events as events
-from filetools.editors.units import edits_from_units
+from filetools.editors.shown import edits_from_units
 from filetools.errors import FileToolsError
 from filetools.events.types import Event
 from filetools.facade.following import follow_disk

@@ -15,13 +15,12 @@ from filetools.facade import descriptor_calls, information, project_calls, run_c
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
-from filetools.facade.feed import Feed, FeedPage
+from filetools.facade.feed import Feed, FeedPage, latest
 from filetools.facade.history_calls import HistoryCalls
-from filetools.facade.latest import latest
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.run_calls import RunCalls
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import transaction
 from filetools.facade.transactions.transaction import Transaction
@@ -57,7 +56,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
 
     def __init__(
         self,
-        runner: Runner,
+        runner: CallRunner,
         feed: Feed,
         actor: Actor,
         tools: Callable[[FileToolsFacade], ToolCaller],

@@ -25,7 +25,7 @@ Contents = Mapping[WorkspacePath, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class PathSurvey:
     """What stands at a path."""
 
     is_folder: bool
@@ -36,7 +36,7 @@ class Survey:
     is_link: bool = False
 
 
-def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None = None) -> Survey:
+def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None = None) -> PathSurvey:
     """Look at a path and, if it is a folder, through all that is below it.
 
     Args:
@@ -46,14 +46,14 @@ def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None 
     """
     stat = parts.store.stat(path)
     if stat is None or stat.type != "directory":
-        return Survey(is_folder=False, protected=(), is_link=stat is not None and stat.type == "symlink")
+        return PathSurvey(is_folder=False, protected=(), is_link=stat is not None and stat.type == "symlink")
     patterns = parts.settings.protected_paths
     inside = [below for below, _ in walk_tree(parts.store, path)]
     count = len(inside)
     if destination is not None:
         inside += [moved(below, path, destination) for below in inside]
     protected = tuple(below for below in inside if matches_protected(below, patterns))
-    return Survey(is_folder=True, protected=protected, count=count)
+    return PathSurvey(is_folder=True, protected=protected, count=count)
 
 
 def moved(path: WorkspacePath, folder: WorkspacePath, destination: WorkspacePath) -> WorkspacePath:

@@ -14,13 +14,13 @@ from typing import Final
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import record_steps
-from filetools.facade.runner import Runner, is_late
+from filetools.facade.runner import CallRunner, is_late
 from filetools.facade.steps.put_back import MoveFolderBack, RemoveTree, RestoreFolder, UndoStep, opened
 from filetools.facade.steps.texts import PutMode
 from filetools.facade.undoing import Phase, UndoPlan, make_plan
 from filetools.facade.way import Outcome
 from filetools.journal.changes import RelationKind
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import History
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 
 
-async def carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
     """Make a plan true. If a later transaction of it fails, the former ones are taken back.
 
     Args:
@@ -63,7 +63,7 @@ async def _finished(work: asyncio.Task[Outcome]) -> None:
             await asyncio.wait([work])
 
 
-async def _carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
     parts, outcomes = runner.parts, list[Outcome]()
     folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
     try:
@@ -83,17 +83,17 @@ async def _carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: Relatio
     )
 
 
-async def _transaction(runner: Runner, actor: Actor, phase: Phase) -> Outcome:
+async def _transaction(runner: CallRunner, actor: Actor, phase: Phase) -> Outcome:
     happened = partial(record_steps, runner.parts, actor, phase.steps)
     return await runner.change(phase.steps, actor, happened=happened)
 
 
-async def _take_back(runner: Runner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
+async def _take_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
     """Take back the transactions that were made before one that failed."""
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
 
     def pick(history: History) -> list[ChangeRecord]:
-        return history.select(Selection(numbers=made), limit=len(made))
+        return history.select(RecordFilter(numbers=made), limit=len(made))
 
     try:
         plan = await runner.parts.crew.run(partial(make_plan, runner.parts, pick, _REVERSE[kind]))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from filetools.facade.told import Told
+from filetools.facade.told import NewestRecords
 from filetools.paths.workspace_path import WorkspacePath
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class HintQueue:
         writers: Where calls of this process are at work.
     """
 
-    def __init__(self, recorder: ForeignRecorder, told: Told, writers: Writers) -> None:
+    def __init__(self, recorder: ForeignRecorder, told: NewestRecords, writers: Writers) -> None:
         self._recorder = recorder
         self._told = told
         self._writers = writers

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
+from filetools.content.diff import unified_diff
+from filetools.content.facts import inspect
+from filetools.content.version import version_of
+from filetools.content.whole import whole_start
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
-from filetools.facade import differences, going_back, information, lines, restoring, run_calls, tree_diff, undoing
-from filetools.facade.calls import Calls
+from filetools.facade import going_back, information, restoring, tree_diff, undoing
+from filetools.facade.calls import ActorCalls
+from filetools.facade.expected import full_version
 from filetools.facade.feed import number_of
+from filetools.facade.parts import Parts
 from filetools.facade.proposals import bind, taken_by
+from filetools.facade.run_calls import runs_of
 from filetools.facade.snapshots import take
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint
 from filetools.models.files import DiffResult, VersionsResult
-from filetools.models.history import CheckpointResult, CheckpointsResult, LookResult, ProvenanceResult, UndoResult
-from filetools.models.records import Actor
+from filetools.models.history import (
+    CheckpointResult,
+    CheckpointsResult,
+    LineRange,
+    LookResult,
+    ProvenanceResult,
+    UndoResult,
+)
+from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord
 from filetools.models.tree_diff import TreeDiffResult
 from filetools.paths.lexical import AnyPath
-from filetools.paths.workspace_path import ROOT
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
+from filetools.versions.provenance import AuthoredLines, LineHistory
 from filetools.versions.selection import Moment
 
 T = TypeVar("T")
@@ -29,7 +45,7 @@ MOST_TRIES = 5
 LONGEST_NAME = 200
 
 
-class HistoryCalls(Calls):
+class HistoryCalls(ActorCalls):
     """Calls that look back, or go back."""
 
     async def versions(self, path: AnyPath, *, limit: int = 100) -> VersionsResult:
@@ -64,7 +80,7 @@ class HistoryCalls(Calls):
         where = self._runner.resolve(path)
         await self._authorise("diff", [where], {}, change=False)
         await self._runner.observe(where)
-        work = partial(differences.diff_result, self._parts, where, old_version, new_version)
+        work = partial(diff_result, self._parts, where, old_version, new_version)
         return await self._parts.crew.run(work)
 
     async def diff_tree(
@@ -236,10 +252,10 @@ class HistoryCalls(Calls):
 
         unread: list[str] = []
 
-        async def aim() -> restoring.Target:
+        async def aim() -> restoring.RestoreTarget:
             seen = await self._runner.look_at_tree()
             unread[:] = seen.unread
-            target = restoring.Target(found.number, tree, seen, where)
+            target = restoring.RestoreTarget(found.number, tree, seen, where)
             restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
@@ -259,10 +275,10 @@ class HistoryCalls(Calls):
         where = self._runner.resolve(path)
         await self._authorise("provenance", [where], {}, change=False)
         await self._runner.observe(where)
-        return await self._parts.crew.run(partial(lines.line_ranges, self._parts, where))
+        return await self._parts.crew.run(partial(line_ranges, self._parts, where))
 
     async def _choosing_run(self, run_id: str) -> undoing.Choose:
-        runs = run_calls.runs_of(self._parts)
+        runs = runs_of(self._parts)
         run = await self._parts.crew.run(lambda: runs.get(run_id))
         if run.ended is None:
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
@@ -273,11 +289,11 @@ class HistoryCalls(Calls):
         until = selection.MOST_NUMBER if last is None else number_of(last)
         return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, until, run.foreign)
 
-    async def _tree_of(self, name: str | None) -> tree_diff.TreeState:
+    async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
         """Return what stood in the tree at a checkpoint; None is now."""
         if name is None:
-            return tree_diff.TreeState.standing(await self._runner.look_at_tree())
-        return tree_diff.TreeState.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
+            return tree_diff.WholeTree.standing(await self._runner.look_at_tree())
+        return tree_diff.WholeTree.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""
@@ -296,7 +312,7 @@ class HistoryCalls(Calls):
         partly: bool,
         tool: str = "undo_changes",
         kind: RelationKind = "undoes",
-        aim: Callable[[], Awaitable[restoring.Target]] | None = None,
+        aim: Callable[[], Awaitable[restoring.RestoreTarget]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
@@ -342,3 +358,109 @@ def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
         name=found.name, number=found.number, time=found.time, files=found.files, bytes=found.bytes,
         automatic=found.automatic,
     )  # fmt: skip
+
+
+def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None) -> DiffResult:
+    """Return what changed between two versions of a path.
+
+    Args:
+        parts: The workspace.
+        path: Whose versions they are.
+        old: None is the version before the newest recorded change.
+        new: None is what stands there now.
+
+    Raises:
+        PathNotFoundError, VersionGoneError
+        InvalidArgumentError: One of them is binary or no version, or there is no earlier version.
+    """
+    first = parts.journal.contents.get(full_version(parts, path, old) if old else _version_before(parts, path))
+    second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new))
+    diff = unified_diff(_text(first, path), _text(second, path), f"a/{path}", f"b/{path}")
+    return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
+
+
+def _version_before(parts: Parts, path: WorkspacePath) -> str:
+    for record in parts.journal.records(key=parts.workspace.key(path), newest_first=True, limit=100):
+        is_file = record.operation not in WITHOUT_BYTES
+        if is_file and record.before is not None and record.before != record.after:
+            return record.before
+    raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
+
+
+def _text(content: bytes, path: WorkspacePath) -> str:
+    text = inspect(content, name=path)[1]
+    if text is None:
+        raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
+    return text
+
+
+_PROMPT_CHARACTERS: Final = 80
+
+
+def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
+    """Return who wrote each line of a file last; call it in a worker thread.
+
+    Raises:
+        PathNotFoundError, FileTooLargeError
+        InvalidArgumentError: It is binary.
+    """
+    journal = parts.journal
+    now = journal.position() + 1  # first: a change recorded from here on is not older than it
+    content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
+    facts, text = inspect(content, name=path)
+    if text is None:
+        raise InvalidArgumentError(f"{path} is binary; it has no lines", path=path)
+    lines = LineHistory(
+        journal.history,
+        journal.contents.get,
+        lambda other: parts.workspace.key(parts.workspace.resolve(other)),
+        parts.lines,
+    )
+    owners = _Owners(runs_of(parts).list(), journal.epoch)
+    ranges = [_range(each, owners) for each in lines.authors(path, text, now=now)]
+    return ProvenanceResult(path=path, version=facts.version, total_lines=facts.total_lines or 0, ranges=ranges)
+
+
+def _range(found: AuthoredLines, owners: _Owners) -> LineRange:
+    record, before = found.author.record, found.author.before
+    if before is not None:
+        return LineRange(first=found.first, last=found.last, before=before)
+    actor = EXTERNAL if record is None else record.actor
+    run = None if record is None else owners.run_of(record)
+    return LineRange(
+        first=found.first,
+        last=found.last,
+        actor={"kind": actor.kind, "id": actor.id},
+        session=actor.session,
+        call=actor.call,
+        time=None if record is None else record.time,
+        number=None if record is None else record.number,
+        run=None if record is None or run is None else _told(run, record),
+    )
+
+
+class _Owners:
+    """The runs of a journal by what is their own. Lives for one call."""
+
+    def __init__(self, runs: Iterable[Run], epoch: str) -> None:
+        # Of a journal that was put back since, the same numbers are other changes.
+        known = (run for run in runs if run.first.startswith(f"{epoch}:"))
+        self._by_session: dict[str | None, list[Run]] = {}
+        self._by_foreign: dict[int, Run] = {}
+        for run in sorted(known, key=lambda run: number_of(run.first), reverse=True):
+            self._by_session.setdefault(run.session, []).append(run)
+            self._by_foreign |= dict.fromkeys(run.foreign, run)
+
+    def run_of(self, record: ChangeRecord) -> Run | None:
+        """Return the run that a change belongs to."""
+        # The newest comes first: one whose process died has no end, and would claim what later ones did.
+        for run in self._by_session.get(record.actor.session, ()):
+            if number_of(run.first) < record.number and (run.last is None or record.number <= number_of(run.last)):
+                return run
+        return self._by_foreign.get(record.number)
+
+
+def _told(run: Run, record: ChangeRecord) -> dict[str, Any]:
+    turn = run.turn_at(record.between[1] if record.between else record.time)
+    prompt = whole_start(" ".join(run.prompt.split()), _PROMPT_CHARACTERS)
+    return {"id": run.id, **({} if turn is None else {"turn": turn}), "prompt": prompt}

@@ -41,7 +41,7 @@ class LinkedNames:
             return self._names.get(inode, ())
 
 
-class Place(Protocol):
+class LinkedPlace(Protocol):
     """The parts of a workspace in which names are looked for."""
 
     @property
@@ -57,7 +57,7 @@ class Place(Protocol):
         """What is remembered."""
 
 
-def names_of(place: Place, path: WorkspacePath, stat: FileStat) -> tuple[WorkspacePath, ...]:
+def names_of(place: LinkedPlace, path: WorkspacePath, stat: FileStat) -> tuple[WorkspacePath, ...]:
     """Return all names of a file, the one given first. Call it in a worker thread; may walk through the whole tree.
 
     Args:
@@ -90,14 +90,14 @@ def _ordered(path: WorkspacePath, names: Sequence[WorkspacePath]) -> tuple[Works
     return (path, *(name for name in names if name != path))
 
 
-def _search(place: Place, inode: Inode, *, knows_inodes: bool) -> Iterator[WorkspacePath]:
+def _search(place: LinkedPlace, inode: Inode, *, knows_inodes: bool) -> Iterator[WorkspacePath]:
     for name, entry in walk_tree(place.store, ROOT):
         wanted = entry.type == "file" and (not knows_inodes or entry.inode in (0, inode[1]))
         if wanted and _is_sayable(place, name) and _is_name(place, name, inode):
             yield name
 
 
-def _is_name(place: Place, name: WorkspacePath, inode: Inode) -> bool:
+def _is_name(place: LinkedPlace, name: WorkspacePath, inode: Inode) -> bool:
     try:
         stat = place.store.stat(name)
     except FileToolsError:
@@ -105,13 +105,13 @@ def _is_name(place: Place, name: WorkspacePath, inode: Inode) -> bool:
     return stat is not None and (stat.device, stat.inode) == inode
 
 
-def _is_sayable(place: Place, name: WorkspacePath) -> bool:
+def _is_sayable(place: LinkedPlace, name: WorkspacePath) -> bool:
     try:
         return place.workspace.resolve(name) == name
     except FileToolsError:
         return False
 
 
-def _left_behind(place: Place, inode: Inode) -> int:
+def _left_behind(place: LinkedPlace, inode: Inode) -> int:
     """Count the temporary names that a dead process left of a file; the keeper's sweep takes them away."""
     return sum((left.stat.device, left.stat.inode) == inode for left in place.store.leftovers())

@@ -17,7 +17,7 @@ from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import permit_move, permit_removal
 from filetools.facade.requests import MOST_FILES
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.steps.decision import Decision
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -33,7 +33,7 @@ from filetools.paths.workspace_path import WorkspacePath
 class PatchCall:
     """One patch over any number of files on its way: a step for each file, all or nothing. Used once."""
 
-    def __init__(self, runner: Runner, actor: Actor, text: str) -> None:
+    def __init__(self, runner: CallRunner, actor: Actor, text: str) -> None:
         """Parse an actor's patch.
 
         Raises:

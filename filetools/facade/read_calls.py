@@ -9,7 +9,7 @@ from typing import Final
 from filetools.errors import LockTimeoutError, PathNotFoundError
 from filetools.events.types import FileRead
 from filetools.facade import batches, information, reading
-from filetools.facade.calls import Calls
+from filetools.facade.calls import ActorCalls
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import OnLocked, ReadRequest, View, whole_file
 from filetools.facade.streaming import stream
@@ -26,7 +26,7 @@ _OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, None, "flag",
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 
 
-class ReadCalls(Calls):
+class ReadCalls(ActorCalls):
     """Calls that change nothing and take no lock."""
 
     async def read_file(

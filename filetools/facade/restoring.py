@@ -14,21 +14,21 @@ from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.draft_tree import DraftTree, within
-from filetools.versions.undo import Clash, Finding
+from filetools.versions.undo import Clash, UndoFinding
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RestoreDraft:
     """The tree as it shall be, and what becomes of each change."""
 
     tree: DraftTree
-    findings: list[Finding]
+    findings: list[UndoFinding]
     unknown: tuple[str, ...] = ()
     """Paths that stay as they are: nobody knows what was there, or where they come from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RestoreTarget:
     """The checkpoint that a restore goes back to."""
 
     number: int
@@ -49,7 +49,7 @@ class Target:
         return self.covers(record.path) and self.covers(record.old_path)
 
 
-def completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Target) -> Draft:
+def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget) -> RestoreDraft:
     """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it."""
     left = Left()
     if target.tree is not None:
@@ -61,7 +61,7 @@ def completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Ta
     refused = [_refused(path, left.refused[path], findings) for path in left.refused if target.covers(path)]
     unknown = tuple(sorted(path for path in {*left.unknown, *target.seen.unnamed} if target.covers(path)))
     if target.tree is None:
-        return Draft(tree, findings, unknown)
+        return RestoreDraft(tree, findings, unknown)
     covered = {row.path for row in target.tree.values() if row.kind != "other"}
     known = [
         replace(finding, outcome="undone", clash=None)
@@ -70,10 +70,10 @@ def completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Ta
         for finding in findings
         if finding.path not in left.refused
     ]
-    return Draft(tree, [*known, *refused], unknown)
+    return RestoreDraft(tree, [*known, *refused], unknown)
 
 
-def require_known(target: Target, name: str, key: Callable[[WorkspacePath], str]) -> None:
+def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:
     """Refuse to restore a path of which nothing is known.
 
     Raises:
@@ -98,7 +98,7 @@ def _came_since(parts: Parts, number: int, key: str) -> bool:
     return first.operation in (Operation.CREATE, Operation.MOVE)
 
 
-def _refused(path: str, error: FileToolsError, findings: list[Finding]) -> Finding:
+def _refused(path: str, error: FileToolsError, findings: list[UndoFinding]) -> UndoFinding:
     records = tuple(record for finding in findings if finding.path == path for record in finding.records)
     clash = Clash(code=error.code, reason=error.message)
-    return Finding(records=records, path=path, outcome="conflict", clash=clash)
+    return UndoFinding(records=records, path=path, outcome="conflict", clash=clash)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filetools.content.facts import inspect
 from filetools.errors import (
@@ -24,7 +24,6 @@ from filetools.events.types import Event, from_record
 from filetools.facade import way
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.look import is_as_recorded, look
-from filetools.facade.mirror_watch import MirrorWatch
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
 from filetools.facade.steps import parents, unsaved
@@ -34,13 +33,17 @@ from filetools.facade.way import Outcome
 from filetools.facade.worker_pool import CLOSED, Hop, InFlight
 from filetools.facade.writers import Writers
 from filetools.journal.changes import HeadMovedError
-from filetools.locks.held import HeldLocks
+from filetools.locks.stripe import HeldLocks
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch, uncounted
+
+if TYPE_CHECKING:
+    from filetools.facade.way import Outcome
+    from filetools.sync.following import InlineFollower
 
 T = TypeVar("T")
 
@@ -66,7 +69,7 @@ class Unhurried:
         await self._hold.__aexit__(kind, error, trace)
 
 
-class Runner:
+class CallRunner:
     """Leads calls through their stages. One an opened workspace."""
 
     def __init__(self, parts: Parts) -> None:
@@ -362,3 +365,43 @@ def _text_of(parts: Parts, path: str, version: str) -> str | None:
         return inspect(parts.journal.contents.get(version), name=path)[1]
     except FileToolsError:
         return None
+
+
+LOOKS_AT_A_MIRROR: Final = 4
+"""How often a mirror is looked at in the time that a call waits for it."""
+
+
+class MirrorWatch:
+    """Sees to it that no call waits for a mirror that hangs in the call's own thread. One an opened workspace, on its loop."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._calls: dict[Hop[Outcome], tuple[Outcome, InlineFollower] | None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, hop: Hop[Outcome]) -> None:
+        """Watch a call that has begun."""
+        self._calls.setdefault(hop, None)
+        if self._timer is None:
+            self._look_later()
+
+    def landed(self, hop: Hop[Outcome], outcome: Outcome, follower: InlineFollower) -> None:
+        """Know what becomes of a call without its mirror; from its thread."""
+        if not hop.done():
+            self._calls[hop] = (outcome, follower)
+
+    def end(self, hop: Hop[Outcome]) -> None:
+        """Watch a call no longer."""
+        self._calls.pop(hop, None)
+
+    def _look_later(self) -> None:
+        pause = self._parts.settings.mirror_wait_seconds / LOOKS_AT_A_MIRROR
+        self._timer = asyncio.get_running_loop().call_later(pause, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        for hop, landed in tuple(self._calls.items()):
+            if landed is not None and landed[1].give_up():
+                self._parts.crew.let_go(hop, landed[0])
+        if self._calls:
+            self._look_later()

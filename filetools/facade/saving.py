@@ -15,7 +15,7 @@ from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.decision import Decision, SentText
 from filetools.facade.steps.unsaved import aside, disk_text
 from filetools.facade.writing import UTF_8
 from filetools.journal.changes import HeadMovedError, Relation
@@ -48,7 +48,7 @@ def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFor
 
 
 @dataclass(frozen=True, slots=True)
-class Save:
+class DocumentSave:
     """Decides what saving a document writes."""
 
     document_id: str
@@ -75,7 +75,7 @@ class Save:
         change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
         if not is_level:
             change = replace(change, text_format=facts.text_format or change.text_format)
-        sent = Sent(content=content, version=facts.version)  # the editor gets what was merged in
+        sent = SentText(content=content, version=facts.version)  # the editor gets what was merged in
         decision = Decision(content=content, facts=facts, sent=sent, is_merged=not is_level)
         if facts.version != seen.version:
             parents = tuple(Relation(kind="parent", number=number) for number in document.parents)

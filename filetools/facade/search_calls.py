@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol, TypeVar
 
-from filetools.facade import searching
-from filetools.facade.calls import Calls
-from filetools.facade.progress import Abort, Looked, paced
+from filetools.facade.calls import ActorCalls
+from filetools.facade.parts import Parts
+from filetools.facade.progress import Abort, Looked, no_look, paced
 from filetools.facade.watching import watch
+from filetools.facade.worker_pool import Hop, WorkerPool
+from filetools.models.records import Actor
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents import options as matching
-from filetools.search.contents.options import OutputMode
+from filetools.search.contents.candidates import Ripgrep, find_ripgrep
+from filetools.search.contents.grep import grep_page
+from filetools.search.contents.options import GrepOptions, OutputMode
+from filetools.search.contents.unsaved import Unsaved
 from filetools.search.names import search_files
 from filetools.search.options import ListOptions
+from filetools.search.source import OpensDirectories
 
 PAGE_MATCHES = 100
 
 
-class SearchCalls(Calls):
+class SearchCalls(ActorCalls):
     """Calls that look for something and change nothing."""
 
     async def search_files(
@@ -54,7 +63,7 @@ class SearchCalls(Calls):
             default_excludes=() if all else self.settings.exclude,
         )  # fmt: skip
         work = partial(search_files, self._parts.store, where, pattern, options, cursor, looked=paced(progress))
-        return await searching.stoppable(self._parts.crew, work, abort)
+        return await stoppable(self._parts.crew, work, abort)
 
     async def glob_files(
         self,
@@ -128,8 +137,8 @@ class SearchCalls(Calls):
             multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
             whole_words=whole_words, default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
         )  # fmt: skip
-        work = partial(searching.grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
-        return await searching.stoppable(self._parts.crew, work, abort)
+        work = partial(grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
+        return await stoppable(self._parts.crew, work, abort)
 
     async def watch_changes(
         self, since: str | None = None, *, path: AnyPath = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES
@@ -154,3 +163,64 @@ class SearchCalls(Calls):
         key = self._parts.workspace.key
         work = watch(self._feed, since, below=where, key=key, wait_seconds=wait_seconds, limit=limit)
         return await self._runner.while_open(work)
+
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+class Stoppable(Protocol[T_co]):
+    """Work for a worker thread that asks now and then whether to stop."""
+
+    def __call__(self, *, abort: Abort) -> T_co:
+        """Do it."""
+
+
+async def stoppable(crew: WorkerPool, work: Stoppable[T], abort: Abort | None) -> T:
+    """Run work in a worker thread that ends soon after its caller is cancelled, or says stop."""
+    hop: Hop[T] = Hop()
+    return await crew.start(partial(work, abort=lambda: hop.is_cancelled or (abort is not None and abort())), hop)
+
+
+def grep(
+    parts: Parts,
+    actor: Actor,
+    path: WorkspacePath,
+    options: GrepOptions,
+    cursor: str | None,
+    *,
+    abort: Abort,
+    looked: Looked = no_look,
+) -> GrepResult:
+    """Return one page of the matches in files and in unsaved documents, for a worker thread."""
+    program = find_ripgrep() if isinstance(parts.store, OpensDirectories) else None
+    candidates = None if program is None else Ripgrep(program, parts.workspace.root)
+    policy = parts.gatekeeper.policy
+
+    def is_withheld(found: WorkspacePath) -> bool:
+        # A search that shows a file's lines reads it, whatever folder it was asked for.
+        checks = (policy.check(tool, found, actor=actor, operation="read") for tool in ("grep_files", "read_file"))
+        return not all(check.can_execute for check in checks)
+
+    return grep_page(
+        parts.store, path, options, cursor, unsaved=_unsaved(parts, path), abort=abort, candidates=candidates,
+        is_withheld=is_withheld if policy.rules else None, looked=looked,
+    )  # fmt: skip
+
+
+def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
+    documents, key = parts.journal.documents, parts.workspace.key(path)
+    own = None if path.is_root else parts.journal.view(key).document
+
+    def text_of(document_id: str) -> Callable[[], str | None]:
+        def text() -> str | None:
+            found = documents.text(document_id)
+            return found[1] if found is not None and found[0].is_dirty else None
+
+        return text
+
+    dirty = documents.unsaved_below(key)
+    if own is not None and own.is_dirty:
+        dirty.append(own)
+    texts = {document.key: (document.path, text_of(document.id)) for document in dirty}
+    return Unsaved(texts=texts, key=parts.workspace.key)

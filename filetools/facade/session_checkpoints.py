@@ -10,7 +10,7 @@ from typing import Final
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, WorkspaceGoneError
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.snapshots import take
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
@@ -45,7 +45,7 @@ def _is_of(name: str, what: str) -> bool:
 class SessionCheckpoints:
     """Makes them where the settings say so. One an opened workspace."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: CallRunner) -> None:
         self._runner = runner
         self._parts = runner.parts
         self._begun: dict[str, asyncio.Task[None]] = {}

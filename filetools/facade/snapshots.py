@@ -19,7 +19,7 @@ from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.versions.draft_tree import DraftTree, Node, within
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
@@ -196,7 +196,9 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
         if here is None or row.mode not in (None, here.mode):
             # One out of the trash does not come back whole: it has another mode there.
             is_whole = here is not None and (here.origin is None or here.origin.trash is None)
-            tree.put(row.path, replace(here, mode=row.mode) if here and is_whole else Node(kind=kind, mode=row.mode))
+            tree.put(
+                row.path, replace(here, mode=row.mode) if here and is_whole else DraftNode(kind=kind, mode=row.mode)
+            )
         return True
     version = None if here is None else tree.version(here)
     if version != row.version and not (row.version and tree.present.has(row.version)):
@@ -207,7 +209,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
         here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
     if here is None or here.mode != mode or version != row.version:
         origin = None if here is None else here.origin
-        tree.put(row.path, Node(kind=kind, origin=origin, version=row.version, mode=mode))
+        tree.put(row.path, DraftNode(kind=kind, origin=origin, version=row.version, mode=mode))
     return True
 
 

@@ -12,7 +12,7 @@ from filetools.facade.parts import Parts
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.store import FileStat
-from filetools.versions.draft_tree import Node, Origin
+from filetools.versions.draft_tree import DraftNode, Origin
 
 
 class StandingTree:
@@ -30,7 +30,7 @@ class StandingTree:
         """Return the lock key of a path."""
         return self.parts.workspace.key(path)
 
-    def at(self, path: str) -> Node | None:
+    def at(self, path: str) -> DraftNode | None:
         """Return what stands at a path."""
         try:
             stat = self.parts.store.stat(WorkspacePath(path))
@@ -43,7 +43,7 @@ class StandingTree:
         walk = walk_tree(self.parts.store, WorkspacePath(path))
         return [below for below, _ in walk if self._is_seen(below)]
 
-    def trashed(self, path: str, trash: str) -> list[tuple[str, Node]]:
+    def trashed(self, path: str, trash: str) -> list[tuple[str, DraftNode]]:
         """Return what would come back to a path out of the trash, the folder itself first."""
         return list(self._trashed(path, trash))
 
@@ -74,7 +74,7 @@ class StandingTree:
         """
         return self.parts.journal.contents.get(version)
 
-    def _trashed(self, path: str, trash: str) -> Iterator[tuple[str, Node]]:
+    def _trashed(self, path: str, trash: str) -> Iterator[tuple[str, DraftNode]]:
         for relative, stat in self.parts.store.trashed(WorkspacePath(path), trash):
             full = f"{path}/{relative}" if relative else path
             if self._is_seen(full):
@@ -100,11 +100,11 @@ class StandingTree:
         """Whether a path is not inside something "other"."""
         return self.parts.workspace.is_addressable(path.rpartition("/")[0] or path)
 
-    def _node(self, origin: Origin, stat: FileStat) -> Node:
+    def _node(self, origin: Origin, stat: FileStat) -> DraftNode:
         if stat.type == "other" or not self.parts.workspace.is_addressable(origin.path):
-            return Node(kind="other", origin=origin, mode=stat.mode)
+            return DraftNode(kind="other", origin=origin, mode=stat.mode)
         if stat.type == "symlink":
-            return Node(kind="link", origin=origin)
+            return DraftNode(kind="link", origin=origin)
         if stat.type == "directory":
-            return Node(kind="folder", origin=origin, mode=stat.mode)
-        return Node(kind="file", origin=origin, mode=stat.mode)
+            return DraftNode(kind="folder", origin=origin, mode=stat.mode)
+        return DraftNode(kind="file", origin=origin, mode=stat.mode)

@@ -41,7 +41,7 @@ class _Standing(NamedTuple):
 _GONE: Final = _Standing(None)
 
 
-class Told:
+class NewestRecords:
     """The newest records of the paths that changed last. One an opened workspace; belongs to its loop."""
 
     def __init__(self, parts: Parts) -> None:

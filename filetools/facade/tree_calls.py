@@ -9,7 +9,7 @@ from typing import Final
 
 from filetools.errors import AbortedError, DiskFullError
 from filetools.facade import batches, folders
-from filetools.facade.calls import Calls
+from filetools.facade.calls import ActorCalls
 from filetools.facade.outcomes import delete_result, directory_result, move_result
 from filetools.facade.preconditions import permit_move, permit_removal, record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
@@ -27,7 +27,7 @@ _STAYS: Final = {
 }
 
 
-class TreeCalls(Calls):
+class TreeCalls(ActorCalls):
     """Calls that go the way of a write without new bytes."""
 
     async def delete_file(self, path: AnyPath, *, expected_version: str | None = None) -> DeleteResult:

@@ -31,7 +31,7 @@ Omitted = Literal["binary", "too large", "too many", "not kept", "withheld"]
 
 
 @dataclass(frozen=True, slots=True)
-class TreeState:
+class WholeTree:
     """What stood in the whole tree at a moment."""
 
     number: int
@@ -43,7 +43,7 @@ class TreeState:
     """Paths of which nothing is known."""
 
     @classmethod
-    def kept(cls, found: tuple[Checkpoint, Mapping[str, SnapshotRow] | None]) -> TreeState:
+    def kept(cls, found: tuple[Checkpoint, Mapping[str, SnapshotRow] | None]) -> WholeTree:
         """Return the state of a checkpoint.
 
         Raises:
@@ -58,7 +58,7 @@ class TreeState:
         return cls(checkpoint.number, rows, checkpoint)
 
     @classmethod
-    def standing(cls, seen: TreeLook) -> TreeState:
+    def standing(cls, seen: TreeLook) -> WholeTree:
         """Return what a look has met."""
         return cls(seen.position, snapshot_of(seen), None, tuple(sorted({*seen.closed, *seen.moving, *seen.unnamed})))
 
@@ -75,7 +75,7 @@ class DiffOptions:
     """Whether the changes of texts are shown."""
 
 
-def diff_tree(parts: Parts, actor: Actor, old: TreeState, new: TreeState, options: DiffOptions) -> TreeDiffResult:
+def diff_tree(parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, options: DiffOptions) -> TreeDiffResult:
     """Compare two states of the tree, for a worker thread."""
     assert old.checkpoint is not None
     differences, unknown = _known(old, _differences(parts, old, new), new)
@@ -100,7 +100,7 @@ def diff_tree(parts: Parts, actor: Actor, old: TreeState, new: TreeState, option
     )
 
 
-def _differences(parts: Parts, old: TreeState, new: TreeState) -> list[Difference]:
+def _differences(parts: Parts, old: WholeTree, new: WholeTree) -> list[Difference]:
     def key_of(path: str) -> str:
         return parts.workspace.key(path)
 
@@ -120,7 +120,7 @@ def _reversed(difference: Difference) -> Difference:
     return replace(difference, change=change, old=difference.new, new=difference.old)
 
 
-def _known(old: TreeState, differences: list[Difference], new: TreeState) -> tuple[list[Difference], list[Difference]]:
+def _known(old: WholeTree, differences: list[Difference], new: WholeTree) -> tuple[list[Difference], list[Difference]]:
     """Part what has changed from what is in one state alone since other ignore rules held."""
     if old.rows.get(ROOT) == new.rows.get(ROOT):
         return differences, []
@@ -137,7 +137,7 @@ def _concerns(difference: Difference, below: WorkspacePath) -> bool:
     return below.is_root or any(path == below or path.startswith(f"{below}/") for path in paths)
 
 
-def _is_unread(difference: Difference, new: TreeState) -> bool:
+def _is_unread(difference: Difference, new: WholeTree) -> bool:
     return any(difference.path == path or difference.path.startswith(f"{path}/") for path in new.unread)
 
 

@@ -12,13 +12,22 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content.identity_cache import CLOCK_TICK_NS
+from filetools.content.identity_cache import CLOCK_TICK_NS, is_settled
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
+from filetools.errors import (
+    DirectoryNotFoundError,
+    FileTooLargeError,
+    FileToolsError,
+    NotRegularFileError,
+    PathIsDirectoryError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
 from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.look import hashed
 from filetools.facade.parts import Parts
-from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, TreeLook, no_rows, recalled
-from filetools.facade.tree_rows import OTHERS_BY_NOW, read_row
+from filetools.facade.tree_memory import Memory, NewestSnapshot, RememberedFolder, TreeLook, no_rows, recalled
 from filetools.journal.changes import HeadFacts
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow, Looked
@@ -87,7 +96,7 @@ class _Met:
 
     row: IndexRow
     stat: FileStat
-    folder: Folder | None
+    folder: RememberedFolder | None
     """None of what the walk has left out."""
 
 
@@ -141,16 +150,16 @@ class _Comparison:
         self.memory = self._remembered(folders, rows) if is_saved else None
         return self._seen
 
-    def _walk(self) -> tuple[PlainRows[IndexRow], dict[str, Folder]]:
+    def _walk(self) -> tuple[PlainRows[IndexRow], dict[str, RememberedFolder]]:
         """Return what stands in the tree, by key, and its folders."""
-        folders: dict[str, Folder] = {}
+        folders: dict[str, RememberedFolder] = {}
         is_same = True
         for path, entries in self._survey.walk(self._close, self._stirred_in):
             self._check_open()
             key = self._parts.workspace.key(path)
             folder = self._before.folders.get(key)
             if folder is None or folder.entries is not entries or folder.restless:
-                folder = self._compared(path, entries, folder or Folder({}))
+                folder = self._compared(path, entries, folder or RememberedFolder({}))
                 is_same = False
             folders[key] = folder
         if is_same and len(folders) == len(self._before.folders):
@@ -168,12 +177,14 @@ class _Comparison:
             return None
         return (folder.restless or set()) | self._stirred.get(path, set())
 
-    def _compared(self, path: WorkspacePath, entries: Mapping[str, Facts], before: Folder) -> Folder:
+    def _compared(
+        self, path: WorkspacePath, entries: Mapping[str, Facts], before: RememberedFolder
+    ) -> RememberedFolder:
         """Return a folder as it is, with what differs, or is not settled, still to be settled."""
         key = self._parts.workspace.key
         known, restless = before.entries, before.restless or ()
         names = [name for name, facts in entries.items() if known.get(name) != facts or name in restless]
-        folder = Folder(entries, before.rows, set(names) or None)
+        folder = RememberedFolder(entries, before.rows, set(names) or None)
         for name in [*names, *(known.keys() - entries.keys())]:
             folder.rows.pop(key(path.child(name)), None)
         for name in names:
@@ -187,7 +198,7 @@ class _Comparison:
                 self._meet(child, stat, folder)
         return folder
 
-    def _meet(self, path: WorkspacePath, stat: FileStat, folder: Folder | None) -> None:
+    def _meet(self, path: WorkspacePath, stat: FileStat, folder: RememberedFolder | None) -> None:
         key = self._parts.workspace.key(path)
         try:
             self._met[key] = _Met(self._row(key, path, stat), stat, folder)
@@ -366,7 +377,7 @@ class _Comparison:
             index.complete(Looked(seen.position, time.time(), seen.scope, began))
         return True
 
-    def _remembered(self, folders: dict[str, Folder], rows: PlainRows[IndexRow]) -> Memory:
+    def _remembered(self, folders: dict[str, RememberedFolder], rows: PlainRows[IndexRow]) -> Memory:
         """Return what the next look may rely on; of what is not settled that is nothing."""
         paths = (path for hint in self._seen.hints for path in (hint.path, hint.old_path) if path is not None)
         hinted = {self._parts.workspace.key(path) for path in paths}
@@ -401,3 +412,45 @@ def _inode(row: IndexRow) -> tuple[int, int] | None:
 
 def _depth(hint: Hint) -> int:
     return (hint.old_path or hint.path).count("/")
+
+
+OTHERS_BY_NOW: Final = (
+    PathNotFoundError,
+    DirectoryNotFoundError,
+    PathNotDirectoryError,
+    PathIsDirectoryError,
+    SymlinkNotAllowedError,
+    NotRegularFileError,
+)
+"""What a path says that has changed since its name was read: the next pass finds what is true."""
+
+
+def read_row(parts: Parts, path: WorkspacePath, stat: FileStat) -> IndexRow:
+    """Return the row of a file or link; without version if it cannot be read, without times if too young to be trusted.
+
+    Raises:
+        FileToolsError: One of `OTHERS_BY_NOW`: something else stands there by now, or nothing.
+    """
+    facts = parts.facts.get(stat.identity) if stat.type == "file" else None
+    if facts is not None:
+        return IndexRow(str(path), "file", stat.identity, stat.mode, facts.version)
+    taken_ns = time.time_ns()
+    try:
+        version, stat = _version(parts, path, stat)
+    except OTHERS_BY_NOW:
+        raise
+    except FileToolsError:
+        return IndexRow(str(path), stat.type, (*stat.identity[:3], 0, 0), stat.mode, None)
+    is_trusted = is_settled(stat.identity, taken_ns, tick_ns=parts.store.tick_ns)
+    identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
+    return IndexRow(str(path), stat.type, identity, stat.mode, version)
+
+
+def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> tuple[str, FileStat]:
+    if stat.type == "symlink":
+        return version_of(parts.store.read_link(path)), stat
+    try:
+        content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
+    except FileTooLargeError:
+        return hashed(parts, path)
+    return version_of(content), stat

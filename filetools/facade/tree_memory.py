@@ -20,7 +20,7 @@ def no_rows() -> PlainRows[IndexRow]:
 
 
 @dataclass(slots=True)
-class Folder:
+class RememberedFolder:
     """One folder as the newest look has met it."""
 
     entries: Mapping[str, Facts]
@@ -53,7 +53,7 @@ class Memory:
     old: PlainRows[IndexRow]
     """The rows of the index."""
     heads: PlainRows[HeadFacts]
-    folders: dict[str, Folder] = field(default_factory=dict)
+    folders: dict[str, RememberedFolder] = field(default_factory=dict)
     """By key."""
     rows: PlainRows[IndexRow] = field(default_factory=no_rows)
     """All that stood in the tree."""

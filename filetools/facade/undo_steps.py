@@ -30,7 +30,7 @@ from filetools.facade.steps.put_back import (
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal.changes import Relation, RelationKind
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.draft_tree import DraftTree, Node, Origin, within
+from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
 from filetools.versions.undo import Clash
 
 
@@ -39,8 +39,8 @@ class Drafted:
     """One path that an undo changes."""
 
     path: str
-    now: Node | None
-    then: Node | None
+    now: DraftNode | None
+    then: DraftNode | None
 
 
 def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
@@ -91,7 +91,7 @@ class StepMaker:
         parts: Parts,
         tree: DraftTree,
         drafted: Sequence[Drafted],
-        unsaved_clash: Callable[[str, Node, Node], Clash | None],
+        unsaved_clash: Callable[[str, DraftNode, DraftNode], Clash | None],
         refused: Mapping[str, Clash],
     ) -> None:
         self._unsaved_clash = unsaved_clash

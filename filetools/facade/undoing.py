@@ -7,38 +7,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Literal
 
-from filetools.errors import EditConflictError, FileToolsError
+from filetools.content.diff import structured_patch
+from filetools.content.facts import inspect
+from filetools.content.formats import decode
+from filetools.content.version import version_of
+from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.restoring import Draft, Target, completed
+from filetools.facade.restoring import RestoreDraft, RestoreTarget, completed
 from filetools.facade.standing import StandingTree
+from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import (
+    MakeFolderAgain,
+    MoveFolderBack,
     RemoveTree,
+    RestoreFolder,
     UndoStep,
 )
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.undo_results import MOST_SHOWN_FILES, by_number, change_of, file_of
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal.changes import RelationKind
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import History
-from filetools.models.history import NotUndone, UndoConflict, UndoneFile, UndoResult
+from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.draft_tree import DraftTree, within
-from filetools.versions.past import JournalPast, Standing, State
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.past import FileState, JournalPast, Standing
 from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.rewinding import Rewinding
-from filetools.versions.undo import Clash, Finding, Undoing
+from filetools.versions.undo import Clash, UndoFinding, Undoing
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
@@ -62,7 +69,7 @@ class Phase:
 class UndoPlan:
     """What an undo would do. Lives for one try."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[UndoFinding, ...]
     tree: DraftTree
     phases: tuple[Phase, ...]
     unknown: tuple[str, ...] = ()
@@ -170,7 +177,7 @@ def make_plan(
     pick: Choose,
     kind: RelationKind = "undoes",
     *,
-    target: Target | None = None,
+    target: RestoreTarget | None = None,
     refused: Mapping[str, Clash] = MappingProxyType({}),
 ) -> UndoPlan:
     """Work out what taking changes back would do to what stands there now; call it in a worker thread.
@@ -222,7 +229,7 @@ def _with_folders(paths: Iterable[str]) -> set[str]:
 
 
 def _make_plan(
-    parts: Parts, pick: Choose, kind: RelationKind, target: Target | None, refused: Mapping[str, Clash]
+    parts: Parts, pick: Choose, kind: RelationKind, target: RestoreTarget | None, refused: Mapping[str, Clash]
 ) -> UndoPlan:
     history = parts.journal.history
     chosen = pick(history)
@@ -231,7 +238,7 @@ def _make_plan(
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
     draft = _take_back(parts, changed, target)
     tree, findings = draft.tree, draft.findings
-    findings += [Finding(records=(record,), path=record.path, outcome="undone") for record in saved]
+    findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
     makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
     blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
@@ -256,7 +263,7 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | None) -> Draft:
+def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None) -> RestoreDraft:
     """Work out the tree without some changes, and what becomes of each of them."""
     tree = DraftTree(StandingTree(parts))
     history = parts.journal.history
@@ -270,7 +277,7 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
         if target is not None:
             return completed(parts, tree, rewinding.findings, target)
         if rewinding.is_exact:
-            return Draft(tree, rewinding.findings)
+            return RestoreDraft(tree, rewinding.findings)
         tree = DraftTree(StandingTree(parts))
     undoing = Undoing(tree, past, is_prose=parts.settings.is_prose, numbers=numbers)
     undoing.expect(chosen)
@@ -286,7 +293,7 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
         elif reversal is not None:
             undoing.pass_by_reversed(reversal)
     undoing.finish()
-    return Draft(tree, undoing.findings)
+    return RestoreDraft(tree, undoing.findings)
 
 
 def _standing_before(parts: Parts, number: int) -> Standing:
@@ -298,7 +305,7 @@ def _standing_before(parts: Parts, number: int) -> Standing:
     if newest is None or rows is None:
         return 0, {}
     states = {
-        row.path: State(version=row.version, mode=row.mode)
+        row.path: FileState(version=row.version, mode=row.mode)
         for row in rows.values()
         if row.kind == "file" and row.version
     }
@@ -307,39 +314,39 @@ def _standing_before(parts: Parts, number: int) -> Standing:
 
 def _is_newest(history: History, numbers: set[int]) -> bool:
     """Whether these are all changes since the first of them, so that there is nobody to leave standing."""
-    since = history.select(Selection(since=min(numbers)), limit=len(numbers) + 1)
+    since = history.select(RecordFilter(since=min(numbers)), limit=len(numbers) + 1)
     return {record.number for record in since} == numbers
 
 
 def _moves(history: History, since: int) -> list[ChangeRecord]:
-    wanted = Selection(since=since, moves_only=True)
+    wanted = RecordFilter(since=since, moves_only=True)
     found: list[ChangeRecord] = []
     while page := history.select(wanted, below=found[-1].number if found else None):
         found += page
     return found
 
 
-def _unblocked(finding: Finding, blocked: Mapping[str, Clash]) -> Finding:
+def _unblocked(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
     inside = f"{finding.path}/"
     touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
-    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=blocked[touched])
+    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=blocked[touched])
 
 
-def _possible(finding: Finding, impossible: set[str]) -> Finding:
+def _possible(finding: UndoFinding, impossible: set[str]) -> UndoFinding:
     inside = f"{finding.path}/"
     touched = next((path for path in impossible if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
-    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=_impossible(touched))
+    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=_impossible(touched))
 
 
-def _clashes(impossible: Sequence[str], findings: Sequence[Finding]) -> list[Finding]:
+def _clashes(impossible: Sequence[str], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
     """Return what no record tells of and cannot be as it was all the same."""
     told = {finding.path for finding in findings if finding.outcome == "conflict"}
     return [
-        Finding(
+        UndoFinding(
             records=(),
             path=path.encode("utf-8", "backslashreplace").decode(),
             outcome="conflict",
@@ -355,3 +362,84 @@ def _impossible(path: str) -> Clash:
     return Clash(
         code="EDIT_CONFLICT", reason=f"something stands there, or in it, that cannot go, or come back ({shown})"
     )
+
+
+MOST_SHOWN_FILES: Final = 20
+"""Files whose hunks are part of a result."""
+LARGEST_SHOWN_BYTES: Final = 256 * 1024
+
+
+def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
+    """Return a change with what became of it."""
+    return UndoneChange(
+        number=record.number,
+        operation=record.operation.value,
+        path=record.path,
+        old_path=record.old_path,
+        actor={name: value for name, value in asdict(record.actor).items() if value is not None},
+        time=record.time,
+        outcome=finding.outcome,
+    )
+
+
+def by_number(change: UndoneChange) -> int:
+    """Return what to order changes by, the newest first."""
+    return -change.number
+
+
+def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
+    """Return what a step does; with `shown` the hunks of a text, too."""
+    path = place_of(step)
+    if isinstance(step, MoveFile):
+        return UndoneFile(path=path, action="move", old_path=step.paths[0])
+    if isinstance(step, MoveFolderBack):
+        return UndoneFile(path=path, action="move_directory", old_path=step.paths[0])
+    if isinstance(step, RemoveFile) or (isinstance(step, PutFile) and drafted is not None):
+        return _written(tree, path, drafted, shown=shown)
+    if isinstance(step, PutFile):
+        return UndoneFile(path=path, action="write")  # an open document, whose text is not the plan's to tell
+    if isinstance(step, MakeFolderAgain):
+        return UndoneFile(path=path, action="make_directory")
+    if isinstance(step, PutLink | PutMode):
+        then, now = (None if text is None else version_of(text) for text in (step.then, step.now))
+        action: Literal["link", "set_mode", "delete"] = "link" if then is not None else "delete"
+        if isinstance(step, PutMode):
+            action = "set_mode"
+        return UndoneFile(path=path, action=action, version=then, replaced_version=now)
+    return UndoneFile(path=path, action="restore_directory" if isinstance(step, RestoreFolder) else "delete_directory")
+
+
+def _written(tree: DraftTree, path: WorkspacePath, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
+    now, then = (None, None) if drafted is None else (drafted.now, drafted.then)
+    return UndoneFile(
+        path=path,
+        action="delete" if then is None else "create" if now is None else "write",
+        version=None if then is None else tree.version(then),
+        replaced_version=None if now is None else tree.version(now),
+        structured_patch=_hunks(tree, drafted) if shown and drafted is not None else [],
+    )
+
+
+def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
+    """Return what changes in a text; nothing where it appears, goes, or cannot be shown."""
+    if drafted.now is None or drafted.then is None:
+        return []
+    try:
+        texts = []
+        for node in (drafted.now, drafted.then):
+            content = _bytes_of(tree, node)
+            form = inspect(content, name=drafted.path)[0].text_format
+            if form is None or len(content) > LARGEST_SHOWN_BYTES:
+                return []
+            texts.append(decode(content, form, path=drafted.path))
+    except FileToolsError:
+        return []  # the hunks only help to read the result
+    return [hunk.to_dict() for hunk in structured_patch(texts[0], texts[1])]
+
+
+def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
+    """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
+    try:
+        return tree.text(tree.version(node))
+    except VersionGoneError:
+        return tree.content(node)

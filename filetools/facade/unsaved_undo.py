@@ -19,8 +19,8 @@ from filetools.facade.undo_steps import relations
 from filetools.journal.changes import RelationKind
 from filetools.journal.journal import History
 from filetools.models.records import ChangeRecord, RecordState
-from filetools.versions.draft_tree import DraftTree, Node
-from filetools.versions.undo import Clash, Finding
+from filetools.versions.draft_tree import DraftNode, DraftTree
+from filetools.versions.undo import Clash, UndoFinding
 
 
 def split_buffered(
@@ -43,7 +43,7 @@ def split_buffered(
 
 def plan_unsaved(
     parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
-) -> tuple[list[PutBack], list[Finding]]:
+) -> tuple[list[PutBack], list[UndoFinding]]:
     """Work out how changes of unsaved documents are taken back.
 
     Args:
@@ -53,26 +53,26 @@ def plan_unsaved(
         kind: What the new records are to them.
     """
     steps: list[PutBack] = []
-    findings: list[Finding] = []
+    findings: list[UndoFinding] = []
     for path in dict.fromkeys(record.path for record in waiting):
         records = tuple(record for record in waiting if record.path == path)
         where = parts.workspace.resolve(path)
         key = parts.workspace.key(where)
         document = parts.journal.view(key).document
         if document is None or not document.is_dirty:
-            findings.append(Finding(records=records, path=path, outcome="unchanged"))
+            findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
         elif key in taken or not _follow_each_other(records):
             clash = Clash(code="EDIT_CONFLICT", reason="it is in a document that is not saved yet")
-            findings.append(Finding(records=records, path=path, outcome="conflict", clash=clash))
+            findings.append(UndoFinding(records=records, path=path, outcome="conflict", clash=clash))
         else:
             step = PutBack(where, partial(_decide, records))
             step.undone = relations(sorted(record.number for record in records), kind)
             steps.append(step)
-            findings.append(Finding(records=records, path=path, outcome="undone"))
+            findings.append(UndoFinding(records=records, path=path, outcome="undone"))
     return steps, findings
 
 
-def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: Node, then: Node) -> Clash | None:
+def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then: DraftNode) -> Clash | None:
     """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
     document = parts.journal.view(parts.workspace.key(path)).document
     if document is None or not document.is_dirty:
@@ -97,7 +97,7 @@ def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: Node, then: Nod
     )
 
 
-def _text_of(tree: DraftTree, node: Node, path: str) -> str | None:
+def _text_of(tree: DraftTree, node: DraftNode, path: str) -> str | None:
     content = tree.content(node)
     form = inspect(content, name=path)[0].text_format
     return None if form is None else decode(content, form, path=path)

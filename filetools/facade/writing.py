@@ -37,7 +37,7 @@ from filetools.facade.preconditions import (
     same_change,
 )
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.decision import Decision, SentText
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import (
     UnsavedQuestion,
@@ -91,7 +91,7 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
     facts = _facts(seen, new)
     plain = Decision(
         content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None,
-        sent=Sent(content=new.content, version=facts.version), encoding=_named(parts, seen, request, actor),
+        sent=SentText(content=new.content, version=facts.version), encoding=_named(parts, seen, request, actor),
     )  # fmt: skip
     opened = unsaved_text(parts, seen)
     if facts.version != seen.version:
@@ -192,7 +192,7 @@ def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor
     assert isinstance(request.content, bytes)
     _refuse_size(parts, seen.path, len(request.content))
     facts, text = inspect(request.content, name=seen.path)
-    sent = Sent(content=request.content, version=facts.version)
+    sent = SentText(content=request.content, version=facts.version)
     decision = Decision(content=request.content, facts=facts, sent=sent)
     if facts.version != seen.version and (opened := unsaved_text(parts, seen)) is not None:
         return decide_unsaved(parts, seen, request, actor, decision, text=text, opened=opened)

@@ -68,7 +68,7 @@ _FOLDERS_THAT_COME: Final = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class CommitDraft:
     """Everything one caller wants recorded together."""
 
     changes: Sequence[Change]
@@ -88,7 +88,7 @@ class Recorder:
         self._contents = contents
         self._opening = opening
 
-    def record(self, connection: sqlite3.Connection, draft: Draft) -> tuple[ChangeRecord, ...]:
+    def record(self, connection: sqlite3.Connection, draft: CommitDraft) -> tuple[ChangeRecord, ...]:
         """Compare and record one draft.
 
         Raises:

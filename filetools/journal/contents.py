@@ -17,7 +17,7 @@ from filetools.errors import FileToolsError, VersionGoneError
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.database import Database
 from filetools.journal.readers import Row
-from filetools.journal.segments import LARGEST_ENTRY_BYTES, Place
+from filetools.journal.segments import LARGEST_ENTRY_BYTES, SegmentPlace
 from filetools.journal.translation import TRANSLATED
 from filetools.models.words import VERSION_PREFIX
 
@@ -155,7 +155,7 @@ class SqliteContents:
             connection.execute(_KEEP, (digest, len(content), number, content, None, None))
         elif _is_entry(content):
             found = connection.execute(_PLACE, (digest,)).fetchone()
-            place = None if found is None else Place(*found)
+            place = None if found is None else SegmentPlace(*found)
             if place is None or not self._segments.holds(place, content):
                 place = self._segments.append(connection, digest, content)
             connection.execute(_KEEP, (digest, len(content), number, None, *place))
@@ -198,7 +198,7 @@ class SqliteContents:
 
     def _is_there(self, digest: bytes, size: int, is_blob: bool, segment: int | None, start: int | None) -> bool:
         if segment is not None and start is not None:
-            return self._segments.has(Place(segment, start), size)
+            return self._segments.has(SegmentPlace(segment, start), size)
         return not is_blob or self._blobs.has(digest.hex(), size)
 
     def _read(
@@ -209,7 +209,7 @@ class SqliteContents:
             return inflated(stored, size)
         try:
             if segment is not None and start is not None:
-                return self._segments.read(Place(segment, start), size)
+                return self._segments.read(SegmentPlace(segment, start), size)
             return self._blobs.get(digest.hex())
         except (FileToolsError, OSError):
             return None

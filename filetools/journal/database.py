@@ -17,10 +17,9 @@ from typing import Any, Final, TypeVar
 from filetools.errors import DiskFullError, FileToolsError, InternalError
 from filetools.journal.birth import PARTS, make_sure_of_database
 from filetools.journal.gate import Gate
-from filetools.journal.identity import Identities
 from filetools.journal.opening import file_id, refuse_damage
 from filetools.journal.position import PositionNote
-from filetools.journal.readers import Arguments, Readers, Row
+from filetools.journal.readers import Arguments, Identities, Readers, Row
 from filetools.journal.reserve import Reserve
 from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED, translated

@@ -99,7 +99,7 @@ class NewDocument:
     text: str
 
 
-class Documents(Protocol):
+class DocumentTable(Protocol):
     """Texts that editors have open, shared by every process."""
 
     def all(self) -> list[Document]:
@@ -146,7 +146,7 @@ class Documents(Protocol):
 
 
 class SqliteDocuments:
-    """Documents of an embedded journal; implements `Documents`."""
+    """Documents of an embedded journal; implements `DocumentTable`."""
 
     def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
         self._database = database

@@ -15,7 +15,7 @@ from collections.abc import Set
 
 from filetools.errors import DiskFullError, FileToolsError, OutcomeUnknownError
 from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import Draft, Recorder
+from filetools.journal.commit import CommitDraft, Recorder
 from filetools.journal.database import Database
 from filetools.journal.notes import Notes
 from filetools.models.records import ChangeRecord, RecordState
@@ -28,7 +28,7 @@ class _Ticket:
 
     __slots__ = ("deadline", "draft", "leads", "outcome", "turn")
 
-    def __init__(self, draft: Draft, deadline: float) -> None:
+    def __init__(self, draft: CommitDraft, deadline: float) -> None:
         self.draft = draft
         self.deadline = deadline
         self.outcome: Records | Exception | None = None
@@ -56,7 +56,7 @@ class GroupCommit:
         self.others_position = 0
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
 
-    def commit(self, draft: Draft) -> Records:
+    def commit(self, draft: CommitDraft) -> Records:
         """Record a draft; durable on return.
 
         Raises:
@@ -139,13 +139,13 @@ class GroupCommit:
         group.extend(latest)
         return latest
 
-    def _try(self, connection: sqlite3.Connection, draft: Draft) -> Records | Exception:
+    def _try(self, connection: sqlite3.Connection, draft: CommitDraft) -> Records | Exception:
         try:
             return self._recorder.record(connection, draft)
         except HeadMovedError as exc:
             return exc
 
-    def _record_alone(self, draft: Draft) -> Records | Exception:
+    def _record_alone(self, draft: CommitDraft) -> Records | Exception:
         try:
             return self._database.write(
                 lambda connection: self._recorder.record(connection, draft), may_use_reserve=lambda: draft.makes_room

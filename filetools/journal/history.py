@@ -48,7 +48,7 @@ _BELOW: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class RecordFilter:
     """Which records are wanted; a field that is None wants all."""
 
     numbers: tuple[int, ...] | None = None
@@ -90,7 +90,7 @@ class SqliteHistory:
         self._database = database
         self._reader = reader
 
-    def select(self, wanted: Selection, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+    def select(self, wanted: RecordFilter, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are in the files, or in an unsaved document, newest first."""
         conditions, values = _conditions(wanted)
         bound = _NO_NUMBER if below is None else below
@@ -182,7 +182,7 @@ class SqliteHistory:
         return found
 
 
-def _conditions(wanted: Selection) -> tuple[list[str], dict[str, Any]]:
+def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
     conditions = ["state IN ('applied', 'buffer')", "operation != 'found'", "number >= :since"]
     values: dict[str, Any] = {"since": wanted.since}
     simple = {

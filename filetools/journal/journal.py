@@ -13,8 +13,8 @@ from typing import Protocol
 from filetools.journal.approvals import ApprovalRow
 from filetools.journal.changes import BacklogEntry, Change, HeadFacts, MirrorRow, RelationKind, View
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.documents import Documents
-from filetools.journal.history import NameChange, Selection
+from filetools.journal.documents import DocumentTable
+from filetools.journal.history import NameChange, RecordFilter
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.retention import Retained
 from filetools.journal.seen_versions import SeenVersions
@@ -102,7 +102,7 @@ class Mirrors(Protocol):
         """Forget a mirror and its backlog."""
 
 
-class Approvals(Protocol):
+class ApprovalTable(Protocol):
     """What people are asked, shared by all processes; each instance speaks for its own. Times are seconds since the epoch."""
 
     def ask(
@@ -169,7 +169,7 @@ class Marks(Protocol):
 class History(Protocol):
     """The past, asked backwards. Records that were set back are left out everywhere."""
 
-    def select(self, wanted: Selection, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+    def select(self, wanted: RecordFilter, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are in the files, or in an unsaved document, newest first; files merely found left out.
 
         Args:
@@ -239,11 +239,11 @@ class Journal(Protocol):
         """What actors have seen."""
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentTable:
         """What editors have open."""
 
     @property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> ApprovalTable:
         """What people are asked."""
 
     @property

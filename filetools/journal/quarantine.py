@@ -12,8 +12,8 @@ from typing import Final
 from filetools.errors import StateDamagedError
 from filetools.journal.database import Database
 from filetools.journal.readers import Arguments, Row
+from filetools.journal.retention import note_removed
 from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
-from filetools.journal.totals import note_removed
 from filetools.models.records import ChangeRecord
 
 _NOT_UTF8: Final = "Could not decode to UTF-8"

@@ -23,7 +23,6 @@ from filetools.journal.database import Database
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.segments import kept_entries
 from filetools.journal.table import release_bytes
-from filetools.journal.totals import count_records, note_contents, note_removed, sum_contents
 
 SLICE: Final = 200
 """Records or contents removed in one transaction, so that writers wait a few milliseconds at most."""
@@ -75,7 +74,7 @@ _REPLACED_BY_UNSYNCED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RetentionLimits:
     """What a journal may hold."""
 
     bytes: int
@@ -128,7 +127,7 @@ class Retention:
         self._fell_short: dict[str, int] = {}
         self._last = _NO_NUMBER
 
-    def collect(self, limits: Limits) -> int:
+    def collect(self, limits: RetentionLimits) -> int:
         """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
 
         Where that is not enough, automatic checkpoints expire, the oldest first, until it is; the newest one stays.
@@ -381,3 +380,37 @@ def _vacuum(pages: int, connection: sqlite3.Connection) -> None:
 
 def _target(limit: int) -> int:
     return limit - int(limit * SLACK)
+
+
+_PUT = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+
+
+def count_records(connection: sqlite3.Connection) -> int:
+    """Return the number of records kept: numbers are issued without gaps, so only removals have to be counted."""
+    (issued,) = connection.execute(
+        "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'records'"
+    ).fetchone()
+    return int(issued) - _value(connection, "removed")
+
+
+def note_removed(connection: sqlite3.Connection, count: int) -> None:
+    """Count records that were removed, inside the transaction that removes them."""
+    connection.execute(_PUT, ("removed", str(_value(connection, "removed") + count)))
+
+
+def sum_contents(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the bytes of all contents kept, and the last row that counts; reads only rows newer than the noted sum."""
+    noted = _value(connection, "summed_to")
+    newer = "SELECT coalesce(sum(size), 0), coalesce(max(rowid), ?1) FROM contents WHERE rowid > ?1"
+    added, newest = connection.execute(newer, (noted,)).fetchone()
+    return _value(connection, "content_bytes") + int(added), int(newest)
+
+
+def note_contents(connection: sqlite3.Connection, total: int, newest: int) -> None:
+    """Note a sum, inside a transaction; nobody may have removed contents since it was taken."""
+    connection.executemany(_PUT, [("content_bytes", str(total)), ("summed_to", str(newest))])
+
+
+def _value(connection: sqlite3.Connection, name: str) -> int:
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return 0 if row is None else int(row[0])

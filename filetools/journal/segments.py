@@ -43,7 +43,7 @@ _PUNCH_HOLE: Final = 0x01 | 0x02
 """FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE."""
 
 
-class Place(NamedTuple):
+class SegmentPlace(NamedTuple):
     """Where an entry is."""
 
     segment: int
@@ -52,13 +52,13 @@ class Place(NamedTuple):
     """Of its header, in bytes."""
 
 
-class Entry(NamedTuple):
+class SegmentEntry(NamedTuple):
     """An entry as its header describes it."""
 
     digest: bytes
     size: int
     """Of its bytes, without the header."""
-    place: Place
+    place: SegmentPlace
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,7 +90,9 @@ class SegmentFolder:
         self._named: set[int] = set()
         self._failed: set[int] = set()
 
-    def append(self, connection: sqlite3.Connection, digest: bytes, content: bytes, *, is_synced: bool = True) -> Place:
+    def append(
+        self, connection: sqlite3.Connection, digest: bytes, content: bytes, *, is_synced: bool = True
+    ) -> SegmentPlace:
         """Append an entry inside a transaction.
 
         Args:
@@ -105,7 +107,7 @@ class SegmentFolder:
         if self._tail is None:
             self._tail = self._open_tail(connection)
         tail = self._tail
-        place = Place(tail.segment, tail.end)
+        place = SegmentPlace(tail.segment, tail.end)
         os.lseek(tail.descriptor, place.offset, os.SEEK_SET)
         write_all(tail.descriptor, _HEADER.pack(_MAGIC, digest, len(content)))
         write_all(tail.descriptor, content)
@@ -114,7 +116,7 @@ class SegmentFolder:
             self._unsynced.add(place.segment)
         return place
 
-    def holds(self, place: Place, content: bytes) -> bool:
+    def holds(self, place: SegmentPlace, content: bytes) -> bool:
         """Whether these bytes are in a place, so that a transaction may refer to it; nobody may have synced them yet."""
         if place.segment in self._failed:
             return False
@@ -158,7 +160,7 @@ class SegmentFolder:
         if tail is not None:
             os.close(tail.descriptor)
 
-    def read(self, place: Place, size: int) -> bytes:
+    def read(self, place: SegmentPlace, size: int) -> bytes:
         """Return what stands in the place of an entry's bytes; only their hash tells whether they are intact.
 
         Raises:
@@ -168,7 +170,7 @@ class SegmentFolder:
             file.seek(place.offset + _HEADER.size)
             return file.read(size)
 
-    def has(self, place: Place, size: int) -> bool:
+    def has(self, place: SegmentPlace, size: int) -> bool:
         """Whether a segment is long enough for an entry."""
         try:
             return self._path(place.segment).lstat().st_size >= place.offset + _HEADER.size + size
@@ -179,7 +181,7 @@ class SegmentFolder:
         """Return the numbers of all segments, the oldest first."""
         return sorted(int(name) for name in os.listdir(self._directory) if _NAME.fullmatch(name))
 
-    def intact_entries(self) -> Iterator[Entry]:
+    def intact_entries(self) -> Iterator[SegmentEntry]:
         """Yield every entry whose bytes have its hash, whether or not a row refers to it."""
         for segment in self.numbers():
             with suppress(OSError, StateDamagedError), open(open_regular(self._path(segment)), "rb") as file:
@@ -188,7 +190,7 @@ class SegmentFolder:
                     file.seek(offset)
                     digest, length = _parsed(file.read(_HEADER.size)) or (b"", 0)
                     if digest and hashlib.sha256(file.read(length)).digest() == digest:
-                        yield Entry(digest, length, Place(segment, offset))
+                        yield SegmentEntry(digest, length, SegmentPlace(segment, offset))
                         offset = end_of(offset, length)
                     else:
                         offset += _PAGE_BYTES

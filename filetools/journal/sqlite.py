@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import secrets
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.journal.approvals import SqliteApprovals
@@ -13,20 +17,20 @@ from filetools.journal.backlog import SqliteBacklog, SqliteMirrors
 from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import SqliteCheckpoints
-from filetools.journal.commit import Draft, Recorder
+from filetools.journal.commit import CommitDraft, Recorder
 from filetools.journal.contents import LARGEST_ROW_BYTES, SqliteContents
 from filetools.journal.database import Database
 from filetools.journal.documents import SqliteDocuments
-from filetools.journal.epoch import begin_restoring, confirm_epoch, needs_restoring
 from filetools.journal.folders import drop_heads_aside
 from filetools.journal.group import GroupCommit
 from filetools.journal.history import SqliteHistory
 from filetools.journal.marks import SqliteMarks
 from filetools.journal.notes import Notes
+from filetools.journal.opening import ISSUED, boot_id, is_same_file
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
-from filetools.journal.retention import Limits, Retained, Retention
+from filetools.journal.retention import Retained, Retention, RetentionLimits
 from filetools.journal.seen_versions import SqliteSeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
@@ -98,7 +102,7 @@ class SqliteJournal(SqliteReading):
         large = [one for one in changes if one.content is not None and len(one.content) > LARGEST_ROW_BYTES]
         if large:
             self.contents.put_ahead({one.after: one.content for one in large if one.after and one.content})
-        return self._group.commit(Draft(changes=changes, actor=actor))
+        return self._group.commit(CommitDraft(changes=changes, actor=actor))
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
@@ -131,7 +135,7 @@ class SqliteJournal(SqliteReading):
         self.checkpoint()
         self.approvals.tidy(now=time.time())
         self._database.write(drop_heads_aside, durable=False)
-        limits = Limits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
+        limits = RetentionLimits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
         return self._retention.collect(limits)
 
     def retained(self) -> Retained:
@@ -156,3 +160,54 @@ def _open_database(directory: Path, durability: Durability, timeout_seconds: flo
         except DiskFullError:
             if not Reserve(directory).shrink():
                 raise
+
+
+_PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+
+
+def confirm_epoch(database: Database, durability: Durability) -> str:
+    """Return the epoch of an opened journal, starting a new one if its numbering was rolled back."""
+    work = partial(_confirm, database, durability)
+    # Behind the gate still: from here on the file changes, and its time with it.
+    return database.write(work, afterwards=lambda _: database.position.note_opened(), may_use_reserve=lambda: True)
+
+
+def _confirm(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
+    boot, reached, found = boot_id(), database.position.at_opening, database.file_id
+    meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
+    (issued,) = connection.execute(ISSUED).fetchone()
+    lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
+    is_copy = database.is_restored or not is_same_file(meta.get("inode", found), found)
+    if issued < reached:
+        _log.warning("the journal had come to record %d and is back at %d; its readers start anew", reached, issued)
+    epoch = secrets.token_hex(6) if issued < reached or lost_tail or is_copy else str(meta["epoch"])
+    relaxed = "relaxed" if "relaxed" in (durability, meta.get("durability")) and not lost_tail else durability
+    wanted = {"epoch": epoch, "boot": boot, "durability": relaxed, "inode": found}
+    changed = [(name, value) for name, value in wanted.items() if meta.get(name) != value]
+    if changed:
+        connection.executemany(_PUT, changed)
+    return epoch
+
+
+def needs_restoring(database: Database) -> bool:
+    """Whether the machine was restarted since files were last compared with the journal."""
+    row = database.row("SELECT value FROM meta WHERE name = 'restored_boot'")
+    return row is None or row[0] != boot_id()
+
+
+def begin_restoring(database: Database) -> None:
+    """Note, once a start of the machine, which records a power cut may have undone in the files.
+
+    Each stays noted until it is restored, however often that fails or the machine goes down meanwhile; and until then
+    no path shows its head for certain.
+    """
+
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_unsynced"
+            " WHERE synced = 0 AND state != 'pending'"
+        )
+        connection.execute("UPDATE heads SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
+        connection.execute(_PUT, ("restored_boot", boot_id()))
+
+    database.write(work)

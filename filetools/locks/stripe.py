@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from filetools.errors import InternalError
 from filetools.locks.file_half import FileHalf
 from filetools.locks.lock_files import LockFiles
-from filetools.locks.turns import Turns
 from filetools.locks.waiting_room import Seat
-
-if TYPE_CHECKING:
-    from filetools.locks.held import HeldLocks
 
 _FIRST_POLL_SECONDS: Final = 0.001
 _POLL_SECONDS: Final = 0.002
@@ -136,3 +135,115 @@ class Stripe:
 def lock_file_name(number: int) -> str:
     """Return the name of the lock file of a stripe."""
     return f"{number:04d}"
+
+
+class Turns:
+    """A queue of tasks of one event loop, one of which has the turn. Lives as long as its stripe."""
+
+    __slots__ = ("_is_taken", "_waiters")
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._waiters: deque[asyncio.Future[bool]] = deque()
+
+    def take_now(self) -> bool:
+        """Take the turn if nobody has it; whoever has the turn hands it on, so a free turn has no waiters."""
+        if self._is_taken:
+            return False
+        self._is_taken = True
+        return True
+
+    async def wait(self, deadline: float, leave: Callable[[], None]) -> bool:
+        """Wait for the turn.
+
+        Args:
+            deadline: Until when, on the loop's clock.
+            leave: Called if the turn was given to a task that was cancelled before it could run: gives it back.
+
+        Returns:
+            True with the turn; False if the time was over or `refuse` was called.
+        """
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[bool] = loop.create_future()
+        self._waiters.append(waiter)
+        timer = loop.call_at(deadline, _refuse, waiter)
+        try:
+            is_granted = await waiter
+        except BaseException:
+            # Also GeneratorExit: whichever way the task ends, a turn it was given must not end with it.
+            if waiter.done() and not waiter.cancelled() and waiter.result():
+                leave()
+            else:
+                self._forget(waiter)
+            raise
+        finally:
+            timer.cancel()
+        if not is_granted:
+            self._forget(waiter)
+        return is_granted
+
+    def pass_on(self) -> bool:
+        """Give the turn to exactly one task, the first that still waits; False if nobody does and it is free now."""
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(True)
+                return True
+        self._is_taken = False
+        return False
+
+    def refuse(self) -> None:
+        """End the waiting of all tasks without giving them the turn."""
+        while self._waiters:
+            _refuse(self._waiters.popleft())
+
+    def _forget(self, waiter: asyncio.Future[bool]) -> None:
+        # Gone already if the queue was passed on or refused in the same step of the loop.
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+
+
+def _refuse(waiter: asyncio.Future[bool]) -> None:
+    if not waiter.done():
+        waiter.set_result(False)
+
+
+class HeldLocks:
+    """The locks of one `hold`. Valid inside its `async with` block only."""
+
+    __slots__ = ("_is_begun", "_is_released", "acquired_at", "keys", "owner", "path", "stripes")
+
+    def __init__(self, keys: Sequence[str], stripes: Sequence[Stripe], *, path: str, owner: str) -> None:
+        self.keys = tuple(keys)
+        """What was asked for."""
+        self.path = path
+        self.owner = owner
+        self.stripes = stripes
+        """What the keys stand for, ascending."""
+        self.acquired_at = 0.0
+        """Seconds since the epoch when the last of them was taken."""
+        self._is_begun = False
+        self._is_released = False
+
+    def is_valid(self) -> bool:
+        """Whether every lock is still held: not released, not forked away, and no lock file was deleted meanwhile."""
+        return not self._is_released and all(stripe.is_valid() for stripe in self.stripes)
+
+    def begin(self) -> None:
+        """Note that the locks are about to be taken.
+
+        Raises:
+            InternalError: They were taken before.
+        """
+        if self._is_begun:
+            raise InternalError(f"The same hold of {self.path} was entered twice")
+        self._is_begun = True
+
+    def release(self) -> None:
+        """Give back what was taken, the last first; does nothing a second time, nor in a forked child."""
+        if self._is_released:
+            return
+        self._is_released = True
+        for stripe in reversed(self.stripes):
+            if stripe.holder is self:
+                stripe.leave()

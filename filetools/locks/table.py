@@ -13,10 +13,9 @@ from pathlib import Path
 from types import TracebackType
 
 from filetools.errors import InternalError, InvalidArgumentError, LockTimeoutError, WorkspaceGoneError
-from filetools.locks.held import HeldLocks
 from filetools.locks.holder import LockInfo, to_line
 from filetools.locks.lock_files import LockFiles
-from filetools.locks.stripe import Stripe
+from filetools.locks.stripe import HeldLocks, Stripe
 from filetools.locks.stripes import Stripes
 
 

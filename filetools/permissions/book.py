@@ -72,7 +72,7 @@ class ApprovalBook(Protocol):
         """Say that this process ends, and with it the requests that it has open."""
 
 
-class Run(Protocol):
+class CallRun(Protocol):
     """Runs blocking work in a worker thread of the project."""
 
     async def __call__(self, work: Callable[[], T]) -> T:

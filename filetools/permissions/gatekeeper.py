@@ -14,7 +14,7 @@ from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals
-from filetools.permissions.book import Run
+from filetools.permissions.book import CallRun
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
 from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, ignore_notice
 from filetools.permissions.rule_file import RuleFile, SavedPermissions
@@ -57,7 +57,7 @@ class Gatekeeper:
         *,
         notify: Notify = ignore_notice,
         rule_file: RuleFile | None = None,
-        run: Run | None = None,
+        run: CallRun | None = None,
         refusal: FileToolsError | None = None,
     ) -> None:
         self.policy = policy

@@ -10,7 +10,8 @@ from functools import partial
 
 from filetools.errors import ApprovalRequiredError, InvalidArgumentError
 from filetools.permissions.audience import Audience
-from filetools.permissions.book import ApprovalBook, BookRow, Run
+from filetools.permissions.book import ApprovalBook, BookRow, CallRun
+from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import (
     ApprovalAsked,
     ApprovalDecision,
@@ -21,11 +22,10 @@ from filetools.permissions.requests import (
     known_answer,
 )
 from filetools.permissions.tickets import Case, Ticket, Tickets
-from filetools.permissions.trust import RunTrust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _SeenAnswer:
     """What one look found in the book."""
 
     rows: Sequence[BookRow]
@@ -49,7 +49,7 @@ class Ledger:
     def __init__(
         self,
         book: ApprovalBook,
-        run: Run,
+        run: CallRun,
         trust: RunTrust,
         *,
         notify: Notify,
@@ -155,12 +155,12 @@ class Ledger:
                     self._vanish(ticket, is_late=ticket.expires <= now)
             self.audience.note_others(seen.others_listen)
 
-    def _read(self, known: set[str], now: float) -> _Seen:
+    def _read(self, known: set[str], now: float) -> _SeenAnswer:
         rows, others_listen = self._book.live(now=now)
         new = [row.id for row in rows if row.id not in known and row.answer is None]
         texts = [text for text in map(self._book.request, new) if text is not None]
         requests = [ApprovalRequest.from_dict(json.loads(text)) for text in texts]
-        return _Seen(rows=rows, others_listen=others_listen, new=requests)
+        return _SeenAnswer(rows=rows, others_listen=others_listen, new=requests)
 
     def _admit(self, request: ApprovalRequest) -> Ticket:
         ticket = Ticket(request=request, born=self._looks, expires=request.expires)

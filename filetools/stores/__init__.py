@@ -1,1 +1,1 @@
-"""Stores: trees of files behind one interface, on a local disk or in memory."""
+"""Stores: trees of files behind one interface."""

@@ -20,7 +20,7 @@ _BUFFER_BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class _FolderIdentity:
     workspace: Workspace
 
 
@@ -33,7 +33,7 @@ class FolderStore(LocalReading):
     """
 
     def __init__(self, workspace: Workspace, *, is_withheld: Callable[[str], bool] | None = None) -> None:
-        super().__init__(_Folder(workspace))
+        super().__init__(_FolderIdentity(workspace))
         self._workspace = workspace
         self.is_withheld: Final = is_withheld
 

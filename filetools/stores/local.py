@@ -17,15 +17,14 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities, probe_capabilities
-from filetools.stores.checks import private_name
 from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_change import LocalChanging
-from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk, opened_file
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
 from filetools.stores.local_read import LocalReading
 from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
-from filetools.stores.private import PrivateDirectory
+from filetools.stores.private import PrivateDirectory, private_name
 from filetools.stores.reading import LocalReader, to_file_stat
 from filetools.stores.store import Displaced, Reader
 
@@ -209,7 +208,7 @@ class LocalStore(LocalReading, LocalChanging):
         """
         return self._left_at(self._noted_place(temporary))
 
-    def _noted_place(self, temporary: str) -> Place:
+    def _noted_place(self, temporary: str) -> HiddenPlace:
         if temporary.startswith(_PRIVATE):
             folder, _, name = temporary.removeprefix(_PRIVATE).partition("/")
             if folder == "tmp":
@@ -221,7 +220,7 @@ class LocalStore(LocalReading, LocalChanging):
             raise InvalidArgumentError(f"Not the name of a temporary file: {temporary!r}")
         return self._disk.live(path)
 
-    def _left_at(self, place: Place) -> LocalDisplaced | None:
+    def _left_at(self, place: HiddenPlace) -> LocalDisplaced | None:
         path = WorkspacePath(place.label)
         try:
             with Explained(self._disk.workspace, path), place.opened() as folder:
@@ -251,6 +250,6 @@ class LocalStore(LocalReading, LocalChanging):
         self._disk.private.close()
 
 
-def _names_in(place: Place) -> list[str]:
+def _names_in(place: HiddenPlace) -> list[str]:
     with place.opened() as folder:
         return os.listdir(folder)

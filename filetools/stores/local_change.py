@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 
@@ -16,18 +19,25 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.checks import private_name
-from filetools.stores.local_disk import Explained, LocalDisk, Opened, Place, opened_file, opened_parent
+from filetools.stores.local_disk import (
+    READ_FLAGS,
+    Explained,
+    HiddenPlace,
+    LocalDisk,
+    Opened,
+    opened_file,
+    opened_parent,
+)
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
 from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.owners import foreign_name_for, foreign_trash_name
+from filetools.stores.private import private_name
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import bytes_below, remove_place
 from filetools.stores.renaming import exists, rename_anything, rename_without_replacing
 from filetools.stores.store import Displaced, FileStat, Prepared
-from filetools.stores.trashed import entries_of, read_entry
 
 
 class LocalChanging:
@@ -185,7 +195,7 @@ class LocalChanging:
         """Whether there is something for `restore` to bring back."""
         return _is_there(self._trash_place(path, trash))
 
-    def _trash_place(self, path: WorkspacePath, trash: str) -> Place:
+    def _trash_place(self, path: WorkspacePath, trash: str) -> HiddenPlace:
         """Return where the trash is; where nothing is, the place in the private folder."""
         disk, name = self._disk, private_name(trash)
         private = disk.trash(name)
@@ -194,7 +204,7 @@ class LocalChanging:
         places = chain([private], away, [disk.beside(path, foreign_name_for(name))])
         return next(filter(_is_there, places), private)
 
-    def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> Place:
+    def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> HiddenPlace:
         disk = self._disk
         if trash is None:
             return disk.away(disk.temporary(), path, parent)
@@ -243,9 +253,43 @@ class LocalChanging:
             os.symlink(os.fsdecode(target), path.name, dir_fd=parent)
 
 
-def _is_there(place: Place) -> bool:
+def _is_there(place: HiddenPlace) -> bool:
     try:
         with place.opened() as folder:
             return exists((folder, place.name))
     except FileToolsError:  # the folder is gone, or no folder any more
         return False
+
+
+def entries_of(place: HiddenPlace) -> list[tuple[str, FileStat]]:
+    """Return what stands at a hidden place and below it, by its path there, folders before what is in them."""
+    with place.opened() as folder:
+        try:
+            top = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
+        except FileNotFoundError:
+            return []
+        below = _below(place.name, folder) if top.type == "directory" else ()
+        return [("", top), *sorted(below)]
+
+
+def read_entry(place: HiddenPlace, relative: str) -> bytes:
+    """Return the bytes of a file that `entries_of` has named, or what a link points to.
+
+    Raises:
+        OSError: It is gone, or neither.
+    """
+    name = f"{place.name}/{relative}" if relative else place.name
+    with place.opened() as folder:
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            return os.fsencode(os.readlink(name, dir_fd=folder))
+        with open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
+            return file.read()
+
+
+def _below(name: str, folder: int) -> Iterator[tuple[str, FileStat]]:
+    for where, folders, files, inside in os.fwalk(name, dir_fd=folder, follow_symlinks=False):
+        prefix = where[len(name) + 1 :]
+        for entry in (*folders, *files):
+            with suppress(FileNotFoundError):
+                found = to_file_stat(os.stat(entry, dir_fd=inside, follow_symlinks=False))
+                yield (f"{prefix}/{entry}" if prefix else entry), found

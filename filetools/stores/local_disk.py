@@ -33,7 +33,7 @@ READ_FLAGS: Final[int] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HiddenPlace:
     """A name in a directory, reached by the directory's descriptor; it may be empty."""
 
     name: str
@@ -41,7 +41,7 @@ class Place:
     """How the place is written in the journal: relative to the store, "/"-separated."""
     opened: Callable[[], AbstractContextManager[int]]
     """Gives the directory's descriptor for the time of a `with` block."""
-    sibling: Callable[[], Place]
+    sibling: Callable[[], HiddenPlace]
     """Gives a free place in the same directory."""
 
     @property
@@ -49,7 +49,7 @@ class Place:
         """Whether only this user reaches it."""
         return self.label.startswith(_PRIVATE)
 
-    def named(self, name: str) -> Place:
+    def named(self, name: str) -> HiddenPlace:
         """Return the place of another name in the same directory."""
         if name == self.name:
             return self
@@ -66,29 +66,29 @@ class LocalDisk:
     owner: Owner
     notes: FolderNotes
 
-    def temporary(self, name: str | None = None) -> Place:
+    def temporary(self, name: str | None = None) -> HiddenPlace:
         """Return a place in `.filetools/tmp`, by default a free one."""
         return self._private("tmp", name or self.owner.new_name(), lambda: self.private.tmp)
 
-    def limbo(self, name: str) -> Place:
+    def limbo(self, name: str) -> HiddenPlace:
         """Return the place of a file that somebody may still be writing."""
         return self._private("limbo", name, lambda: self.private.limbo)
 
-    def trash(self, name: str) -> Place:
+    def trash(self, name: str) -> HiddenPlace:
         """Return the place of a removed file or directory that is kept."""
         return self._private("trash", name, lambda: self.private.trash)
 
-    def live(self, path: WorkspacePath) -> Place:
+    def live(self, path: WorkspacePath) -> HiddenPlace:
         """Return the place that others know as `path`."""
-        return Place(path.name, path, lambda: opened_parent(self.workspace, path), lambda: self.beside(path))
+        return HiddenPlace(path.name, path, lambda: opened_parent(self.workspace, path), lambda: self.beside(path))
 
-    def beside(self, path: WorkspacePath, name: str | None = None) -> Place:
+    def beside(self, path: WorkspacePath, name: str | None = None) -> HiddenPlace:
         """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of there."""
         if name is None:
             self.notes.note(path.parent)
         return self.live(path.parent.child(name or new_foreign_name()))
 
-    def reachable(self, place: Place, path: WorkspacePath, parent: int) -> Place:
+    def reachable(self, place: HiddenPlace, path: WorkspacePath, parent: int) -> HiddenPlace:
         """Return a private place if things can be renamed between it and the folder of `path`, else one beside.
 
         Args:
@@ -101,7 +101,7 @@ class LocalDisk:
         """
         return place if self._is_near(place, parent) else self.beside(path)
 
-    def away(self, place: Place, path: WorkspacePath, parent: int, otherwise: str | None = None) -> Place:
+    def away(self, place: HiddenPlace, path: WorkspacePath, parent: int, otherwise: str | None = None) -> HiddenPlace:
         """Return the same for what is taken away: else a place as far up as can be, so that the folder can go as well.
 
         Args:
@@ -115,7 +115,7 @@ class LocalDisk:
         """
         return place if self._is_near(place, parent) else self.beside(self._outermost(path, parent), otherwise)
 
-    def _is_near(self, place: Place, parent: int) -> bool:
+    def _is_near(self, place: HiddenPlace, parent: int) -> bool:
         with place.opened() as folder:
             return can_rename_between(folder, parent)
 
@@ -128,9 +128,9 @@ class LocalDisk:
                     return folder.child(path.name)
         return path
 
-    def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> Place:
+    def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> HiddenPlace:
         label = f"{_PRIVATE}{folder}/{name}"
-        return Place(name, label, lambda: _Lent(descriptor()), self.temporary)
+        return HiddenPlace(name, label, lambda: _Lent(descriptor()), self.temporary)
 
 
 class Opened:

@@ -14,9 +14,9 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.checks import private_name, refuse_other_kinds
 from filetools.stores.linux import sync_descriptor
-from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Opened, Place
+from filetools.stores.local_disk import READ_FLAGS, Explained, HiddenPlace, LocalDisk, Opened
+from filetools.stores.private import private_name, refuse_other_kinds
 from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import exchange, rename_without_replacing
@@ -31,7 +31,13 @@ class LocalDisplaced:
     __slots__ = ("_disk", "_origin", "_path", "_place", "_stat")
 
     def __init__(
-        self, disk: LocalDisk, place: Place, stat: FileStat, *, path: WorkspacePath, origin: Place | None = None
+        self,
+        disk: LocalDisk,
+        place: HiddenPlace,
+        stat: FileStat,
+        *,
+        path: WorkspacePath,
+        origin: HiddenPlace | None = None,
     ) -> None:
         """Stand for what is at `place`.
 
@@ -43,7 +49,7 @@ class LocalDisplaced:
             origin: Where it came from; None for what a dead process left.
         """
         self._disk = disk
-        self._place: Place | None = place
+        self._place: HiddenPlace | None = place
         self._stat = stat
         self._path = path
         self._origin = origin

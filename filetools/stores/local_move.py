@@ -16,11 +16,11 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.checks import refuse_nesting
 from filetools.stores.linux import MISSING_CALL, RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local_disk import Explained, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.owners import foreign_name_for
+from filetools.stores.private import refuse_nesting
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot, exists, rename_anything, replace_keeping
 

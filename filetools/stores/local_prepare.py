@@ -16,9 +16,9 @@ from filetools.stores.attributes import copy_attributes
 from filetools.stores.linux import MISSING_CALL, O_TMPFILE
 from filetools.stores.local_disk import (
     Explained,
+    HiddenPlace,
     LocalDisk,
     OpenedRegular,
-    Place,
     opened_file,
     opened_parent,
     parent_of_names,
@@ -124,7 +124,7 @@ class Preparer:
 
 
 @contextmanager
-def written(place: Place, content: bytes, mode: int) -> Iterator[int]:
+def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
     """Make a file at a free place, give its descriptor for the attributes, and remove it if anything fails.
 
     Args:
@@ -150,7 +150,7 @@ def written(place: Place, content: bytes, mode: int) -> Iterator[int]:
             raise
 
 
-def _create(place: Place, folder: int, mode: int) -> int:
+def _create(place: HiddenPlace, folder: int, mode: int) -> int:
     try:
         return os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
     except FileNotFoundError as exc:

@@ -7,10 +7,10 @@ import threading
 
 from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.checks import refuse_other_kinds
 from filetools.stores.linux import link_descriptor
-from filetools.stores.local_disk import Explained, LocalDisk, Place, parent_of_names
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk, parent_of_names
 from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.private import refuse_other_kinds
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
@@ -22,7 +22,7 @@ class _Named:
 
     __slots__ = ("_disk", "_path", "_place", "stat")
 
-    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: Place, stat: FileStat) -> None:
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
         """Stand for a complete file.
 
         Args:
@@ -33,7 +33,7 @@ class _Named:
         """
         self._disk = disk
         self._path = path
-        self._place: Place | None = place
+        self._place: HiddenPlace | None = place
         self.stat = stat
 
     @property
@@ -48,7 +48,7 @@ class _Named:
             with Explained(self._disk.workspace, self._path):
                 remove_place(place)
 
-    def waiting(self) -> Place:
+    def waiting(self) -> HiddenPlace:
         """Return where the file waits.
 
         Raises:
@@ -95,7 +95,7 @@ class PreparedReplacement(_Named):
         self._place = None
         return LocalDisplaced(self._disk, place, displaced, path=self._path, origin=origin)
 
-    def _check_still_ours(self, place: Place, hidden: Spot) -> None:
+    def _check_still_ours(self, place: HiddenPlace, hidden: Spot) -> None:
         """Raise if what came back is somebody else's, and leave it where a sweep finds it."""
         if identity(hidden) != (self.stat.device, self.stat.inode):
             found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
@@ -103,7 +103,7 @@ class PreparedReplacement(_Named):
             LocalDisplaced(self._disk, place, found, path=self._path).keep_in_limbo(place.name)
             raise ChangedMeanwhileError(self._path, 1)
 
-    def _exchange(self, place: Place, live: Spot, hidden: Spot) -> Place:
+    def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
         """Put what is hidden in the live place, and return where what stood there is now."""
         try:
             return place.named(exchange(self._disk.capabilities, live, hidden, lambda: place.sibling().name))

@@ -8,14 +8,14 @@ import stat
 from contextlib import suppress
 from typing import Final
 
-from filetools.stores.local_disk import Place
+from filetools.stores.local_disk import HiddenPlace
 
 _FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 _TRIES: Final = 5
 
 
-def remove_place(place: Place) -> None:
+def remove_place(place: HiddenPlace) -> None:
     """Remove what stands at a place, a directory with all below it; nothing there is fine.
 
     Raises:
@@ -44,7 +44,7 @@ def _unlink(name: str, folder: int) -> bool:
     return True
 
 
-def _remove_tree(top: Place) -> None:
+def _remove_tree(top: HiddenPlace) -> None:
     """Empty directories one at a time, first moving their own directories up beside the top.
 
     So only one descriptor is open and no depth is too deep; after a crash the rest stands at places that a sweep finds.
@@ -56,9 +56,9 @@ def _remove_tree(top: Place) -> None:
             pending += _remove_directory(place, folder)
 
 
-def _remove_directory(place: Place, folder: int) -> list[Place]:
+def _remove_directory(place: HiddenPlace, folder: int) -> list[HiddenPlace]:
     """Remove one directory; return where the directories in it are now."""
-    moved: list[Place] = []
+    moved: list[HiddenPlace] = []
     for attempt in range(_TRIES):
         moved += _empty(place, folder)
         try:
@@ -74,7 +74,7 @@ def _remove_directory(place: Place, folder: int) -> list[Place]:
     return moved
 
 
-def _empty(place: Place, folder: int) -> list[Place]:
+def _empty(place: HiddenPlace, folder: int) -> list[HiddenPlace]:
     try:
         inside = os.open(place.name, _FOLDER_FLAGS, dir_fd=folder)
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def _empty(place: Place, folder: int) -> list[Place]:
         _make_writable(inside)
         with os.scandir(inside) as entries:
             found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        moved: list[Place] = []
+        moved: list[HiddenPlace] = []
         for name, is_directory in found:
             with suppress(FileNotFoundError):
                 if is_directory:
@@ -95,7 +95,7 @@ def _empty(place: Place, folder: int) -> list[Place]:
         os.close(inside)
 
 
-def _move_up(name: str, inside: int, target: Place, folder: int) -> Place:
+def _move_up(name: str, inside: int, target: HiddenPlace, folder: int) -> HiddenPlace:
     # A directory can change its parent only where it is writable itself.
     with suppress(PermissionError):
         descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=inside)

@@ -1,4 +1,4 @@
-"""The port through which the product touches files: what every store can do, local disk, memory or remote.
+"""The port through which the product touches files: what every store can do, whether a local disk or a caller's own.
 
 All methods are synchronous and may block; they are called from worker threads, never from the event loop, except
 `read_now`, which promises not to block. Every error is a `FileToolsError` naming the workspace-relative path.

@@ -13,7 +13,7 @@ from filetools.sync.completions import Completion
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_worker import Job
-from filetools.sync.steps import MakeDirectoryStep, Step, step_for
+from filetools.sync.steps import MakeDirectoryStep, MirrorStep, step_for
 
 _MANY_ENTRIES: Final = 1000
 
@@ -45,7 +45,7 @@ class Carrier:
         if job.is_late:
             self.mirror.suspect(place for action in actions for place in places(action))
 
-    def step(self, action: MirrorAction) -> Step:
+    def step(self, action: MirrorAction) -> MirrorStep:
         """Return the step of an action."""
         return step_for(self.mirror.files, action, self._moved_version)
 
@@ -67,7 +67,7 @@ class Carrier:
                 self.mirror.work.set()  # the mirror has nothing to move; catching up writes it
         return found
 
-    def completions(self, action: MirrorAction, step: Step) -> list[Completion]:
+    def completions(self, action: MirrorAction, step: MirrorStep) -> list[Completion]:
         """Return what can be paid once an action was exchanged; call it under the locks of its paths.
 
         Nothing for a moved directory of which the mirror owes something, nor for a directory that was there already, which

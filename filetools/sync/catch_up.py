@@ -15,7 +15,7 @@ from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier
 from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror import PROBE_SECONDS
-from filetools.sync.repair import Failure, Repair, Target
+from filetools.sync.repair import Failure, MirrorRepair, RepairTarget
 from filetools.sync.synchronise import Synchronisation
 from filetools.sync.wanted import UnsettledError
 
@@ -68,7 +68,7 @@ class CatchUp:
     def __init__(self, context: SyncContext, carrier: Carrier, synchronisation: Synchronisation) -> None:
         self._context = context
         self._mirror = carrier.mirror
-        self._repair = Repair(context, carrier)
+        self._repair = MirrorRepair(context, carrier)
         self._synchronisation = synchronisation
         self._pause = context.times.probe_seconds
         self._not_before: dict[str, float] = {}
@@ -126,9 +126,11 @@ class CatchUp:
             if len(failures) < len(entries):
                 self._pause = self._context.times.probe_seconds
 
-    def _target(self, entry: BacklogEntry) -> Target:
+    def _target(self, entry: BacklogEntry) -> RepairTarget:
         path = self._context.resolve(entry.path)
-        return Target(path=path, key=entry.key, entry=entry, must_write=self._mirror.completions.must_write(entry.key))
+        return RepairTarget(
+            path=path, key=entry.key, entry=entry, must_write=self._mirror.completions.must_write(entry.key)
+        )
 
     def _due(self) -> list[BacklogEntry]:
         mirror, journal = self._mirror, self._context.journal

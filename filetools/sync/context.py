@@ -27,7 +27,7 @@ LOCK_OWNER: Final = "mirror"
 REMEMBERED_PATHS: Final = 4096
 
 
-class Runner(Protocol):
+class Stepper(Protocol):
     """Runs blocking work in a worker thread of the project."""
 
     def __call__(self, work: Callable[[], T], /) -> Coroutine[Any, Any, T]:
@@ -55,7 +55,7 @@ class SyncContext:
     journal: Journal
     primary: Store
     locks: LockTable
-    run: Runner
+    run: Stepper
     tell: Callable[[Event], None]
     """Publishes an event, from any thread."""
     key: Callable[[WorkspacePath], str]

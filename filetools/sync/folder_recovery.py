@@ -19,7 +19,7 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.journal.changes import DIRECTORY_REMOVALS
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -120,7 +120,7 @@ class FolderRecovery:
         """Have what a record brings back out of the trash stand there with all that was in it."""
         self.make_parents(path)
         for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
-            removals = self._journal.history.select(Selection(numbers=(number,)))
+            removals = self._journal.history.select(RecordFilter(numbers=(number,)))
             is_whole = any(removal.path == record.path for removal in removals)
             if is_whole and self._store.stat(path) is None and self._store.has_trash(path, str(number)):
                 self._store.restore(path, str(number))

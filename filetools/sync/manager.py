@@ -28,7 +28,7 @@ from filetools.sync.actions import MirrorAction
 from filetools.sync.anticipation import Anticipation
 from filetools.sync.carrying import Carrier
 from filetools.sync.catch_up import CatchUp
-from filetools.sync.context import Runner, SyncContext, SyncTimes, leaving_out
+from filetools.sync.context import Stepper, SyncContext, SyncTimes, leaving_out
 from filetools.sync.following import Follower, InlineFollower
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
@@ -54,7 +54,7 @@ class AttachedMirror:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _MirrorWork:
     """What is done for one mirror in the background."""
 
     synchronisation: Synchronisation
@@ -77,7 +77,7 @@ class SyncManager:
         mirrors: Sequence[AttachedMirror],
         locks: LockTable,
         publish: Callable[[Event], None],
-        run: Runner,
+        run: Stepper,
         key: Callable[[WorkspacePath], str],
         resolve: Callable[[str], WorkspacePath],
         keep_foreign: KeepForeign,
@@ -135,7 +135,7 @@ class SyncManager:
         self._open_added = open_added
         self._mirrors: tuple[Mirror, ...] = ()
         self._carriers: tuple[Carrier, ...] = ()
-        self._work: dict[Mirror, _Work] = {}
+        self._work: dict[Mirror, _MirrorWork] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._looking: asyncio.Task[None] | None = None
@@ -330,7 +330,7 @@ class SyncManager:
         mirror = mirrors.Mirror(attached.name, attached.row, store, self._context, files, changed=self._changed)
         carrier = carrying.Carrier(self._context, mirror)
         synchronisation = synchronise.Synchronisation(self._context, carrier)
-        self._work[mirror] = _Work(synchronisation, catch_up.CatchUp(self._context, carrier, synchronisation))
+        self._work[mirror] = _MirrorWork(synchronisation, catch_up.CatchUp(self._context, carrier, synchronisation))
         # As new tuples: calls in other threads go through the old ones meanwhile.
         self._mirrors, self._carriers = (*self._mirrors, mirror), (*self._carriers, carrier)
         return mirror

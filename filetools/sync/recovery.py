@@ -36,7 +36,6 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.folder_recovery import FolderRecovery, own_places
-from filetools.sync.torn import is_left_by_power_cut
 
 _log = logging.getLogger(__name__)
 _OWNER: Final = "recovery"
@@ -46,7 +45,7 @@ _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
 T = TypeVar("T")
 
 
-class Runner(Protocol):
+class WorkRunner(Protocol):
     """Runs blocking work in a worker thread."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
@@ -364,7 +363,7 @@ def _phase(record: ChangeRecord) -> int:
     return 0 if record.state is RecordState.PENDING else 1
 
 
-async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: LockTable, run: Runner) -> int:
+async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: LockTable, run: WorkRunner) -> int:
     """Settle those records whose paths nobody holds; a held lock means that its owner lives and sees to them.
 
     Args:
@@ -397,3 +396,28 @@ async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: Lo
         # What stood in the way, such as a file where a folder was made later, may have gone with the others.
         waiting = [record for record, _ in failed]
     return settled
+
+
+SECTOR_BYTES: Final = 512
+"""What a disk writes whole or not at all."""
+
+
+def is_left_by_power_cut(found: bytes, versions: Iterable[bytes]) -> bool:
+    """Whether bytes are what a power cut leaves of a file: sectors of its versions, in any mixture, and zeros.
+
+    Args:
+        found: The bytes.
+        versions: All that the file may have held since it was last synced.
+    """
+    starts = [start for start in range(0, len(found), SECTOR_BYTES) if found[start : start + SECTOR_BYTES].strip(b"\0")]
+    for version in versions:
+        if not starts:
+            break
+        starts = [start for start in starts if not _is_sector_of(found, version, start)]
+    return not starts
+
+
+def _is_sector_of(found: bytes, version: bytes, start: int) -> bool:
+    """Whether a sector is that of a version, as far as its file had grown, and zeros behind."""
+    sector, wanted = found[start : start + SECTOR_BYTES], version[start : start + SECTOR_BYTES]
+    return sector == wanted or wanted.startswith(sector.rstrip(b"\0"))

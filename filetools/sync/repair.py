@@ -11,7 +11,7 @@ from typing import Final
 
 from filetools.errors import CallTimeoutError, FileToolsError, LockTimeoutError
 from filetools.journal.changes import BacklogEntry
-from filetools.locks.held import HeldLocks
+from filetools.locks.stripe import HeldLocks
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier
@@ -19,7 +19,7 @@ from filetools.sync.completions import Completion
 from filetools.sync.context import LOCK_OWNER, LOCK_SECONDS, SyncContext, is_recordable
 from filetools.sync.mirror_worker import Job
 from filetools.sync.plan import compare
-from filetools.sync.steps import Step, repairing_step, step_for
+from filetools.sync.steps import MirrorStep, repairing_step, step_for
 from filetools.sync.wanted import Stamp, UnsettledError, Wanted, stamp_of, wanted
 
 EXCHANGE_SECONDS: Final = 1.0
@@ -36,7 +36,7 @@ Failure = FileToolsError | OutOfStepError | UnsettledError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class RepairTarget:
     """A path to be repaired."""
 
     path: WorkspacePath
@@ -52,10 +52,10 @@ class Target:
 class _Item:
     """A target on its way through one batch."""
 
-    def __init__(self, target: Target, goal: Wanted) -> None:
+    def __init__(self, target: RepairTarget, goal: Wanted) -> None:
         self.target = target
         self.goal = goal
-        self.step: Step | None = None
+        self.step: MirrorStep | None = None
         self.failure: Failure | None = None
         self.is_needless = False
         self.is_stale = False
@@ -74,7 +74,7 @@ class _Item:
             (step.finish if self.is_exchanged else step.discard)()
 
 
-class Repair:
+class MirrorRepair:
     """Brings paths of one mirror to what they should be. Used on the loop; lives as long as the mirror.
 
     Errors of the mirror have been judged when they are raised: `Mirror.takes_calls` says whether they are about one path.
@@ -85,7 +85,7 @@ class Repair:
         self._carrier = carrier
         self._mirror = carrier.mirror
 
-    async def repair(self, targets: Sequence[Target]) -> dict[Target, Failure]:
+    async def repair(self, targets: Sequence[RepairTarget]) -> dict[RepairTarget, Failure]:
         """Bring paths up to date, and note what leaves the backlog with them.
 
         A directory is brought up to date with all below it, unless the primary counts: then each of its paths is
@@ -98,8 +98,8 @@ class Repair:
         Raises:
             FileToolsError: The mirror takes no calls (any more).
         """
-        failures: dict[Target, Failure] = {}
-        tries: dict[Target, int] = {}
+        failures: dict[RepairTarget, Failure] = {}
+        tries: dict[RepairTarget, int] = {}
         pending = [target for target in targets if not await self._is_left_out(target)]
         while pending:
             self._mirror.check()
@@ -124,7 +124,7 @@ class Repair:
         async with self._locked([(key, path)], LOCK_SECONDS):
             await self._mirror.in_back_worker(lambda job: self._prune(path), silence_seconds=EXCHANGE_SECONDS)
 
-    async def _is_left_out(self, target: Target) -> bool:
+    async def _is_left_out(self, target: RepairTarget) -> bool:
         if not self._context.is_left_out(target.path):
             return False
         number = await self._context.run(partial(self._number, target.key))
@@ -132,8 +132,8 @@ class Repair:
         return True
 
     async def _repair_batch(
-        self, batch: Sequence[Target], failures: dict[Target, Failure]
-    ) -> tuple[list[Target], list[Target]]:
+        self, batch: Sequence[RepairTarget], failures: dict[RepairTarget, Failure]
+    ) -> tuple[list[RepairTarget], list[RepairTarget]]:
         """Repair one batch; returns the targets that changed meanwhile, and those that did not fit into it."""
         items, unread = await self._context.run(partial(self._goals, batch, failures))
         folders = [item for item in items if item.goal.kind == "directory"]
@@ -157,7 +157,9 @@ class Repair:
                 failures[item.target] = item.failure
         return [item.target for item in items if item.is_stale], unread
 
-    def _goals(self, batch: Sequence[Target], failures: dict[Target, Failure]) -> tuple[list[_Item], list[Target]]:
+    def _goals(
+        self, batch: Sequence[RepairTarget], failures: dict[RepairTarget, Failure]
+    ) -> tuple[list[_Item], list[RepairTarget]]:
         """Look what each path should be, as long as the bytes of all fit into memory together."""
         items: list[_Item] = []
         size = 0
@@ -287,7 +289,8 @@ class Repair:
             lambda job: compare(context.primary, mirror.files.store, context.is_left_out, top=path, go_on=job.progress)
         )
         targets = [
-            Target(path=place, key=context.key(place), from_primary=place in plan.directories) for place in plan.changes
+            RepairTarget(path=place, key=context.key(place), from_primary=place in plan.directories)
+            for place in plan.changes
         ]
         failures = [*plan.failed.values(), *(await self.repair(targets)).values()]
         for place in plan.emptied:
@@ -364,7 +367,7 @@ class _Judged:
         return True
 
 
-def batches(targets: Sequence[Target]) -> Iterator[Sequence[Target]]:
+def batches(targets: Sequence[RepairTarget]) -> Iterator[Sequence[RepairTarget]]:
     """Yield targets in groups of the size that is repaired together."""
     for start in range(0, len(targets), BATCH_PATHS):
         yield targets[start : start + BATCH_PATHS]

@@ -37,7 +37,7 @@ _OTHER_GROUND: Final = (
 """Errors that mean: something else stands in the mirror than was expected, so look and prepare again."""
 
 
-class Step(Protocol):
+class MirrorStep(Protocol):
     """One action on its way into a mirror. Lives for one try; its methods run in a worker's thread."""
 
     @property
@@ -61,7 +61,7 @@ class Step(Protocol):
 
 
 class PutStep:
-    """Gives a file new bytes; implements `Step`."""
+    """Gives a file new bytes; implements `MirrorStep`."""
 
     def __init__(self, files: MirrorFiles, action: Put) -> None:
         self._files = files
@@ -168,7 +168,7 @@ class PutStep:
 
 
 class RemoveStep:
-    """Takes a file or a whole directory away; implements `Step`."""
+    """Takes a file or a whole directory away; implements `MirrorStep`."""
 
     def __init__(self, files: MirrorFiles, action: Remove) -> None:
         self._files = files
@@ -212,7 +212,7 @@ class RemoveStep:
 
 
 class MakeDirectoryStep:
-    """Makes a directory and its parents; implements `Step`."""
+    """Makes a directory and its parents; implements `MirrorStep`."""
 
     def __init__(self, files: MirrorFiles, action: MakeDirectory) -> None:
         self._files = files
@@ -252,7 +252,7 @@ class MakeDirectoryStep:
 
 
 class MoveStep:
-    """Renames a file or directory that the mirror holds as the primary did; implements `Step`."""
+    """Renames a file or directory that the mirror holds as the primary did; implements `MirrorStep`."""
 
     def __init__(self, files: MirrorFiles, action: Move, version: str | None) -> None:
         """Prepare nothing yet; the version is the file's, None for a directory."""
@@ -331,7 +331,7 @@ class MoveStep:
 
 
 class KeepStep:
-    """Leaves a file as it is, since it has the right bytes already, and gives it the right mode; implements `Step`."""
+    """Leaves a file as it is, since it has the right bytes already, and gives it the right mode; implements `MirrorStep`."""
 
     def __init__(self, files: MirrorFiles, action: Put, found: FileStat) -> None:
         self._files = files
@@ -370,7 +370,7 @@ class KeepStep:
         """Nothing was prepared."""
 
 
-def repairing_step(files: MirrorFiles, action: MirrorAction) -> Step:
+def repairing_step(files: MirrorFiles, action: MirrorAction) -> MirrorStep:
     """Return the step that brings a path of the mirror to what an action says, whatever stands there; reads the mirror."""
     if isinstance(action, Put) and action.version is not None:
         found = files.store.stat(action.path)
@@ -380,7 +380,7 @@ def repairing_step(files: MirrorFiles, action: MirrorAction) -> Step:
     return step_for(files, action, lambda move: move.version)
 
 
-def step_for(files: MirrorFiles, action: MirrorAction, moved_version: Callable[[Move], str | None]) -> Step:
+def step_for(files: MirrorFiles, action: MirrorAction, moved_version: Callable[[Move], str | None]) -> MirrorStep:
     """Return the step of an action.
 
     Args:

@@ -13,7 +13,7 @@ from filetools.sync.actions import MirrorAction, OutOfStepError, places
 from filetools.sync.carrying import Carrier
 from filetools.sync.completions import Completion
 from filetools.sync.mirror_worker import Job
-from filetools.sync.steps import Step
+from filetools.sync.steps import MirrorStep
 
 RETRIES: Final = 3
 _FIRST_PAUSE_SECONDS: Final = 0.01
@@ -21,15 +21,15 @@ _FIRST_PAUSE_SECONDS: Final = 0.01
 _log = logging.getLogger(__name__)
 
 
-class _Part:
+class _StrictPart:
     """The steps of a ticket in one mirror. Its methods run in the mirror's front worker."""
 
     def __init__(self, carrier: Carrier, actions: Sequence[MirrorAction]) -> None:
         self.carrier = carrier
         self.mirror = carrier.mirror
         self.actions = actions
-        self._pending: list[tuple[MirrorAction, Step]] = []
-        self._exchanged: list[Step] = []
+        self._pending: list[tuple[MirrorAction, MirrorStep]] = []
+        self._exchanged: list[MirrorStep] = []
         self._completions: list[Completion] = []
 
     def prepare(self, job: Job[None]) -> None:
@@ -89,7 +89,7 @@ class StrictTicket:
     def __init__(self, carriers: Sequence[Carrier], actions: Sequence[MirrorAction], wait_seconds: float) -> None:
         """Prepare the actions; see `SyncManager.prepare_strict`."""
         self._wait_seconds = wait_seconds
-        self._parts = [_Part(carrier, actions) for carrier in carriers]
+        self._parts = [_StrictPart(carrier, actions) for carrier in carriers]
         self._path = actions[0].path if actions else None
         for part in self._parts:
             part.mirror.check()
@@ -126,7 +126,7 @@ class StrictTicket:
         """Drop what was prepared and not exchanged; may be called twice."""
         self._quietly(lambda part: part.discard)
 
-    def _quietly(self, choose: Callable[[_Part], Callable[[Job[None]], None]]) -> None:
+    def _quietly(self, choose: Callable[[_StrictPart], Callable[[Job[None]], None]]) -> None:
         for part in self._parts:
             if part.mirror.front.is_stuck:
                 # Undoing after the locks are gone could put an older version over a newer one.
@@ -139,7 +139,7 @@ class StrictTicket:
                 _log.warning("%s", exc)
                 part.suspect()
 
-    def _run(self, part: _Part, work: Callable[[Job[None]], None]) -> None:
+    def _run(self, part: _StrictPart, work: Callable[[Job[None]], None]) -> None:
         mirror = part.mirror
         late = partial(part.carrier.suspect_if_late, part.actions)
         job = mirror.front.submit(mirror.guarded(work), late)
@@ -157,7 +157,7 @@ class StrictTicket:
             raise SyncFailedError(self._path, f"mirror {mirror.name!r} refused: {exc.message}") from exc
 
 
-def _exchange(step: Step, job: Job[None]) -> None:
+def _exchange(step: MirrorStep, job: Job[None]) -> None:
     for attempt in range(RETRIES):
         try:
             step.exchange(job.go_on)

@@ -19,7 +19,7 @@ from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror import PROBE_SECONDS
 from filetools.sync.mirror_worker import Job, MirrorWorker
 from filetools.sync.plan import Comparison, Plan, Versions
-from filetools.sync.repair import Failure, Repair, Target, batches
+from filetools.sync.repair import Failure, MirrorRepair, RepairTarget, batches
 from filetools.sync.wanted import UnsettledError
 
 Progress = Callable[[int, int, str], None]
@@ -61,7 +61,7 @@ class Synchronisation:
     def __init__(self, context: SyncContext, carrier: Carrier) -> None:
         self._context = context
         self._mirror = carrier.mirror
-        self._repair = Repair(context, carrier)
+        self._repair = MirrorRepair(context, carrier)
         self._turn = asyncio.Lock()
         self._versions = (Versions(context.primary), Versions(carrier.mirror.files.store))
 
@@ -151,7 +151,7 @@ class Synchronisation:
             raise SyncFailedError(None, "another folder may stand at its place since it was compared")
         await self._confirm(position)
 
-    async def _fill_in(self, batch: Sequence[Target]) -> Iterable[Target]:
+    async def _fill_in(self, batch: Sequence[RepairTarget]) -> Iterable[RepairTarget]:
         """Write one batch; returns what the backlog must know of, which is all where the mirror turns out to be slow."""
         mirror = self._mirror
         is_late = mirror.is_ready and not (mirror.is_paused or mirror.takes_calls)
@@ -171,7 +171,7 @@ class Synchronisation:
         is_left_out = self._context.is_left_out
         return {key: path for key, path in paths.items() if not is_left_out(path, is_directory=False)}
 
-    async def _vanished(self, targets: Sequence[Target]) -> list[Target]:
+    async def _vanished(self, targets: Sequence[RepairTarget]) -> list[RepairTarget]:
         store = self._context.primary
         return await self._context.run(lambda: [target for target in targets if store.stat(target.path) is None])
 
@@ -179,8 +179,8 @@ class Synchronisation:
         identity = self._mirror.identity
         await self._mirror.in_back_worker(lambda job: identity.confirm(position), silence_seconds=PROBE_SECONDS)
 
-    def _target(self, path: WorkspacePath, *, must_write: bool = False) -> Target:
-        return Target(path=path, key=self._context.key(path), from_primary=True, must_write=must_write)
+    def _target(self, path: WorkspacePath, *, must_write: bool = False) -> RepairTarget:
+        return RepairTarget(path=path, key=self._context.key(path), from_primary=True, must_write=must_write)
 
     async def _begin(self) -> None:
         mirror = self._mirror
@@ -217,7 +217,7 @@ class Synchronisation:
                 self._report(path, error, outcome)
             done = 0
             for batch in batches([self._target(path, must_write=request.verify) for path in plan.changes]):
-                begun: list[Target] = []
+                begun: list[RepairTarget] = []
                 for target in batch:
                     if not request.is_aborted:
                         self._progress(done + len(begun), outcome.total, target.path, request)
@@ -242,7 +242,7 @@ class Synchronisation:
             )
             self._mirror.work.set()
 
-    async def _mend_batch(self, targets: Sequence[Target], outcome: _Outcome) -> None:
+    async def _mend_batch(self, targets: Sequence[RepairTarget], outcome: _Outcome) -> None:
         try:
             failures = await self._repair.repair(targets)
         except FileToolsError as exc:

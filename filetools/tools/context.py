@@ -30,7 +30,7 @@ from filetools.search.options import ListOptions
 from filetools.search.walk import walk_tree
 from filetools.tools import session_logs
 from filetools.tools.arguments import Parameters, parse_arguments
-from filetools.tools.quoting import Answer, limited, present
+from filetools.tools.shown import Answer, limited, present_facts
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 _LISTED: Final = ("id", "session", "status", "started", "ended", "step", "command", "prompt")
@@ -75,7 +75,8 @@ RUNS: Final[tuple[AnyTool, ...]] = (
             "List the runs of agents on this workspace, newest first: id, session, status (running, completed, failed,"
             " cancelled), started, ended, step, command, beginning of the prompt. get_run tells what one made."
         ),
-        parameters=ListRuns, handler=list_runs, group="runs", level="auto", effect="read", is_idempotent=True, present=present,
+        parameters=ListRuns, handler=list_runs, group="runs", level="auto", effect="read", is_idempotent=True,
+        present=present_facts,
     ),
     Tool(
         name="get_run",
@@ -84,7 +85,8 @@ RUNS: Final[tuple[AnyTool, ...]] = (
             " files_deleted with path, size, checksum. Ask before you review or continue another agent's work."
             " truncated: lists are cut. RUN_NOT_FOUND: call list_runs."
         ),
-        parameters=GetRun, handler=get_run, group="runs", level="auto", effect="read", is_idempotent=True, present=present,
+        parameters=GetRun, handler=get_run, group="runs", level="auto", effect="read", is_idempotent=True,
+        present=present_facts,
     ),
 )  # fmt: skip
 
@@ -355,7 +357,7 @@ class _Fact(Generic[Asked]):
         """Return the tool."""
         return Tool(
             name=self.name, description=self.description, parameters=self.parameters, handler=self.handle, group=GROUP,
-            level="auto", effect="read", is_idempotent=True, has_body=True, present=present,
+            level="auto", effect="read", is_idempotent=True, has_body=True, present=present_facts,
         )  # fmt: skip
 
 

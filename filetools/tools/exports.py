@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from filetools.errors import InvalidArgumentError
+from filetools.tools.envelope import output_schema
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.schemas import output_schema
 from filetools.tools.seen import Medium, ShownCall
 from filetools.tools.shown import has_schema
 from filetools.tools.tool import AnyTool, Published

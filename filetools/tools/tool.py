@@ -12,8 +12,8 @@ from filetools.models.result import Result
 from filetools.permissions.rules import Level
 from filetools.tools.arguments import P, Parameters
 from filetools.tools.deadline import AbortSignal
+from filetools.tools.envelope import input_schema
 from filetools.tools.roots import Roots
-from filetools.tools.schemas import input_schema
 from filetools.tools.seen import ShownCall, TextLimits
 
 Effect = Literal["read", "change", "delete"]

@@ -25,7 +25,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class DraftNode:
     """A file, a folder or a link. Its bytes, or what it points to, are those of its version or, without one, at its origin."""
 
     kind: Literal["file", "folder", "link", "other"]
@@ -45,13 +45,13 @@ class Present(Protocol):
     def key(self, path: str) -> str:
         """Return the lock key of a path: equal for names of one file."""
 
-    def at(self, path: str) -> Node | None:
+    def at(self, path: str) -> DraftNode | None:
         """Return what stands at a path."""
 
     def below(self, path: str) -> Iterable[str]:
         """Return the paths of all that stands below a folder, folders before what is in them."""
 
-    def trashed(self, path: str, trash: str) -> list[tuple[str, Node]]:
+    def trashed(self, path: str, trash: str) -> list[tuple[str, DraftNode]]:
         """Return what would come back to a path out of the trash, the folder itself first; nothing if it is gone."""
 
     def version(self, origin: Origin) -> str:
@@ -76,16 +76,16 @@ class DraftTree:
 
     def __init__(self, present: Present) -> None:
         self.present = present
-        self._nodes: dict[str, tuple[str, Node | None]] = {}
+        self._nodes: dict[str, tuple[str, DraftNode | None]] = {}
         self.wholes: set[str] = set()
         """Lock keys of folders that go as a whole, as they came."""
 
-    def at(self, path: str) -> Node | None:
+    def at(self, path: str) -> DraftNode | None:
         """Return what would stand at a path."""
         drafted = self._nodes.get(self.present.key(path))
         return self.present.at(path) if drafted is None else drafted[1]
 
-    def put(self, path: str, node: Node | None) -> None:
+    def put(self, path: str, node: DraftNode | None) -> None:
         """Have something stand at a path, or nothing."""
         self._nodes[self.present.key(path)] = (path, node)
 
@@ -118,21 +118,21 @@ class DraftTree:
                     yield path
         yield from (path for path, node in drafted.values() if node is not None)
 
-    def trashed(self, path: str, trash: str, mode: int | None) -> list[tuple[str, Node]]:
+    def trashed(self, path: str, trash: str, mode: int | None) -> list[tuple[str, DraftNode]]:
         """As of the present; a folder has the mode that it had when it went there, where that is known."""
         found = self.present.trashed(path, trash)
         if not found or found[0][1].kind != "folder" or mode is None:
             return found
         return [("", replace(found[0][1], mode=mode)), *found[1:]]
 
-    def version(self, node: Node) -> str:
+    def version(self, node: DraftNode) -> str:
         """Return the version of a file."""
         if node.version is not None:
             return node.version
         assert node.origin is not None
         return self.present.version(node.origin)
 
-    def content(self, node: Node) -> bytes:
+    def content(self, node: DraftNode) -> bytes:
         """Return the bytes of a file.
 
         Raises:
@@ -165,7 +165,7 @@ class DraftTree:
             elif not (key in above and node is not None and self.present.at(where) is None):
                 del self._nodes[key]
 
-    def made_anew(self, node: Node | None, is_elsewhere: Callable[[str], bool]) -> Node | None:
+    def made_anew(self, node: DraftNode | None, is_elsewhere: Callable[[str], bool]) -> DraftNode | None:
         """Return a node without its origin, if that is a name in the tree whose lock key says so."""
         origin = None if node is None else node.origin
         if (
@@ -182,12 +182,12 @@ class DraftTree:
             node, origin=None, version=version, made=None if self.present.has(version) else self.content(node)
         )
 
-    def changes(self) -> list[tuple[str, Node | None, Node | None]]:
+    def changes(self) -> list[tuple[str, DraftNode | None, DraftNode | None]]:
         """Return each path whose draft differs from what stands there: path, what stands there, what would."""
         found = [(path, self.present.at(path), node) for path, node in self._nodes.values()]
         return [(path, now, then) for path, now, then in found if not self._is_same(now, then)]
 
-    def _is_same(self, now: Node | None, then: Node | None) -> bool:
+    def _is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
         if now is None or then is None or now == then:
             return now == then
         if now.kind != then.kind or now.kind == "other":
@@ -197,7 +197,7 @@ class DraftTree:
         return now.mode == then.mode and self.version(now) == self.version(then)
 
 
-def changed(node: Node, *, version: str | None, mode: int | None, made: bytes | None = None) -> Node:
+def changed(node: DraftNode, *, version: str | None, mode: int | None, made: bytes | None = None) -> DraftNode:
     """Return a file with other bytes or another mode at the same place."""
     return replace(node, version=version, mode=mode, made=made)
 
@@ -209,7 +209,7 @@ def within(key: str) -> Iterator[str]:
         key = key.rpartition("/")[0]
 
 
-def is_as_left(tree: DraftTree, record: ChangeRecord, here: Node | None) -> bool:
+def is_as_left(tree: DraftTree, record: ChangeRecord, here: DraftNode | None) -> bool:
     """Whether a link, or a folder's mode, is as a record has left it."""
     if record.operation is Operation.MODIFY_DIRECTORY:
         return here is not None and here.kind == "folder" and here.mode == record.mode
@@ -224,7 +224,7 @@ def put_text_back(tree: DraftTree, record: ChangeRecord, path: str) -> bool:
     if record.before is not None and not tree.present.has(record.before):
         return False
     if record.operation is Operation.LINK:
-        tree.put(path, None if record.before is None else Node(kind="link", version=record.before))
+        tree.put(path, None if record.before is None else DraftNode(kind="link", version=record.before))
     elif here is not None and here.kind == "folder" and record.before is not None:
         tree.put(path, replace(here, mode=int(tree.text(record.before), 8)))
     return True

@@ -6,14 +6,14 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Protocol
 
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import History
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class FileState:
     """A file as a record left or met it."""
 
     version: str
@@ -35,12 +35,12 @@ class Past(Protocol):
     def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
         """Return the deletion of the folder that came back whole from the trash with what a record made."""
 
-    def tree_before(self, record: ChangeRecord) -> dict[str, State | None]:
+    def tree_before(self, record: ChangeRecord) -> dict[str, FileState | None]:
         """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
 
 
-_Tree = dict[str, State | None]
-Standing = tuple[int, Mapping[str, State | None]]
+_Tree = dict[str, FileState | None]
+Standing = tuple[int, Mapping[str, FileState | None]]
 """Number of a record, and what stood in the tree then, by paths; None is a folder."""
 
 
@@ -76,7 +76,7 @@ class JournalPast:
         while frontier:
             frontier = {each for several in self._history.undoers(frontier).values() for each in several} - numbers
             numbers |= frontier
-        related = self._history.select(Selection(numbers=tuple(numbers)), limit=len(numbers))
+        related = self._history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
         return [
             str(each.number)
             for each in related
@@ -87,7 +87,7 @@ class JournalPast:
         """Return the deletion of the folder that came back whole from the trash with what a record made."""
         for number in self._history.targets([record.number], "brings").get(record.number, ()):
             if number not in self._deletions:
-                found = self._history.select(Selection(numbers=(number,)))
+                found = self._history.select(RecordFilter(numbers=(number,)))
                 self._deletions[number] = found[0] if found else None
             return self._deletions[number]
         return None
@@ -96,7 +96,7 @@ class JournalPast:
         """Whether a record brought something back."""
         return bool(self._history.taken_back([record.number]))
 
-    def tree_before(self, record: ChangeRecord) -> dict[str, State | None]:
+    def tree_before(self, record: ChangeRecord) -> dict[str, FileState | None]:
         """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
         return self._tree(record.path, record.number) | self._told_on_return(record)
 
@@ -112,12 +112,12 @@ class JournalPast:
                 top = record.path  # recorded before what is in it
             elif record.operation is Operation.CREATE and record.after is not None and is_below:
                 path = f"{removal.path}{record.path[len(top) :]}"
-                files[path] = State(version=record.after, mode=record.mode)
+                files[path] = FileState(version=record.after, mode=record.mode)
         return files
 
     def _all(self, numbers: Iterable[int]) -> list[ChangeRecord]:
         """Return these records, oldest first."""
-        wanted = Selection(numbers=tuple(numbers))
+        wanted = RecordFilter(numbers=tuple(numbers))
         found: list[ChangeRecord] = []
         while page := self._history.select(wanted, below=found[-1].number if found else None):
             found += page
@@ -168,7 +168,7 @@ class JournalPast:
         elif change.after is None:
             tree.pop(change.path, None)
         elif _is_within(change.path, folder):
-            tree[change.path] = State(version=change.after, mode=change.mode)
+            tree[change.path] = FileState(version=change.after, mode=change.mode)
 
 
 def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
@@ -180,7 +180,7 @@ def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
     """
     unknown: set[int] = set()
     gone: set[str] = set()
-    seen: dict[str, dict[str, State | None]] = {}
+    seen: dict[str, dict[str, FileState | None]] = {}
     for record in reversed(records):
         if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
             seen[record.path] = past.tree_before(record)

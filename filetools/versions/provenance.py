@@ -15,7 +15,7 @@ from filetools.content.facts import inspect
 from filetools.content.formats import decode
 from filetools.content.myers import common_prefix, common_suffix
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.versions.lineage import lineage
@@ -197,7 +197,7 @@ class LineHistory:
     def _parents(self, numbers: Sequence[int]) -> list[ChangeRecord]:
         if not numbers:
             return []
-        return self._history.select(Selection(numbers=tuple(numbers)), limit=len(numbers))[::-1]
+        return self._history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))[::-1]
 
     def _follow(self, record: ChangeRecord, parents: Sequence[ChangeRecord]) -> None:
         if record.before == record.after and self._annotated.is_known:

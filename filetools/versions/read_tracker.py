@@ -14,8 +14,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, takewhile
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -26,7 +27,6 @@ from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
 from filetools.models.records import WITHOUT_BYTES, Actor, ChangedFile, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.read_texts import ReadTexts
 
 MOST_ACTORS: Final = 1000
 """Actors in memory; the one silent longest is read from the journal when it comes back."""
@@ -396,3 +396,70 @@ def _is_repeated(former: Rows, rows: tuple[SeenVersion, ...]) -> bool:
     newest = list(former.values())[-len(rows) :]
     is_same = list(map(_without_time, newest)) == list(map(_without_time, rows))
     return is_same and rows[-1].time - newest[-1].time < REFRESH_SECONDS
+
+
+MOST_HELD_BYTES: Final = 32 * 1024 * 1024
+"""Texts that stay in memory; beyond it those not used longest are kept in the journal, too."""
+MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
+"""Texts that wait in memory to be kept; beyond it those not used longest go."""
+BATCH_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of texts that are kept at once, the newest first; the rest waits for the next time."""
+
+
+class _Texts(OrderedDict[str, bytes]):
+    """Texts by version, the one not used longest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = 0
+        """Bytes of all."""
+
+    def hold(self, version: str, content: bytes) -> None:
+        self.release(version)
+        self[version] = content
+        self.size += len(content)
+
+    def release(self, version: str) -> None:
+        self.size -= len(self.pop(version, b""))
+
+    def beyond(self, limit: int) -> Iterator[tuple[str, bytes]]:
+        """Take out those not used longest until the rest is of at most so many bytes."""
+        while self.size > limit:
+            version, content = self.popitem(last=False)
+            self.size -= len(content)
+            yield version, content
+
+
+class ReadTexts:
+    """Texts in memory, by version. Lives as long as its read tracker, whose lock is held for every call."""
+
+    def __init__(self) -> None:
+        self._held, self._waiting = _Texts(), _Texts()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether any text is to be kept in the journal."""
+        return bool(self._waiting)
+
+    def get(self, version: str) -> bytes | None:
+        """Return the bytes of a version, if they are here."""
+        return self._held.get(version, self._waiting.get(version))
+
+    def hold(self, version: str, content: bytes, *, in_memory: bool) -> None:
+        """Take a text; with `in_memory` it need not be kept in the journal while there is room for it here."""
+        (self._held if in_memory else self._waiting).hold(version, content)
+        for former, its_content in self._held.beyond(MOST_HELD_BYTES):
+            self._waiting.hold(former, its_content)
+        for _ in self._waiting.beyond(MOST_WAITING_BYTES):
+            pass
+
+    def batch(self) -> dict[str, bytes]:
+        """Return what is to be kept in the journal next."""
+        sizes = accumulate(map(len, reversed(self._waiting.values())))
+        newest = zip(reversed(self._waiting.items()), sizes, strict=True)
+        return dict(item for item, _ in takewhile(lambda one: one[1] <= BATCH_BYTES, newest))
+
+    def release(self, versions: Iterable[str]) -> None:
+        """Forget that texts are to be kept: they are."""
+        for version in versions:
+            self._waiting.release(version)

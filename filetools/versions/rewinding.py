@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from filetools.errors import VersionGoneError
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
-from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftTree, Node, changed, is_as_left, put_text_back
+from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftNode, DraftTree, changed, is_as_left, put_text_back
 from filetools.versions.past import Past, unknown_creations
-from filetools.versions.undo import Clash, Finding, Outcome
+from filetools.versions.undo import Clash, Outcome, UndoFinding
 
 
 class Rewinding:
@@ -30,9 +30,9 @@ class Rewinding:
         self._past = past
         self._numbers = {record.number for record in records}
         self._unknown = unknown_creations(past, records)
-        self._aside: dict[int, list[tuple[str, Node]]] = {}
+        self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._origins: dict[str, ChangeRecord] = {}
-        self.findings: list[Finding] = []
+        self.findings: list[UndoFinding] = []
         self.is_exact = True
         """Whether each record has met what it had made: nothing has changed that the journal does not know."""
 
@@ -56,7 +56,7 @@ class Rewinding:
         else:
             self._put_back(record)
         self.is_exact = self.is_exact and outcome != "unknown"
-        self.findings.append(Finding(records=(record,), path=self._home(record), outcome=outcome))
+        self.findings.append(UndoFinding(records=(record,), path=self._home(record), outcome=outcome))
 
     def finish(self) -> None:
         """Find out what cannot be made because its text is gone; call it after the last record."""
@@ -74,18 +74,18 @@ class Rewinding:
                 self._tree.put(path, now)
                 clash = Clash(code=exc.code, reason=exc.message)
                 self.findings = [each for each in self.findings if record not in each.records]
-                self.findings.append(Finding(records=(record,), path=path, outcome="conflict", clash=clash))
+                self.findings.append(UndoFinding(records=(record,), path=path, outcome="conflict", clash=clash))
 
     def _put_folders_above(self) -> None:
         """Have folders stand around all that comes back: no record tells of an empty one that a move has replaced."""
         for path, _, then in self._tree.changes():
             folder = "" if then is None else path.rpartition("/")[0]
             while folder and self._tree.at(folder) is None:
-                self._tree.put(folder, Node(kind="folder"))
+                self._tree.put(folder, DraftNode(kind="folder"))
                 self.is_exact = False
                 folder = folder.rpartition("/")[0]
 
-    def _is_there(self, node: Node) -> bool:
+    def _is_there(self, node: DraftNode) -> bool:
         """Whether a file has its bytes where it stands now, and its mode."""
         assert node.origin is not None
         present = self._tree.present
@@ -107,7 +107,7 @@ class Rewinding:
         self._origins[record.before] = record
         mode = self._past.mode_before(record)
         if here is None:
-            self._tree.put(record.path, Node(kind="file", version=record.before, mode=mode))
+            self._tree.put(record.path, DraftNode(kind="file", version=record.before, mode=mode))
         else:
             self._tree.put(record.path, changed(here, version=record.before, mode=here.mode if mode is None else mode))
 
@@ -115,7 +115,7 @@ class Rewinding:
         is_met = is_as_left(self._tree, record, self._tree.at(record.path))
         self.is_exact = put_text_back(self._tree, record, record.path) and is_met and self.is_exact
 
-    def _compare(self, record: ChangeRecord, here: Node | None) -> None:
+    def _compare(self, record: ChangeRecord, here: DraftNode | None) -> None:
         is_met = (here is None) == (record.after is None)
         if is_met and here is not None:
             is_met = self._tree.version(here) == record.after and here.mode in (record.mode, None)
@@ -132,7 +132,7 @@ class Rewinding:
         self.is_exact = False
         if not is_folder and record.after is not None:
             self._origins[record.after] = record
-            self._tree.put(record.old_path, Node(kind="file", version=record.after, mode=record.mode))
+            self._tree.put(record.old_path, DraftNode(kind="file", version=record.after, mode=record.mode))
 
     def _remove_folder(self, record: ChangeRecord) -> Outcome:
         here = self._tree.at(record.path)
@@ -185,10 +185,10 @@ class Rewinding:
             for relative, node in trashed:
                 self._tree.put(f"{record.path}/{relative}" if relative else record.path, node)
             return
-        self._tree.put(record.path, Node(kind="folder", mode=record.mode))
+        self._tree.put(record.path, DraftNode(kind="folder", mode=record.mode))
         for path, state in self._past.tree_before(record).items():
             if state is None:
-                self._tree.put(path, Node(kind="folder"))
+                self._tree.put(path, DraftNode(kind="folder"))
             else:
                 self._origins[state.version] = record
-                self._tree.put(path, Node(kind="file", version=state.version, mode=state.mode))
+                self._tree.put(path, DraftNode(kind="file", version=state.version, mode=state.mode))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import History
 from filetools.models.records import Actor, ChangeRecord, RecordState
 from filetools.models.words import ActorKind
@@ -106,19 +106,19 @@ def choose_run(history: History, session: str, since: int, until: int, foreign: 
         until: Number of its last one, or after, before the next run of that session.
         foreign: Numbers of the changes of other programs that count as its own.
     """
-    found = list(_pages(history, Selection(session=session, since=since, until=until)))
-    found += _pages(history, Selection(numbers=tuple(foreign))) if foreign else ()
+    found = list(_pages(history, RecordFilter(session=session, since=since, until=until)))
+    found += _pages(history, RecordFilter(numbers=tuple(foreign))) if foreign else ()
     return _effective(history, sorted(found, key=lambda record: -record.number))
 
 
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
     """Return all changes after a record, whoever made them, newest first."""
-    return list(_pages(history, Selection(since=number + 1)))
+    return list(_pages(history, RecordFilter(since=number + 1)))
 
 
-def _selection(caller: Actor, request: UndoRequest) -> Selection:
+def _selection(caller: Actor, request: UndoRequest) -> RecordFilter:
     kind, name, session = _whose(caller, request)
-    return Selection(
+    return RecordFilter(
         numbers=request.numbers,
         kind=kind,
         id=name,
@@ -145,7 +145,7 @@ def _whose(caller: Actor, request: UndoRequest) -> tuple[ActorKind | None, str |
     return caller.kind, caller.id, caller.session
 
 
-def _pages(history: History, wanted: Selection) -> Iterator[ChangeRecord]:
+def _pages(history: History, wanted: RecordFilter) -> Iterator[ChangeRecord]:
     below: int | None = None
     while True:
         records = history.select(wanted, below=below, limit=PAGE)
@@ -156,7 +156,7 @@ def _pages(history: History, wanted: Selection) -> Iterator[ChangeRecord]:
 
 
 def _of_one_conversation(
-    records: list[ChangeRecord], caller: Actor, request: UndoRequest, wanted: Selection
+    records: list[ChangeRecord], caller: Actor, request: UndoRequest, wanted: RecordFilter
 ) -> list[ChangeRecord]:
     """Leave out what another conversation of the same agent did in a call of the same name.
 
@@ -178,7 +178,7 @@ def _of_one_conversation(
     return [record for record in records if record.actor.session == caller.session]
 
 
-def _last(history: History, wanted: Selection, *, redo: bool) -> list[ChangeRecord]:
+def _last(history: History, wanted: RecordFilter, *, redo: bool) -> list[ChangeRecord]:
     """Return the records of the newest call that stands: of the newest undo, or of the newest that is none."""
     newest = history.select(replace(wanted, standing=True, undos=redo), limit=1)
     if not newest:
@@ -187,7 +187,7 @@ def _last(history: History, wanted: Selection, *, redo: bool) -> list[ChangeReco
     together = [each for each in history.together_with(record) if each.actor == record.actor]
     if (call := record.actor.call) is not None:
         actor = record.actor
-        same = Selection(kind=actor.kind, id=actor.id, session=actor.session, call=call, standing=True, undos=redo)
+        same = RecordFilter(kind=actor.kind, id=actor.id, session=actor.session, call=call, standing=True, undos=redo)
         together += _pages(history, same)
     numbers = {each.number for each in together}
     gone = history.undone(numbers)

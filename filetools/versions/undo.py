@@ -15,9 +15,8 @@ from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
-from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftTree, Node, changed, is_as_left, put_text_back
-from filetools.versions.former_names import FormerNames
-from filetools.versions.past import Past, State, unknown_creations
+from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftNode, DraftTree, changed, is_as_left, put_text_back
+from filetools.versions.past import FileState, Past, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -36,7 +35,7 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class UndoFinding:
     """What becomes of some records of one path."""
 
     records: tuple[ChangeRecord, ...]
@@ -47,12 +46,12 @@ class Finding:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Run:
+class _UndoRun:
     """Changes of one file, each made of what the one before had left."""
 
     path: str
-    after: State | None
-    before: State | None
+    after: FileState | None
+    before: FileState | None
     records: list[ChangeRecord] = field(default_factory=list)
 
 
@@ -73,12 +72,12 @@ class Undoing:
         self._tree = tree
         self._past = past
         self._numbers = numbers
-        self._aside: dict[int, list[tuple[str, Node]]] = {}
+        self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._is_prose = is_prose
         self._names = FormerNames()
         self._unknown: set[int] = set()
-        self._runs: dict[str, _Run] = {}
-        self.findings: list[Finding] = []
+        self._runs: dict[str, _UndoRun] = {}
+        self.findings: list[UndoFinding] = []
 
     def expect(self, records: Sequence[ChangeRecord]) -> None:
         """Learn which creations must stay.
@@ -151,18 +150,20 @@ class Undoing:
         if where is None:
             self._clash([record], record.path, "EDIT_CONFLICT", "another file has taken its place since")
             return
-        after = None if record.after is None else State(version=record.after, mode=record.mode)
-        before = None if record.before is None else State(version=record.before, mode=self._past.mode_before(record))
+        after = None if record.after is None else FileState(version=record.after, mode=record.mode)
+        before = (
+            None if record.before is None else FileState(version=record.before, mode=self._past.mode_before(record))
+        )
         key = self._tree.present.key(where)
         run = self._runs.get(key)
         if run is None or not _follow(run.before, after):
             if run is not None:
                 self._settle(run)
-            run = self._runs[key] = _Run(path=where, after=after, before=before)
+            run = self._runs[key] = _UndoRun(path=where, after=after, before=before)
         run.before = before
         run.records.append(record)
 
-    def _settle(self, run: _Run) -> None:
+    def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
         if here is not None and here.kind != "file":
             self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is no file stands there now")
@@ -173,7 +174,7 @@ class Undoing:
         else:
             self._unmodify(run, run.before, run.after, here)
 
-    def _uncreate(self, run: _Run, here: Node | None) -> None:
+    def _uncreate(self, run: _UndoRun, here: DraftNode | None) -> None:
         if here is None:
             self._find(run.records, run.path, "unchanged")
         elif run.after is not None and self._tree.version(here) == run.after.version:
@@ -182,7 +183,7 @@ class Undoing:
         else:
             self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed it since it was created")
 
-    def _undelete(self, run: _Run, before: State, here: Node | None) -> None:
+    def _undelete(self, run: _UndoRun, before: FileState, here: DraftNode | None) -> None:
         if here is None:
             blocking = self._file_above(run.path)
             if blocking is not None:
@@ -194,7 +195,7 @@ class Undoing:
         else:
             self._clash(run.records, run.path, "EDIT_CONFLICT", "another file stands there now")
 
-    def _unmodify(self, run: _Run, before: State, after: State, here: Node | None) -> None:
+    def _unmodify(self, run: _UndoRun, before: FileState, after: FileState, here: DraftNode | None) -> None:
         if here is None:
             self._clash(run.records, run.path, "EDIT_CONFLICT", "it is no longer there")
             return
@@ -212,7 +213,7 @@ class Undoing:
         else:
             self._merge(run, here, (before.version, after.version), mode)
 
-    def _merge(self, run: _Run, here: Node, versions: tuple[str, str], mode: int | None) -> None:
+    def _merge(self, run: _UndoRun, here: DraftNode, versions: tuple[str, str], mode: int | None) -> None:
         try:
             before, after = (self._tree.text(version) for version in versions)
             texts = after, self._tree.content(here), before
@@ -234,7 +235,9 @@ class Undoing:
             else:
                 self._put(run, here, version_of(merged.content), mode, made=merged.content)
 
-    def _put(self, run: _Run, here: Node | None, version: str, mode: int | None, *, made: bytes | None = None) -> None:
+    def _put(
+        self, run: _UndoRun, here: DraftNode | None, version: str, mode: int | None, *, made: bytes | None = None
+    ) -> None:
         if here is not None and (self._tree.version(here), here.mode) == (version, mode):
             self._find(run.records, run.path, "unchanged")
             return
@@ -246,7 +249,7 @@ class Undoing:
                 self._clash(run.records, run.path, exc.code, exc.message)
                 return
             made = self._tree.content(here)
-        node = Node(kind="file") if here is None else here
+        node = DraftNode(kind="file") if here is None else here
         self._tree.put(run.path, changed(node, version=version, mode=mode, made=made))
         self._find(run.records, run.path, "undone")
 
@@ -333,20 +336,20 @@ class Undoing:
         outcome: Outcome = "undone" if here is None else "unchanged"
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
-    def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, Node]]:
+    def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, DraftNode]]:
         found = (self._tree.trashed(where, name, record.mode) for name in self._past.trash_names(record))
         return next((each for each in found if each), [])
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
         if self._tree.at(where) is None:
-            self._tree.put(where, Node(kind="folder", mode=record.mode))
+            self._tree.put(where, DraftNode(kind="folder", mode=record.mode))
         for path, state in self._past.tree_before(record).items():
             target = f"{where}{path[len(record.path) :]}"
             if state is not None:
-                self._settle(_Run(path=target, after=None, before=state, records=[record]))
+                self._settle(_UndoRun(path=target, after=None, before=state, records=[record]))
             elif self._tree.at(target) is None:
-                self._tree.put(target, Node(kind="folder"))
+                self._tree.put(target, DraftNode(kind="folder"))
 
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
         """Whether nothing stands at a place, or for a folder nothing but an empty one."""
@@ -370,16 +373,16 @@ class Undoing:
         return None
 
     def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome) -> None:
-        self.findings.append(Finding(records=tuple(records), path=path, outcome=outcome))
+        self.findings.append(UndoFinding(records=tuple(records), path=path, outcome=outcome))
 
     def _clash(
         self, records: Sequence[ChangeRecord], path: str, code: str, reason: str, places: tuple[Place, ...] = ()
     ) -> None:
         clash = Clash(code=code, reason=reason, places=places)
-        self.findings.append(Finding(records=tuple(records), path=path, outcome="conflict", clash=clash))
+        self.findings.append(UndoFinding(records=tuple(records), path=path, outcome="conflict", clash=clash))
 
 
-def _follow(one: State | None, other: State | None) -> bool:
+def _follow(one: FileState | None, other: FileState | None) -> bool:
     """Whether two states are one, so that nobody was in between; a change of mode alone counts, too."""
     if one is None or other is None:
         return one is other
@@ -395,3 +398,70 @@ def _merged(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: boo
         base_text, ours, their_text,
         text_format=facts.text_format, path=path, by_words=by_words, with_foreign=False,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A move that the walk has gone back over."""
+
+    old: str
+    """Name before it."""
+    new: str
+    where: str | None = None
+    """Where the draft had it; None for a move that stays."""
+    home: str = ""
+    """Where the draft has it since the move was taken back."""
+
+
+class FormerNames:
+    """The moves that a walk back through the journal has passed. Lives for one walk."""
+
+    def __init__(self) -> None:
+        self._moves: list[_Move] = []
+
+    def passed(self, old: str, new: str) -> None:
+        """Go back over a move that stays."""
+        self._moves.append(_Move(old, new))
+
+    def never_mind(self, old: str, new: str) -> None:
+        """Forget a move that was gone back over: with the older one that it reversed, nothing has moved."""
+        self._moves.remove(_Move(old, new))
+
+    def taken_back(self, old: str, new: str, *, where: str, home: str) -> None:
+        """Go back over a move that the draft has taken back, from `where` to `home`."""
+        self._moves.append(_Move(old, new, where, home))
+
+    def now(self, path: str) -> str | None:
+        """Return where the draft has what bore this name at the moment that the walk has reached.
+
+        None if something else was moved to that name since.
+        """
+        later: list[_Move] = []
+        for move in reversed(self._moves):
+            is_old, is_new = _is_within(path, move.old), _is_within(path, move.new)
+            if move.where is None:
+                if is_new and not is_old:
+                    return None
+                path = _moved(path, move.old, move.new)
+            elif is_old or is_new:
+                path = _moved(path, move.old, move.home) if is_old else _moved(path, move.new, move.where)
+                break
+            else:
+                later.append(move)
+        for move in reversed(later):
+            path = _moved(path, move.where or "", move.home)
+        return path
+
+    def place(self, path: str) -> str | None:
+        """Return where the draft has what shall stand again at a path: in its folder, which may have moved."""
+        folder, _, name = path.rpartition("/")
+        now = self.now(folder) if folder else ""
+        return None if now is None else f"{now}/{name}" if now else name
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _moved(path: str, source: str, destination: str) -> str:
+    return destination + path[len(source) :] if _is_within(path, source) else path

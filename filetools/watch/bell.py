@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
+import functools
 import logging
 import os
 import struct
@@ -12,17 +14,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
-
-from filetools.watch.inotify import (
-    HAS_INOTIFY,
-    IN_ATTRIB,
-    IN_DELETE_SELF,
-    IN_MODIFY,
-    IN_MOVE_SELF,
-    add_watch,
-    drain,
-    open_inotify,
-)
 
 if sys.platform == "linux":
     import fcntl
@@ -53,7 +44,7 @@ class Bell:
 
     def __init__(self, path: Path) -> None:
         self._path = os.fspath(path)
-        self._attendance: Attendance | None = None
+        self._attendance: ListenerLock | None = None
 
     def ring_for_others(self) -> None:
         """As `ring`, unless nobody but this process listens: then what is told costs nothing."""
@@ -92,7 +83,7 @@ class Bell:
         """
         with contextlib.suppress(OSError):
             self._create()  # here, so that its coming into being is not heard as a ring
-            self._attendance = Attendance(self._path)
+            self._attendance = ListenerLock(self._path)
         return BellListener(self, callback, use_inotify=HAS_INOTIFY and method == "auto")
 
     def mark(self) -> Mark | None:
@@ -128,7 +119,7 @@ class Bell:
             attendance.close()
 
 
-class Attendance:
+class ListenerLock:
     """Says that this process listens, and knows whether another one does. Lives as long as its process listens.
 
     It is a shared lock on the bell's file, of the open file itself: it ends with the process, however that ends, and two
@@ -251,3 +242,53 @@ class BellListener:
         if not self._has_warned:
             self._has_warned = True
             logger.warning("Cannot watch the bell, polling it instead: %s", exc.strerror)
+
+
+IN_MODIFY: Final = 0x002
+IN_ATTRIB: Final = 0x004
+IN_DELETE_SELF: Final = 0x400
+IN_MOVE_SELF: Final = 0x800
+
+HAS_INOTIFY: Final = sys.platform.startswith("linux")
+
+_READ_BYTES: Final = 4096
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def open_inotify() -> int:
+    """Return a new inotify descriptor that does not block and is not inherited.
+
+    Raises:
+        OSError: EMFILE if the user has too many instances.
+    """
+    return _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+
+
+def add_watch(descriptor: int, path: str, mask: int) -> int:
+    """Watch one path, never through a link at its end.
+
+    Raises:
+        OSError: ENOSPC if the user has too many watches, ENOENT if nothing is there.
+    """
+    do_not_follow = 0x02000000
+    return _checked(_libc().inotify_add_watch(descriptor, os.fsencode(path), mask | do_not_follow))
+
+
+def drain(descriptor: int) -> None:
+    """Throw away every event that waits."""
+    try:
+        while os.read(descriptor, _READ_BYTES):
+            pass
+    except BlockingIOError:
+        return
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

@@ -16,7 +16,7 @@ Known = Literal["file", "directory", "absent", "unknown"]
 """What was at a path: "unknown" where nobody has looked, as in folders that are not watched or cannot be read."""
 
 
-class _Folder:
+class _ListedFolder:
     """One folder; lives as long as it is in the tree."""
 
     __slots__ = ("is_listed", "is_told", "names")
@@ -26,7 +26,7 @@ class _Folder:
         """Whether a name that is not in `names` is not in the folder."""
         self.is_told = is_told
         """False where only what is in it has been told of: an agent was quicker in a new folder than the watcher."""
-        self.names: dict[str, _Folder | None] = {}
+        self.names: dict[str, _ListedFolder | None] = {}
         """None for whatever is not a folder."""
 
 
@@ -46,9 +46,9 @@ class Inventory:
     def __init__(self, excluded: Excluded, key: Callable[[str], str]) -> None:
         self._excluded = excluded
         self._key = key
-        self._root = _Folder(is_listed=False)
+        self._root = _ListedFolder(is_listed=False)
         self._lock = threading.Lock()
-        self._dropped: dict[str, _Folder] = {}
+        self._dropped: dict[str, _ListedFolder] = {}
         self.is_complete = False
         """Whether it has the names of the whole tree."""
         self.complete_ns = 0
@@ -111,7 +111,7 @@ class Inventory:
             if not is_directory:
                 parent.names[name] = _FILE
             elif found is _FILE:
-                parent.names[name] = _Folder(is_listed=is_listed)
+                parent.names[name] = _ListedFolder(is_listed=is_listed)
             else:
                 found.is_told = True
 
@@ -125,7 +125,7 @@ class Inventory:
                 if not is_directory:
                     folder.names[name] = _FILE
                 elif folder.names.get(name) is _FILE:
-                    folder.names[name] = _Folder(is_listed=False)
+                    folder.names[name] = _ListedFolder(is_listed=False)
 
     def drop(self, path: str) -> None:
         """Note that a path is gone, with all below."""
@@ -144,7 +144,7 @@ class Inventory:
         with self._lock:
             parent, name = self._parent_of(path)
             standing = parent.names.get(name)
-            folder = parent.names[name] = self._dropped.pop(self._key(path), None) or _Folder(is_listed=False)
+            folder = parent.names[name] = self._dropped.pop(self._key(path), None) or _ListedFolder(is_listed=False)
             if standing is not _FILE:
                 folder.names |= standing.names  # what was in it may have been dropped, and come back, by itself
 
@@ -161,37 +161,37 @@ class Inventory:
             moved = origin.names.pop(self._key(name))
             target, new_name = self._parent_of(path)
             standing = target.names.get(new_name)
-            if isinstance(moved, _Folder) and isinstance(standing, _Folder):
+            if isinstance(moved, _ListedFolder) and isinstance(standing, _ListedFolder):
                 _take_over(standing, moved)
             else:
                 target.names[new_name] = moved
 
-    def _at(self, path: str) -> _Folder | None:
+    def _at(self, path: str) -> _ListedFolder | None:
         folder = self._root
         for name in self._key(path).split("/") if path else ():
             found = folder.names.get(name)
-            if not isinstance(found, _Folder):
+            if not isinstance(found, _ListedFolder):
                 return None
             folder = found
         return folder
 
-    def _make(self, path: str) -> _Folder:
+    def _make(self, path: str) -> _ListedFolder:
         """Return a folder, made where it is missing on the way: of those above nothing else is known."""
         folder = self._root
         for name in self._key(path).split("/") if path else ():
             found = folder.names.get(name)
-            if not isinstance(found, _Folder):
+            if not isinstance(found, _ListedFolder):
                 # A name that a listed folder did not have is new, and so is all that is in it.
-                found = folder.names[name] = _Folder(is_listed=folder.is_listed, is_told=not folder.is_listed)
+                found = folder.names[name] = _ListedFolder(is_listed=folder.is_listed, is_told=not folder.is_listed)
             folder = found
         return folder
 
-    def _parent_of(self, path: str) -> tuple[_Folder, str]:
+    def _parent_of(self, path: str) -> tuple[_ListedFolder, str]:
         parent, _, name = path.rpartition("/")
         return self._make(parent), self._key(name)
 
 
-def _take_over(standing: _Folder, moved: _Folder) -> None:
+def _take_over(standing: _ListedFolder, moved: _ListedFolder) -> None:
     """Add the names of one folder, and of those in it, to another's; without recursion, for trees of any depth."""
     waiting = [(standing, moved)]
     while waiting:

@@ -14,7 +14,7 @@ from typing import Final
 from watchdog.observers.inotify_c import InotifyConstants, InotifyEvent, InotifyFD, WatchDescriptor
 
 from filetools.watch.backend import Task
-from filetools.watch.folders import Folder
+from filetools.watch.folders import WatchedFolder
 from filetools.watch.handover import SPACING_SECONDS, Handover
 from filetools.watch.watched_tree import (
     ATTRIBUTES,
@@ -43,7 +43,7 @@ class TreeReader(InotifyFD):
         super().__init__()
         self.name = "filetools watch"
         self._task = task
-        self._handover: Handover[Folder] = task.handover
+        self._handover: Handover[WatchedFolder] = task.handover
         self._tree: WatchedTree | None = None
         self._has_overflowed = False
         self._is_root_gone = False
@@ -127,7 +127,7 @@ class TreeReader(InotifyFD):
         if not self._task.excluded(folder.child_path(name), bool(mask & IS_DIRECTORY)):
             self._tell(tree, event, folder, name)
 
-    def _tell(self, tree: WatchedTree, event: InotifyEvent, folder: Folder, name: str) -> None:
+    def _tell(self, tree: WatchedTree, event: InotifyEvent, folder: WatchedFolder, name: str) -> None:
         mask, path = int(event.mask), folder.child_path(name)
         is_directory = bool(mask & IS_DIRECTORY)
         hints, lock = self._handover.hints, self._handover.lock
@@ -150,7 +150,7 @@ class TreeReader(InotifyFD):
             if is_directory:
                 tree.register(folder, name)
 
-    def _arrive(self, tree: WatchedTree, cookie: int, folder: Folder, name: str, *, is_directory: bool) -> None:
+    def _arrive(self, tree: WatchedTree, cookie: int, folder: WatchedFolder, name: str, *, is_directory: bool) -> None:
         path = folder.child_path(name)
         with self._handover.lock:
             claimed = self._handover.claim(cookie)

@@ -12,7 +12,7 @@ from watchdog.observers.inotify_c import CallbackId, InotifyConstants, InotifyFD
 
 from filetools.watch.backend import Task
 from filetools.watch.exclusion import scan
-from filetools.watch.folders import Folder, FolderTree
+from filetools.watch.folders import FolderTree, WatchedFolder
 from filetools.watch.handover import Handover
 from filetools.watch.inventory import Inventory
 
@@ -52,7 +52,7 @@ class WatchedTree:
 
     def __init__(self, task: Task, inotify: InotifyFD, callback: WatchCallback, goes_on: Callable[[], bool]) -> None:
         self._task = task
-        self._handover: Handover[Folder] = task.handover
+        self._handover: Handover[WatchedFolder] = task.handover
         self._inotify = inotify
         self._callback = callback
         self._goes_on = goes_on
@@ -67,7 +67,7 @@ class WatchedTree:
         self.parent_watch = self._add(os.path.dirname(self._root), PARENT_MASK) if self._root != os.path.sep else None
         """Of the folder that the root is in; None if that cannot be watched."""
 
-    def register(self, parent: Folder, name: str) -> None:
+    def register(self, parent: WatchedFolder, name: str) -> None:
         """Watch a folder that has come to its place, and all below it; hint at everything in there."""
         waiting = [(parent, name)]
         while waiting and self._goes_on():
@@ -83,7 +83,7 @@ class WatchedTree:
 
     def register_all(self, inventory: Inventory | None = None) -> None:
         """Watch the whole tree, and take its inventory."""
-        waiting: list[Folder | None] = [self.folders.root]
+        waiting: list[WatchedFolder | None] = [self.folders.root]
         while waiting and self._goes_on():
             folder = waiting.pop()
             found = self._scan(folder)
@@ -93,7 +93,7 @@ class WatchedTree:
                 inventory.list_folder(folder.path, ((entry.name, is_directory) for _, entry, is_directory in found))
             waiting += [self._watch(folder, entry.name)[0] for _, entry, is_directory in found if is_directory]
 
-    def _scan(self, folder: Folder | None) -> list[tuple[str, os.DirEntry[str], bool]] | None:
+    def _scan(self, folder: WatchedFolder | None) -> list[tuple[str, os.DirEntry[str], bool]] | None:
         return None if folder is None else scan(self._root, folder.path, self._task.excluded)
 
     def start_over(self) -> None:
@@ -105,7 +105,7 @@ class WatchedTree:
         self.register_all()
         self._give_back(list(before - self.folders.watches()))
 
-    def unwatch(self, folder: Folder) -> None:
+    def unwatch(self, folder: WatchedFolder) -> None:
         """Give back the watches of a folder and all below it."""
         self._give_back(self.folders.remove(folder))
 
@@ -115,7 +115,7 @@ class WatchedTree:
         if watch != self.folders.root.watch:
             self.folders.forget_watch(watch)
 
-    def is_nameless(self, folder: Folder, name: str) -> bool:
+    def is_nameless(self, folder: WatchedFolder, name: str) -> bool:
         """Whether a name is the one that the kernel gives a file without any (`O_TMPFILE`) on ext4 and others."""
         return (
             name[0] == "#" and name[1:].isdecimal() and not os.path.lexists(f"{self._root}/{folder.child_path(name)}")
@@ -131,7 +131,7 @@ class WatchedTree:
         # descriptors under its feet.
         self._give_back([self.folders.root.watch])
 
-    def _watch(self, parent: Folder, name: str) -> tuple[Folder | None, bool]:
+    def _watch(self, parent: WatchedFolder, name: str) -> tuple[WatchedFolder | None, bool]:
         """Watch a folder; return it and whether it had a watch before, or None if it cannot be watched."""
         watch = self._add(f"{self._root}/{parent.child_path(name)}", FOLDER_MASK)
         if watch is None:

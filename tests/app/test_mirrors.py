@@ -10,8 +10,8 @@ import pytest
 
 import filetools
 from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
-from filetools.stores.memory import MemoryStore
 from tests.support.crashing import grow, snapshot
+from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import PATIENCE_SECONDS
 from tests.support.opened import refused
 

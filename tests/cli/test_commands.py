@@ -6,20 +6,17 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer.main
 
 import filetools
-from filetools.cli.app import app
+from filetools.cli.command import COMMANDS, cli, load
 from tests.support.terminal import CommandLine
 
-GROUP: Any = typer.main.get_command(app)
 SERVING = ("mcp", "serve")
 WITHOUT_A_ROOT = ("demo", "tools", "context")
 OWN_OPTIONS = {
-    "demo": ("--only",),
+    "demo": ("--open",),
     "read": ("--offset", "--limit", "--version"),
     "ls": ("-R", "--recursive", "-l", "--long", "--limit", "--cursor", "--all-pages"),
     "info": (),
@@ -66,7 +63,7 @@ OWN_OPTIONS = {
 
 @pytest.mark.parametrize("name", OWN_OPTIONS)
 def test_a_command_has_its_options_and_the_shared_ones(name: str) -> None:
-    options = {each for parameter in GROUP.commands[name].params for each in parameter.opts}
+    options = {each for parameter in load(name).params for each in parameter.opts}
     expected = {*OWN_OPTIONS[name]}
     if name not in SERVING:
         expected.add("--json")
@@ -78,7 +75,8 @@ def test_a_command_has_its_options_and_the_shared_ones(name: str) -> None:
 
 
 def test_there_is_no_command_that_nobody_promises() -> None:
-    assert set(GROUP.commands) - {"fd", "project", "history", "discover", "acp"} == set(OWN_OPTIONS)
+    names = {name for commands in COMMANDS.values() for name in commands}
+    assert names - {"fd", "project", "history"} == set(OWN_OPTIONS)
 
 
 def test_shared_options_may_stand_before_the_command(run: CommandLine, tmp_path: Path) -> None:
@@ -224,7 +222,7 @@ def ended(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
     def run(*arguments: str) -> tuple[int, str]:
         with pytest.raises(SystemExit) as ending:
-            GROUP.main(args=arguments, prog_name="filetools")
+            cli.main(args=arguments, prog_name="filetools")
         written = capsys.readouterr()
         return int(ending.value.code or 0), written.out + written.err
 

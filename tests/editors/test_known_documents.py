@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from filetools.content.formats import TextFormat
-from filetools.editors.known_documents import KnownDocuments
+from filetools.editors.documents import KnownDocuments
 from filetools.journal.document_rows import Document
 from tests.support.step_count import steps_of
 

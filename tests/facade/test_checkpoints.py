@@ -11,8 +11,8 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
+from filetools.facade.clerk import tidy_trash
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.trash import tidy_trash
 from filetools.journal.changes import Change
 from filetools.models.records import EXTERNAL, Operation
 from tests.support.crashing import QUIET, Tree, grow, snapshot

@@ -13,8 +13,8 @@ import filetools
 from filetools.errors import StorageFailedError
 from filetools.events.types import ContentEvent, Event
 from filetools.facade.facade import FileToolsFacade
-from filetools.stores.memory import MemoryStore
 from tests.support.crashing import QUIET, grow, snapshot
+from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import scripted
 from tests.support.opened import names_of, refused, steps_until, told, version
 

@@ -12,7 +12,7 @@ import pytest
 import filetools
 from filetools.errors import ApprovalRequiredError, ToolBlockedError
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.searching import grep
+from filetools.facade.search_calls import grep
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import ROOT
 from filetools.permissions.rules import Rule

@@ -12,7 +12,7 @@ import filetools
 from filetools.errors import StorageFailedError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.hint_queue import HintQueue
-from filetools.facade.told import Told
+from filetools.facade.told import NewestRecords
 from filetools.facade.writers import Writers
 from filetools.watch.hints import Hint
 from tests.support.crashing import QUIET
@@ -46,7 +46,7 @@ async def files(tmp_path: Path) -> Any:
 
 def queue_of(files: FileToolsFacade) -> tuple[HintQueue, Recorder, Writers]:
     recorder, writers = Recorder(), Writers(files._parts.workspace)
-    return HintQueue(recorder, Told(files._parts), writers), recorder, writers  # type: ignore[arg-type]
+    return HintQueue(recorder, NewestRecords(files._parts), writers), recorder, writers  # type: ignore[arg-type]
 
 
 async def test_hints_that_come_during_a_call_wait_for_its_end(files: FileToolsFacade) -> None:

@@ -13,9 +13,9 @@ import filetools
 from filetools.facade.foreign import ForeignRecorder
 from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
-from filetools.stores.memory import MemoryStore
 from filetools.watch.hints import Hint
 from tests.support.crashing import snapshot
+from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
     PATIENCE_SECONDS,

@@ -16,9 +16,9 @@ import pytest
 
 import filetools
 from filetools.errors import DiskFullError, StorageFailedError
-from filetools.stores.memory import MemoryStore
 from tests.facade.test_crash_points import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
+from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, local_store, scripted, tree
 from tests.support.opened import names_of, outcome_of, refused, told
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.stores.memory import MemoryStore
 from tests.support.crashing import grow, snapshot
+from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, at, hurry, local_store, scripted, tree
 from tests.support.opened import refused, told
 

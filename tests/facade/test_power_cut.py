@@ -14,7 +14,7 @@ import filetools
 from filetools.app.health import examine
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError
-from filetools.sync.torn import is_left_by_power_cut
+from filetools.sync.recovery import is_left_by_power_cut
 from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, snapshot
 from tests.support.faulty import Plan
 from tests.support.opened import until_watched

@@ -10,7 +10,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from filetools.versions import read_texts
+from filetools.versions import read_tracker
 from filetools.versions.read_tracker import owner_of
 from tests.support.facade_worker import RELAXED
 
@@ -438,7 +438,7 @@ async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are
 async def test_texts_that_were_read_are_kept_in_batches_of_bounded_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_texts, "BATCH_BYTES", 2500)
+    monkeypatch.setattr(read_tracker, "BATCH_BYTES", 2500)
     for number in range(5):
         (tmp_path / f"{number}.txt").write_text(f"{number}" * 1000)
     async with filetools.open(tmp_path, settings=RELAXED) as files:
@@ -475,7 +475,7 @@ async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp
 async def test_what_an_actor_reads_that_ends_with_the_process_is_merged_on_and_stays_in_memory_while_it_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_held: int
 ) -> None:
-    monkeypatch.setattr(read_texts, "MOST_HELD_BYTES", most_held)
+    monkeypatch.setattr(read_tracker, "MOST_HELD_BYTES", most_held)
     names = [f"{number}.txt" for number in range(20)]
     for name in names:
         (tmp_path / name).write_text(name + TEN_LINES)

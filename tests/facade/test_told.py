@@ -17,7 +17,7 @@ from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.others import nothing_precedes
-from filetools.facade.told import Told
+from filetools.facade.told import NewestRecords
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -235,48 +235,48 @@ async def told_of(tmp_path: Path) -> Any:
     """What was told, in a workspace in which `a.txt` has been written."""
     async with filetools.open(tmp_path, settings=QUIET) as files:
         await files.write_file("a.txt", "1")
-        told = Told(files._parts)
+        told = NewestRecords(files._parts)
         told.note((await files.changes()).records)
         yield told
 
 
-async def test_what_stands_as_it_was_told_is_no_news(told_of: Told) -> None:
+async def test_what_stands_as_it_was_told_is_no_news(told_of: NewestRecords) -> None:
     assert not told_of.is_news(Hint("changed", "a.txt"))
     assert told_of.is_news(Hint("changed", "b.txt"))
     assert told_of.is_news(Hint("deleted", "a.txt"))
 
 
-async def test_what_was_deleted_and_is_not_there_is_no_news(told_of: Told) -> None:
+async def test_what_was_deleted_and_is_not_there_is_no_news(told_of: NewestRecords) -> None:
     told_of.note([record(Operation.DELETE, "b.txt")])
     assert not told_of.is_news(Hint("deleted", "b.txt"))
     assert told_of.is_news(Hint("changed", "b.txt"))
 
 
-async def test_what_came_and_went_is_news(told_of: Told) -> None:
+async def test_what_came_and_went_is_news(told_of: NewestRecords) -> None:
     """A mirror that is being filled may have met it; and of a folder, what was in it is gone."""
     told_of.note([record(Operation.DELETE, "b.txt"), record(Operation.CREATE_DIRECTORY, "d")])
     assert told_of.is_news(Hint("deleted", "b.txt", came_and_went=True))
     assert told_of.is_news(Hint("changed", "d", is_directory=True, came_and_went=True))
 
 
-async def test_after_news_nothing_counts_as_told(told_of: Told) -> None:
+async def test_after_news_nothing_counts_as_told(told_of: NewestRecords) -> None:
     """Another process may have made the file, and been told of by nobody yet, when a stranger deletes it again."""
     told_of.note([record(Operation.DELETE, "b.txt")])
     assert told_of.is_news(Hint("changed", "b.txt"))
     assert told_of.is_news(Hint("deleted", "b.txt"))
 
 
-async def test_what_a_moved_folder_brings_is_news_where_nothing_stood(told_of: Told) -> None:
+async def test_what_a_moved_folder_brings_is_news_where_nothing_stood(told_of: NewestRecords) -> None:
     told_of.note([record(Operation.DELETE, "d/b.txt"), record(Operation.MOVE_DIRECTORY, "d", old_path="e")])
     assert told_of.is_news(Hint("deleted", "d/b.txt"))
 
 
-async def test_a_record_that_was_set_back_says_nothing(told_of: Told) -> None:
+async def test_a_record_that_was_set_back_says_nothing(told_of: NewestRecords) -> None:
     told_of.note([record(Operation.DELETE, "b.txt", state=RecordState.ABORTED)])
     assert told_of.is_news(Hint("deleted", "b.txt"))
 
 
-async def test_what_is_remembered_is_bounded(told_of: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_remembered_is_bounded(told_of: NewestRecords, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("filetools.facade.told.REMEMBERED_PATHS", 3)
     for number in range(10):
         told_of.note([record(Operation.DELETE, str(number), actor=EXTERNAL, time=time.time())])

@@ -13,7 +13,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.standing import StandingTree
 from filetools.facade.unsaved_undo import unsaved_clash
 from filetools.models.buffers import BufferResult
-from filetools.versions.draft_tree import DraftTree, Node
+from filetools.versions.draft_tree import DraftNode, DraftTree
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, version
 
@@ -134,7 +134,7 @@ async def test_a_document_that_is_typed_into_while_an_undo_is_worked_out_does_no
 ) -> None:
     ann, parts = files.for_actor(ANN), files._parts
     await files.for_actor(ALICE).edit_file("a.txt", [Edit(old="four", new="FOUR")])
-    now, then = (Node(kind="file", version=version(text)) for text in (LINES.replace("four", "FOUR"), LINES))
+    now, then = (DraftNode(kind="file", version=version(text)) for text in (LINES.replace("four", "FOUR"), LINES))
     shown = await ann.buffers.read(document.handle)
     seen = parts.journal.view("a.txt")
     await ann.buffers.change(document.handle, text=f"{shown.text}six\n", buffer_version=shown.buffer_version)

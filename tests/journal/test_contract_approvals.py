@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow
-from filetools.journal.journal import Approvals, Journal
+from filetools.journal.journal import ApprovalTable, Journal
 from tests.support.journals import OpenJournal
 
 NOW: Final = 1000.0
@@ -16,32 +16,32 @@ LATER: Final = NOW + 600
 
 
 @pytest.fixture
-def mine(journal: Journal) -> Approvals:
+def mine(journal: Journal) -> ApprovalTable:
     return journal.approvals
 
 
 @pytest.fixture
-def others(journal: Journal, open_journal: OpenJournal) -> Approvals:
+def others(journal: Journal, open_journal: OpenJournal) -> ApprovalTable:
     return open_journal().approvals
 
 
 def ask(
-    approvals: Approvals, name: str = "r1", call: str = "c1", *, now: float = NOW, is_heard: bool = False
+    approvals: ApprovalTable, name: str = "r1", call: str = "c1", *, now: float = NOW, is_heard: bool = False
 ) -> tuple[ApprovalRow, bool]:
     asked = approvals.ask(name, call, f"{name}?", now=now, expires=now + 600, is_heard=is_heard)
     assert asked is not None
     return asked
 
 
-def answer(approvals: Approvals, name: str = "r1", said: str = "allow", *, now: float = NOW) -> bool:
+def answer(approvals: ApprovalTable, name: str = "r1", said: str = "allow", *, now: float = NOW) -> bool:
     return approvals.answer(name, said, None, now=now, expires=now + 600)
 
 
-def names(approvals: Approvals, now: float = NOW) -> list[str]:
+def names(approvals: ApprovalTable, now: float = NOW) -> list[str]:
     return [row.id for row in approvals.live(now=now)[0]]
 
 
-def test_what_is_not_open_is_neither_answered_nor_used(mine: Approvals) -> None:
+def test_what_is_not_open_is_neither_answered_nor_used(mine: ApprovalTable) -> None:
     assert not answer(mine, "unknown")
     assert not mine.take("unknown")
     ask(mine)
@@ -50,7 +50,7 @@ def test_what_is_not_open_is_neither_answered_nor_used(mine: Approvals) -> None:
     assert not answer(mine, said="deny")
 
 
-def test_a_request_is_seen_and_answered_by_another_process(mine: Approvals, others: Approvals) -> None:
+def test_a_request_is_seen_and_answered_by_another_process(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
     assert (names(others), others.request("r1")) == (["r1"], "r1?")
     assert others.answer("r1", "merge", "text", now=NOW, expires=LATER)
@@ -60,13 +60,13 @@ def test_a_request_is_seen_and_answered_by_another_process(mine: Approvals, othe
     )
 
 
-def test_of_two_answers_the_first_counts(mine: Approvals, others: Approvals) -> None:
+def test_of_two_answers_the_first_counts(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
     assert [answer(others, said="deny"), answer(mine, said="allow")] == [True, False]
     assert mine.live(now=NOW)[0][0].answer == "deny"
 
 
-def test_an_answer_is_used_once_by_whatever_process(mine: Approvals, others: Approvals) -> None:
+def test_an_answer_is_used_once_by_whatever_process(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
     answer(others)
     assert [mine.take("r1"), others.take("r1")] == [True, False]
@@ -74,7 +74,7 @@ def test_an_answer_is_used_once_by_whatever_process(mine: Approvals, others: App
     assert (row.is_used, others.request("r1")) == (True, None)
 
 
-def test_identical_calls_share_a_request_until_it_was_used(mine: Approvals, others: Approvals) -> None:
+def test_identical_calls_share_a_request_until_it_was_used(mine: ApprovalTable, others: ApprovalTable) -> None:
     assert ask(mine)[0].id == ask(others, "r2")[0].id == "r1"
     answer(mine)
     assert ask(others, "r3")[0].answer == "allow"
@@ -82,13 +82,13 @@ def test_identical_calls_share_a_request_until_it_was_used(mine: Approvals, othe
     assert ask(others, "r4")[0].id == "r4"
 
 
-def test_other_calls_have_requests_of_their_own(mine: Approvals) -> None:
+def test_other_calls_have_requests_of_their_own(mine: ApprovalTable) -> None:
     ask(mine)
     ask(mine, "r2", "c2")
     assert names(mine) == ["r1", "r2"]
 
 
-def test_what_has_expired_is_gone(mine: Approvals, others: Approvals) -> None:
+def test_what_has_expired_is_gone(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
     assert names(mine, LATER) == []
     assert not answer(mine, now=LATER)
@@ -97,7 +97,7 @@ def test_what_has_expired_is_gone(mine: Approvals, others: Approvals) -> None:
     assert others.request("r1") is None
 
 
-def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: Approvals) -> None:
+def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: ApprovalTable) -> None:
     ask(others)  # long ago, by the clock of the wall
     journal.maintain(retention_bytes=10**9, retention_records=10**9)
     assert not journal.approvals.has_any()
@@ -105,7 +105,7 @@ def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: A
 
 
 def test_a_request_ends_with_the_lease_of_its_process_and_comes_back_with_it(
-    mine: Approvals, others: Approvals
+    mine: ApprovalTable, others: ApprovalTable
 ) -> None:
     ask(mine)
     late = NOW + LEASE_SECONDS + 1
@@ -115,7 +115,7 @@ def test_a_request_ends_with_the_lease_of_its_process_and_comes_back_with_it(
     assert names(others, late) == ["r1"]
 
 
-def test_an_answer_outlives_its_process(mine: Approvals, others: Approvals) -> None:
+def test_an_answer_outlives_its_process(mine: ApprovalTable, others: ApprovalTable) -> None:
     """A server that its client starts anew repeats the call."""
     ask(mine)
     answer(others)
@@ -125,7 +125,7 @@ def test_an_answer_outlives_its_process(mine: Approvals, others: Approvals) -> N
     )
 
 
-def test_whoever_asked_last_keeps_a_request_open(mine: Approvals, others: Approvals) -> None:
+def test_whoever_asked_last_keeps_a_request_open(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
     ask(others, "r2")
     mine.leave()
@@ -134,7 +134,7 @@ def test_whoever_asked_last_keeps_a_request_open(mine: Approvals, others: Approv
     assert names(mine) == []
 
 
-def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approvals, others: Approvals) -> None:
+def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: ApprovalTable, others: ApprovalTable) -> None:
     assert not ask(mine)[1]
     others.attend(now=NOW, listens=True)
     assert ask(mine)[1]
@@ -145,20 +145,20 @@ def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approv
     assert not mine.live(now=NOW)[1]
 
 
-def test_asking_does_not_end_the_listening(mine: Approvals, others: Approvals) -> None:
+def test_asking_does_not_end_the_listening(mine: ApprovalTable, others: ApprovalTable) -> None:
     mine.attend(now=NOW, listens=True)
     ask(mine)
     assert others.live(now=NOW)[1]
 
 
-def test_every_wait_is_counted_and_no_call_that_waits_for_nobody(mine: Approvals, others: Approvals) -> None:
+def test_every_wait_is_counted_and_no_call_that_waits_for_nobody(mine: ApprovalTable, others: ApprovalTable) -> None:
     assert ask(mine)[0].asks == 0
     assert ask(mine, is_heard=True)[0].asks == 1
     others.attend(now=NOW, listens=True)
     assert ask(mine)[0].asks == 2
 
 
-def test_too_many_requests_are_refused(mine: Approvals, others: Approvals) -> None:
+def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTable) -> None:
     for number in range(MOST_REQUESTS):
         ask(mine, f"r{number}", f"c{number}")
     assert others.ask("more", "another", "?", now=NOW, expires=LATER, is_heard=False) is None
@@ -168,7 +168,7 @@ def test_too_many_requests_are_refused(mine: Approvals, others: Approvals) -> No
     ask(others, "more", "another")
 
 
-def test_too_large_requests_are_refused(mine: Approvals) -> None:
+def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
     assert mine.ask("r1", "c1", "x" * (MOST_BYTES + 1), now=NOW, expires=LATER, is_heard=False) is None
     assert names(mine) == []
 
@@ -182,7 +182,9 @@ def test_too_large_requests_are_refused(mine: Approvals) -> None:
         lambda approvals: approvals.leave(),
     ],
 )
-def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal, act: Callable[[Approvals], object]) -> None:
+def test_others_are_woken_by_what_they_wait_for(
+    open_journal: OpenJournal, act: Callable[[ApprovalTable], object]
+) -> None:
     rung: list[bool] = []
     approvals = open_journal(on_visible=lambda: rung.append(True)).approvals
     act(approvals)
@@ -197,7 +199,9 @@ def test_saying_again_that_one_lives_wakes_nobody(open_journal: OpenJournal) -> 
     assert rung == [True]
 
 
-def test_there_is_nothing_to_look_at_before_the_first_and_after_the_last(mine: Approvals, others: Approvals) -> None:
+def test_there_is_nothing_to_look_at_before_the_first_and_after_the_last(
+    mine: ApprovalTable, others: ApprovalTable
+) -> None:
     assert not others.has_any()
     ask(mine)
     assert others.has_any()

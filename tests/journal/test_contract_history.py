@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filetools.journal.changes import Change, Relation
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, Operation
 from tests.support.journals import ALICE, OpenJournal, draft, put
@@ -17,7 +17,7 @@ def undoing(*numbers: int) -> tuple[Relation, ...]:
     return tuple(Relation(kind="undoes", number=number) for number in numbers)
 
 
-def numbers(journal: Journal, wanted: Selection, **options: int) -> list[int]:
+def numbers(journal: Journal, wanted: RecordFilter, **options: int) -> list[int]:
     return [record.number for record in journal.history.select(wanted, **options)]
 
 
@@ -26,11 +26,11 @@ def test_what_was_set_back_or_merely_found_or_is_pending_is_no_past(journal: Jou
     failed = put(journal, "a", b"1", noted=False)
     back = put(journal, "a", b"0", compensates=failed.number, applied=True, relations=undoing(found.number))
     pending = put(journal, "b", b"2", noted=False)
-    assert numbers(journal, Selection()) == []
+    assert numbers(journal, RecordFilter()) == []
     assert journal.history.undoers([found.number]) == {}
     journal.marks.applied([pending.number])
     journal.marks.flush()
-    assert numbers(journal, Selection()) == [pending.number]
+    assert numbers(journal, RecordFilter()) == [pending.number]
     assert journal.history.targets([back.number], "undoes") == {back.number: [found.number]}
 
 
@@ -44,18 +44,18 @@ def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: 
     )  # fmt: skip
     (fourth,) = journal.commit([move], BOB)
     everything = [fourth.number, third.number, second.number, first.number]
-    assert numbers(journal, Selection()) == everything
-    assert numbers(journal, Selection(), limit=3) == everything[:3]
-    assert numbers(journal, Selection(), below=everything[2]) == everything[3:]
-    assert numbers(journal, Selection(kind="agent", id="bob")) == everything[:2]
-    assert numbers(journal, Selection(session="s", call="c")) == everything[2:]
-    assert numbers(journal, Selection(since=second.number, until=third.number)) == everything[1:3]
-    assert numbers(journal, Selection(since_time=third.time, until_time=third.time)) == [third.number]
-    assert numbers(journal, Selection(key="a")) == [first.number]
-    assert numbers(journal, Selection(key="b")) == [fourth.number, second.number]
-    assert numbers(journal, Selection(moves_only=True)) == [fourth.number]
-    assert numbers(journal, Selection(numbers=(first.number, 999))) == [first.number]
-    assert numbers(journal, Selection(kind="editor")) == []
+    assert numbers(journal, RecordFilter()) == everything
+    assert numbers(journal, RecordFilter(), limit=3) == everything[:3]
+    assert numbers(journal, RecordFilter(), below=everything[2]) == everything[3:]
+    assert numbers(journal, RecordFilter(kind="agent", id="bob")) == everything[:2]
+    assert numbers(journal, RecordFilter(session="s", call="c")) == everything[2:]
+    assert numbers(journal, RecordFilter(since=second.number, until=third.number)) == everything[1:3]
+    assert numbers(journal, RecordFilter(since_time=third.time, until_time=third.time)) == [third.number]
+    assert numbers(journal, RecordFilter(key="a")) == [first.number]
+    assert numbers(journal, RecordFilter(key="b")) == [fourth.number, second.number]
+    assert numbers(journal, RecordFilter(moves_only=True)) == [fourth.number]
+    assert numbers(journal, RecordFilter(numbers=(first.number, 999))) == [first.number]
+    assert numbers(journal, RecordFilter(kind="editor")) == []
     assert [record.number for record in journal.history.of_key("c")] == [fourth.number]
     assert [record.number for record in journal.history.of_folder("a", below=99)] == [first.number]
 

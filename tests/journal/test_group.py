@@ -16,7 +16,7 @@ import pytest
 
 from filetools.errors import LockTimeoutError, StateDamagedError
 from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import Draft, Recorder
+from filetools.journal.commit import CommitDraft, Recorder
 from filetools.journal.gate import Gate
 from filetools.journal.notes import Notes
 from filetools.journal.sqlite import SqliteJournal
@@ -82,7 +82,7 @@ def test_who_comes_while_the_leader_records_is_taken_along(
     coming = {"f0": drafts[1:3], "f2": drafts[3:]}
     record, group = Recorder.record, relaxed._group
 
-    def recorded(recorder: Recorder, connection: sqlite3.Connection, one: Draft) -> tuple[ChangeRecord, ...]:
+    def recorded(recorder: Recorder, connection: sqlite3.Connection, one: CommitDraft) -> tuple[ChangeRecord, ...]:
         for later in coming.pop(one.changes[0].path, []):
             arrived = len(group._waiting)
             pool.submit(relaxed.commit, [later], ALICE)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from filetools.journal.changes import Change
-from filetools.journal.history import Selection
+from filetools.journal.history import RecordFilter
 from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Operation
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched
@@ -39,8 +39,8 @@ def act(journal: SqliteJournal, name: str) -> object:
         "newest": lambda: journal.records(newest_first=True, limit=10),
         "newest of one": lambda: journal.records(key=key, newest_first=True, limit=1),
         "page of one": lambda: journal.records(key=key, limit=5),
-        "last of one": lambda: journal.history.select(Selection(id="alice", standing=True, undos=False), limit=1),
-        "of one call": lambda: journal.history.select(Selection(id="alice", call="grown", standing=True), limit=5),
+        "last of one": lambda: journal.history.select(RecordFilter(id="alice", standing=True, undos=False), limit=1),
+        "of one call": lambda: journal.history.select(RecordFilter(id="alice", call="grown", standing=True), limit=5),
         "foreign": lambda: journal.records(journal.position() - 20, limit=10, foreign_only=True),
         "positions": lambda: (journal.position(), journal.visible_position(), journal.forgotten()),
         "heads below": lambda: list(journal.heads_below("d0")),

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal import identity
+from filetools.journal import readers
 from filetools.journal.birth import PARTS
-from filetools.journal.identity import Identities
+from filetools.journal.readers import Identities
 
 
 @pytest.fixture
 def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identities]:
     """A directory so old that its time of change alone is looked at."""
-    monkeypatch.setattr(identity, "SURE_AFTER_NS", 20_000_000)
+    monkeypatch.setattr(readers, "SURE_AFTER_NS", 20_000_000)
     place = tmp_path / "state"
     place.mkdir()
     for part in PARTS:

@@ -18,12 +18,20 @@ from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import digest_of
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.gate import Gate
-from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, SLICE, Limits, Retained, Retention
+from filetools.journal.retention import (
+    LIVE_SECONDS,
+    MOST_FREE_PAGES,
+    SLICE,
+    Retained,
+    Retention,
+    RetentionLimits,
+    count_records,
+    sum_contents,
+)
 from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
 from filetools.journal.seen_versions import SeenVersion
 from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from filetools.journal.sqlite import SqliteJournal
-from filetools.journal.totals import count_records, sum_contents
 from tests.support.journals import ALICE, draft, move_folder, put
 from tests.support.journals import version as v
 
@@ -176,10 +184,10 @@ def test_age_counts_only_if_asked(relaxed: SqliteJournal) -> None:
     (third,) = relaxed.records(since=numbers[1])
     now = [third.time + 50]
     retention = Retention(relaxed._database, relaxed._retention._blobs, clock=lambda: now[0])
-    assert retention.collect(Limits(bytes=MUCH, records=MUCH)) == 0
-    assert retention.collect(Limits(bytes=MUCH, records=MUCH, seconds=100)) == 0
+    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH)) == 0
+    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH, seconds=100)) == 0
     now[0] += 100
-    assert retention.collect(Limits(bytes=MUCH, records=MUCH, seconds=100)) == 2
+    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH, seconds=100)) == 2
     assert left(relaxed) == [3]
 
 

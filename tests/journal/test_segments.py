@@ -23,7 +23,7 @@ from filetools.journal import segments
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.contents import LARGEST_ROW_BYTES, MOST_APPENDED_BYTES, digest_of
 from filetools.journal.retention import SWEEP_SECONDS
-from filetools.journal.segments import Entry, Place, SegmentFolder, end_of, punch_hole
+from filetools.journal.segments import SegmentEntry, SegmentFolder, SegmentPlace, end_of, punch_hole
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, at_older_schema, damage, draft, put, traced, worker
 from tests.support.journals import version as v
@@ -37,10 +37,10 @@ def bytes_of(count: int = 1, size: int = SIZE) -> list[bytes]:
     return [os.urandom(size) for _ in range(count)]
 
 
-def places(journal: SqliteJournal) -> dict[str, Place]:
+def places(journal: SqliteJournal) -> dict[str, SegmentPlace]:
     """Return where the journal says that contents are, by version."""
     rows = journal._database.rows("SELECT hash, segment, start FROM contents WHERE segment IS NOT NULL ORDER BY 2, 3")
-    return {f"sha256:{digest.hex()}": Place(segment, start) for digest, segment, start in rows}
+    return {f"sha256:{digest.hex()}": SegmentPlace(segment, start) for digest, segment, start in rows}
 
 
 def on_disk(state: Path) -> int:
@@ -73,7 +73,7 @@ def test_entries_lie_one_behind_the_other_each_on_pages_of_its_own(state: Path, 
         put(relaxed, "a", content)
     ends = [end_of(0, len(contents[0]))]
     ends += [end_of(ends[0], len(contents[1]))]
-    assert list(places(relaxed).values()) == [Place(1, 0), Place(1, ends[0]), Place(1, ends[1])]
+    assert list(places(relaxed).values()) == [SegmentPlace(1, 0), SegmentPlace(1, ends[0]), SegmentPlace(1, ends[1])]
     assert sizes(state) == {"1": ends[1] + HEADER_BYTES + len(contents[2])}
     assert are_whole(relaxed, *contents)
 
@@ -128,7 +128,7 @@ def test_nothing_is_appended_where_a_dead_process_may_have_written(state: Path, 
     put(relaxed, "a", contents[0])
     appending(state, os.urandom(10_000))
     put(relaxed, "a", contents[1])
-    assert places(relaxed)[v(contents[1])] == Place(1, end_of(0, SIZE + 10_000))
+    assert places(relaxed)[v(contents[1])] == SegmentPlace(1, end_of(0, SIZE + 10_000))
     assert are_whole(relaxed, *contents)
 
 
@@ -141,7 +141,7 @@ def test_nothing_is_appended_where_rows_refer_to_bytes_that_a_power_cut_took(
     put(relaxed, "a", contents[1])
     os.truncate(state / "segments/1", left)
     put(relaxed, "a", contents[2])
-    assert places(relaxed)[v(contents[2])] == Place(1, end_of(end_of(0, SIZE), SIZE))
+    assert places(relaxed)[v(contents[2])] == SegmentPlace(1, end_of(end_of(0, SIZE), SIZE))
     assert are_whole(relaxed, contents[2])
     for lost in contents[:2]:
         with pytest.raises(VersionGoneError):
@@ -261,7 +261,7 @@ def test_whoever_reads_while_bytes_get_another_place_gets_them(
     put(relaxed, "a", content)
     read = SegmentFolder.read
 
-    def moved_before(folder: SegmentFolder, place: Place, size: int) -> bytes:
+    def moved_before(folder: SegmentFolder, place: SegmentPlace, size: int) -> bytes:
         """Read where nothing is any more, since the bytes were written anew meanwhile."""
         monkeypatch.undo()
         damage(state / "segments/1", 100)
@@ -276,9 +276,9 @@ def test_a_text_that_was_only_read_is_written_anew_for_a_commit(relaxed: SqliteJ
     """Nobody has synced it, and the kernel may have dropped it already without anybody noticing."""
     (content,) = bytes_of()
     relaxed.contents.keep_read({v(content): content})
-    assert places(relaxed) == {v(content): Place(1, 0)}
+    assert places(relaxed) == {v(content): SegmentPlace(1, 0)}
     put(relaxed, "a", content)
-    assert places(relaxed) == {v(content): Place(1, end_of(0, SIZE))}
+    assert places(relaxed) == {v(content): SegmentPlace(1, end_of(0, SIZE))}
     assert are_whole(relaxed, content)
 
 
@@ -297,7 +297,7 @@ def test_entries_are_found_without_rows_and_no_header_is_believed(tmp_path: Path
     (tmp_path / "segments/3").mkdir()
     (tmp_path / "segments/other").write_bytes((tmp_path / "segments/1").read_bytes())
     assert list(folder.intact_entries()) == [
-        Entry(hashlib.sha256(one).digest(), len(one), place)
+        SegmentEntry(hashlib.sha256(one).digest(), len(one), place)
         for one, place in ((contents[0], found[0]), (contents[3], found[3]))
     ]
 
@@ -347,7 +347,7 @@ def test_bytes_in_a_segment_whose_sync_failed_are_not_relied_on_again(state: Pat
         with pytest.raises(StorageFailedError):
             put(journal, "b", content)  # it need not be appended, but it is synced
         put(journal, "b", content)
-        assert places(journal) == {v(content): Place(2, 0)}
+        assert places(journal) == {v(content): SegmentPlace(2, 0)}
         assert journal.position() == 2
 
 
@@ -451,7 +451,7 @@ def test_segments_to_which_no_row_refers_go_and_the_newest_becomes_empty(
     assert sizes(state) == {"4": 0}
     (content,) = bytes_of()
     put(relaxed, "a", content)
-    assert places(relaxed) == {v(content): Place(4, 0)}
+    assert places(relaxed) == {v(content): SegmentPlace(4, 0)}
 
 
 def test_what_dead_processes_have_left_is_given_back_and_only_that(state: Path, relaxed: SqliteJournal) -> None:
@@ -562,7 +562,7 @@ def test_files_of_an_earlier_release_are_read_and_go_once_their_bytes_are_in_a_s
         assert are_whole(journal, *contents)
         assert journal.contents.missing(map(v, contents)) == set()
         put(journal, "b", contents[0])
-        assert places(journal) == {v(contents[0]): Place(1, 0)}
+        assert places(journal) == {v(contents[0]): SegmentPlace(1, 0)}
         for place in (state / "blobs").iterdir():
             os.utime(place, (0, 0))
         maintain(journal)

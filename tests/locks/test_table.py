@@ -21,8 +21,8 @@ from filetools.errors import (
     StateDamagedError,
     WorkspaceGoneError,
 )
-from filetools.locks.held import HeldLocks
 from filetools.locks.holder import LockInfo
+from filetools.locks.stripe import HeldLocks
 from filetools.locks.table import LockTable
 from tests.support.loops import SteppingLoop, VirtualTimeLoop
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from filetools.locks.turns import Turns
+from filetools.locks.stripe import Turns
 
 
 def far() -> float:

@@ -13,11 +13,11 @@ from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
-from filetools.permissions.book import ApprovalBook, Run
+from filetools.permissions.book import ApprovalBook, CallRun
 from filetools.permissions.call_watch import CallWatch, watched
+from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from filetools.permissions.tickets import Case
-from filetools.permissions.trust import RunTrust
 from tests.support.opened import steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, Stopwatch, T, proposal, run
 
@@ -36,7 +36,7 @@ class Desk:
         wait_seconds: float = 30.0,
         open_seconds: float = 600.0,
         clock: Callable[[], float] = time.time,
-        run: Run = run,
+        run: CallRun = run,
     ) -> None:
         self.trust = RunTrust()
         self.notices = Notices()

@@ -19,7 +19,7 @@ from filetools.journal.sqlite import SqliteJournal
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
-from filetools.permissions.book import ApprovalBook, Run
+from filetools.permissions.book import ApprovalBook, CallRun
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import PolicyChanged, Proposal
@@ -45,7 +45,7 @@ class Gate:
     """A gatekeeper with everything a test looks at."""
 
     def __init__(
-        self, book: ApprovalBook, preset: Preset, *rules: Rule, path: Path | None = None, run: Run = run
+        self, book: ApprovalBook, preset: Preset, *rules: Rule, path: Path | None = None, run: CallRun = run
     ) -> None:
         self.policy = PermissionPolicy(preset, rules)
         self.notices = Notices()

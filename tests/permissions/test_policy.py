@@ -5,9 +5,16 @@ import pytest
 from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.policy import Decision, DecisionReason, PermissionPolicy, ToolOperation
+from filetools.permissions.policy import (
+    EVERYTHING_SECONDS,
+    MAX_TRUSTED_RUNS,
+    DecisionReason,
+    PermissionPolicy,
+    PolicyDecision,
+    RunTrust,
+    ToolOperation,
+)
 from filetools.permissions.rules import Rule
-from filetools.permissions.trust import EVERYTHING_SECONDS, MAX_TRUSTED_RUNS, RunTrust
 from tests.support.people import ALICE, BOB, EDITOR
 
 A = WorkspacePath("a.txt")
@@ -51,14 +58,14 @@ class Clock:
 )
 def test_presets_bind_agents(preset: Preset, tool: str, operation: ToolOperation, reason: DecisionReason) -> None:
     decision = PermissionPolicy(preset).check(tool, A, actor=ALICE, operation=operation)
-    assert decision == Decision(can_execute=reason == "auto", needs_approval=reason == "prompt", reason=reason)
+    assert decision == PolicyDecision(can_execute=reason == "auto", needs_approval=reason == "prompt", reason=reason)
 
 
 @pytest.mark.parametrize("actor", [ALICE, EDITOR, EXTERNAL, SYSTEM])
 @pytest.mark.parametrize("preset", ["allow", "ask", "guarded"])
 def test_a_protected_path_is_asked_about_in_every_preset_for_everybody(preset: Preset, actor: Actor) -> None:
     decision = PermissionPolicy(preset).check("write_file", HOOK, actor=actor, operation="change")
-    assert decision == Decision(can_execute=False, needs_approval=True, reason="protected")
+    assert decision == PolicyDecision(can_execute=False, needs_approval=True, reason="protected")
 
 
 def test_a_block_beats_protection() -> None:

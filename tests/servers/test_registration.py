@@ -112,5 +112,5 @@ async def test_a_server_over_http_works_while_it_is_called(root: Path) -> None:
             assert (await client.get("/healthz")).status_code < 500
             assert (await client.get("/v1/files/notes.md")).status_code == 200
             await once(files, lambda told: told[0]["status"] == "working")
-            serving.process.terminate()
+            serving.process.send_signal(signal.SIGTERM)
             await once(files, lambda told: told == [])

@@ -9,9 +9,9 @@ import pytest
 
 from filetools.errors import DiskFullError
 from filetools.paths.workspace_path import ROOT
-from filetools.stores.memory import MemoryStore
 from filetools.stores.store import Store
 from tests.support.faulty import EXIT_CODE, Call, Died, FaultyStore, Moment, Plan
+from tests.support.memory_store import MemoryStore
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, make_world
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.memory import MemoryStore
+from tests.support.memory_store import MemoryStore
 from tests.support.store_worlds import FOLDER, LocalWorld
 from tests.support.unprivileged import as_nobody
 

@@ -20,7 +20,7 @@ from watchdog.observers import Observer
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.stores.linux import lease_refused
-from filetools.stores.local_disk import Place
+from filetools.stores.local_disk import HiddenPlace
 from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
@@ -86,7 +86,7 @@ class Meddled(PreparedReplacement):
     __slots__ = ("stranger",)
     stranger: Callable[[], None] | None
 
-    def _exchange(self, place: Place, live: Spot, hidden: Spot) -> Place:
+    def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
         came_out = super()._exchange(place, live, hidden)
         stranger, self.stranger = self.stranger, None
         if stranger is not None:

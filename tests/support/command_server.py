@@ -11,20 +11,21 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import sys
 import traceback
 from typing import Any, Final, NoReturn
 
+import click
 import platformdirs
-import typer.main
 from rich import console, progress, table
 
 import filetools
 
-LOADED: Final = (platformdirs, typer.main, console, progress, table)
-FRESH: Final = ("__main__", "adapters", "cli", "servers")
+LOADED: Final = (click, platformdirs, console, progress, table)
+FRESH: Final = ("__main__", "adapters", "cli")
 """Loaded by each process: consoles look at the streams and the environment when they are made."""
 LARGEST_REQUEST_BYTES = 200_000
 
@@ -73,6 +74,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     os.setsid()
     # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The tests themselves may run under nohup.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
@@ -83,14 +86,12 @@ def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
     sys.argv = ["filetools", *request["arguments"]]
-    os._exit(_run())
+    os._exit(_run(request.get("module", "filetools.__main__")))
 
 
-def _run() -> int:
+def _run(module: str) -> int:
     try:
-        from filetools.__main__ import main
-
-        main()
+        runpy.run_module(module, run_name="__main__")
         sys.stdout.flush()
     except SystemExit as exc:
         sys.stdout.flush()

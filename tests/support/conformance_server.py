@@ -20,8 +20,9 @@ import uvicorn
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 import filetools
-from filetools.servers.mcp import Door, DoorOptions
 from filetools.servers.mcp.callers import Request
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.transports import application_of
 from tests.support.conformance_rounds import ROUNDS, get_prompt, list_prompts
 from tests.support.conformance_tools import PLAYS, PNG, Answer

@@ -8,9 +8,9 @@ from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.settings import Settings
-from filetools.versions.draft_tree import DraftTree, Node, Origin
-from filetools.versions.past import State
-from filetools.versions.undo import Finding, Undoing
+from filetools.versions.draft_tree import DraftNode, DraftTree, Origin
+from filetools.versions.past import FileState
+from filetools.versions.undo import UndoFinding, Undoing
 
 MODE = 0o644
 
@@ -39,7 +39,7 @@ class Workshop:
         content = self.files[destination] = self.files.pop(source)
         self._record(actor, Operation.MOVE, destination, old_path=source, before=content, after=content)
 
-    def without(self, actor: Actor) -> tuple[dict[str, str], list[Finding]]:
+    def without(self, actor: Actor) -> tuple[dict[str, str], list[UndoFinding]]:
         """Return the texts of the files without the changes of one actor, as far as they can be taken back."""
         tree = DraftTree(self)
         undoing = Undoing(tree, self, is_prose=Settings().is_prose)
@@ -86,15 +86,15 @@ class Workshop:
     def key(self, path: str) -> str:
         return path
 
-    def at(self, path: str) -> Node | None:
+    def at(self, path: str) -> DraftNode | None:
         if path in self.files:
-            return Node(kind="file", origin=Origin(path=path), mode=MODE)
-        return Node(kind="folder", origin=Origin(path=path)) if list(self.below(path)) else None
+            return DraftNode(kind="file", origin=Origin(path=path), mode=MODE)
+        return DraftNode(kind="folder", origin=Origin(path=path)) if list(self.below(path)) else None
 
     def below(self, path: str) -> Iterable[str]:
         return [each for each in self.files if each.startswith(f"{path}/")]
 
-    def trashed(self, path: str, trash: str) -> list[tuple[str, Node]]:
+    def trashed(self, path: str, trash: str) -> list[tuple[str, DraftNode]]:
         return []
 
     def version(self, origin: Origin) -> str:
@@ -125,5 +125,5 @@ class Workshop:
     def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
         return None
 
-    def tree_before(self, record: ChangeRecord) -> dict[str, State | None]:
+    def tree_before(self, record: ChangeRecord) -> dict[str, FileState | None]:
         return {}

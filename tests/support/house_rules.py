@@ -65,7 +65,7 @@ LENT: Final[Mapping[tuple[str, str], str]] = {
 
 AT_HOME: Final[Mapping[str, frozenset[str]]] = {
     "adapters": frozenset({"agents", "deepagents", "langchain_core", "pydantic_ai"}),
-    "cli": frozenset({"typer", "rich", "platformdirs"}),
+    "cli": frozenset({"click", "rich", "platformdirs"}),
     "servers": frozenset({"anyio", "mcp", "mcp_types", "fastapi", "starlette", "uvicorn"}),
 }
 """Extras that a unit may import at the top of its modules, because nobody imports the unit without them."""
@@ -86,7 +86,7 @@ DISK: Final[Mapping[str, str]] = {
     "app/surroundings.py": "looks at what a root stands on, opened or not",
     "permissions/rule_file.py": "owns permissions.json in the state directory",
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
-    "facade/uploads.py": "keeps what is being sent in a file without a name",
+    "facade/body_calls.py": "keeps what is being sent in a file without a name",
     "facade/clerk.py": "holds keeper.lock for as long as the process keeps the workspace",
     "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",
     "project/folder.py": "tells which folder outside the workspace is meant, links resolved",
@@ -96,15 +96,13 @@ DISK: Final[Mapping[str, str]] = {
     "search/contents/candidates.py": "looks for ripgrep among the programs of the machine",
     "search/walk.py": "closes the descriptors that the store opened",
     "cli/terminal.py": "gives standard output to nobody when the reader of a pipe has gone",
-    "cli/asking.py": "asks at the terminal of the process",
+    "cli/desk.py": "asks at the terminal of the process",
+    "cli/command.py": "has a shell load the script that completes words",
     "cli/workplace.py": "finds the root above the working folder",
-    "cli/commands/editing.py": "reads the patch that it is given, inside or outside the root",
-    "cli/commands/history.py": "reads the feedback that it is given, and holds what it collects until all of it is there",
-    "cli/saving.py": "writes the file that --output names outside of every root",
-    "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
+    "cli/commands/changing.py": "reads the patch, and the file of --from, inside or outside the root",
+    "cli/commands/history.py": "reads the feedback that it is given, and writes the file of --output outside of every root",
     "servers/http/editor_page.py": "reads the files of the page, which it ships with",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
-    "servers/mcp_start.py": "reads and writes standard input and output of the process, and the answers that it ships with",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",
 }
 """Who touches files past the stores, and why; a name that ends with a slash stands for a folder."""
@@ -115,9 +113,6 @@ LONG_MODULES: Final[Mapping[str, str]] = {
     "errors.py": "holds every error of the product, in one place",
 }
 """Modules that may be longer, each with its reason."""
-
-_NO_CODE: Final = ("cli/demo/project/",)
-"""Package data that happens to be Python: the project that the demo plays with."""
 
 _FORBIDDEN_MODULES: Final = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
 _FORBIDDEN_CLASS: Final = re.compile(r"(Manager|Service|Handler|Helper|Util)s?\Z")
@@ -195,9 +190,7 @@ def modules() -> tuple[Module, ...]:
     """Return all modules of the package."""
     root = REPOSITORY / PACKAGE
     places = [(path, path.relative_to(root).as_posix()) for path in sorted(root.rglob("*.py"))]
-    return tuple(
-        Module(place, path.read_text(encoding="utf-8")) for path, place in places if not place.startswith(_NO_CODE)
-    )
+    return tuple(Module(place, path.read_text(encoding="utf-8")) for path, place in places)
 
 
 def stands_on_its_floor(module: Module) -> list[str]:

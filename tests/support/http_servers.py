@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -13,10 +14,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
 
 from tests.support.declared import REPOSITORY
+from tests.support.terminal import Server
 
 START_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 60.0
@@ -26,7 +29,7 @@ STOP_SECONDS: Final = 60.0
 class HttpServer:
     """One process of `filetools serve`."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked | subprocess.Popen[bytes]
     root: Path
     address: str
     """Such as "http://127.0.0.1:40123"."""
@@ -64,12 +67,16 @@ class HttpServer:
     def stop(self, by: int = signal.SIGTERM) -> None:
         """Tell it to stop, and wait until it has ended."""
         self.process.send_signal(by)
-        self.process.wait(timeout=STOP_SECONDS)
+        self.process.wait()
 
 
 @contextmanager
 def http_server(
-    root: Path, *arguments: str, environment: dict[str, str] | None = None, limits: dict[str, float] | None = None
+    root: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    limits: dict[str, float] | None = None,
+    is_fresh: bool = False,
 ) -> Iterator[HttpServer]:
     """Serve a root in a process of its own, on a free port, until the block ends.
 
@@ -78,54 +85,97 @@ def http_server(
         arguments: Further arguments of `filetools serve`.
         environment: Further variables.
         limits: Other limits than the usual ones, which no argument changes.
+        is_fresh: Whether the process imports everything itself, instead of being forked from one that has.
     """
     errors = root.parent / f"{root.name}-errors.txt"
+    process: Forked | subprocess.Popen[bytes]
     with errors.open("w") as stderr:
-        program = ["filetools", "serve", str(root), "--port", "0", *arguments]
-        if limits is not None:
-            program = ["tests.support.http_worker", str(root), json.dumps(limits)]
-        process = _started(program, root, environment or {}, stderr)
+        if is_fresh:
+            process = start(root, "--port", "0", *arguments, environment=environment, stderr=stderr)
+        elif limits is None:
+            process = _forked(["serve", str(root), "--port", "0", *arguments], root, environment or {}, stderr)
+        else:
+            module = "tests.support.http_worker"
+            process = _forked([str(root), json.dumps(limits)], root, environment or {}, stderr, module=module)
     try:
         first = line_of(process)
         found = re.search(r"http://\S+", first)
         assert found is not None, (first, errors.read_text())
         yield HttpServer(process, root, found[0], first, errors)
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(timeout=STOP_SECONDS)
+        process.kill()
+        process.wait()
         assert process.stdout is not None
         process.stdout.close()
 
 
 def start(
-    root: Path,
-    *arguments: str,
-    environment: dict[str, str] | None = None,
-    stderr: IO[Any] | int = subprocess.PIPE,
+    root: Path, *arguments: str, environment: dict[str, str] | None = None, stderr: IO[Any] | int = subprocess.PIPE
 ) -> subprocess.Popen[bytes]:
-    """Start `filetools serve ROOT`."""
-    return _started(["filetools", "serve", str(root), *arguments], root, environment or {}, stderr)
-
-
-def _started(
-    program: list[str], root: Path, environment: dict[str, str], stderr: IO[Any] | int
-) -> subprocess.Popen[bytes]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
+    """Start `filetools serve ROOT` as a user does, with all its imports."""
     return subprocess.Popen(
-        [sys.executable, "-m", *program],
-        env={**kept, "PYTHONPATH": str(REPOSITORY), "FILETOOLS_DURABILITY": "relaxed", **environment},
+        [sys.executable, "-m", "filetools", "serve", str(root), *arguments],
+        env=_environment(environment or {}),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0, cwd=root,
-        preexec_fn=_hear_hangups,
     )  # fmt: skip
 
 
-def _hear_hangups() -> None:
-    """Let SIGHUP end the child, also where the tests themselves were started by nohup."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+class Forked:
+    """A process that was forked from one which has everything loaded; a `Popen` as far as tests need it."""
+
+    def __init__(self, report: IO[bytes], stdout: IO[bytes]) -> None:
+        self._report = report
+        self.stdout = stdout
+        self.pid = int(report.readline())
+        self.returncode: int | None = None
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it if it still runs."""
+        self.send_signal(signal.SIGKILL)
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None."""
+        if self.returncode is None and select.select([self._report], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
+    def wait(self) -> int:
+        """Return the exit code."""
+        if self.returncode is None:
+            assert select.select([self._report], [], [], STOP_SECONDS)[0], "the process does not end"
+            self.returncode = int(self._report.readline())
+            self._report.close()
+        return self.returncode
 
 
-def line_of(process: subprocess.Popen[bytes]) -> str:
+@cache
+def _loaded() -> Server:
+    loaded = Server()
+    atexit.register(loaded.close)
+    return loaded
+
+
+def _forked(arguments: list[str], root: Path, environment: dict[str, str], stderr: IO[Any], **more: str) -> Forked:
+    (output, written), (source, report) = os.pipe(), os.pipe()
+    request = {"arguments": arguments, "folder": str(root), "environment": _environment(environment), **more}
+    with open(os.devnull) as nothing:
+        _loaded().start(request, (nothing.fileno(), written, stderr.fileno()), report)
+    os.close(written)
+    os.close(report)
+    return Forked(open(source, "rb", buffering=0), open(output, "rb", buffering=0))
+
+
+def _environment(more: dict[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
+    return {**kept, "PYTHONPATH": str(REPOSITORY), "FILETOOLS_DURABILITY": "relaxed", **more}
+
+
+def line_of(process: Forked | subprocess.Popen[bytes]) -> str:
     """Return the next line of a process's output; empty once it has ended."""
     assert process.stdout is not None
     # Unbuffered: what a buffer holds already, select does not see.

@@ -7,11 +7,13 @@ import json
 import sys
 
 import filetools
-from filetools.servers.http import HttpOptions, Limits, ServerApplication, listen, serve
+from filetools.servers.http.application import ServerApplication
+from filetools.servers.http.options import HttpLimits, HttpOptions
+from filetools.servers.http.serving import listen, serve
 
 
 async def main() -> None:
-    listener = listen(HttpOptions(port=0, limits=Limits(**json.loads(sys.argv[2]))))
+    listener = listen(HttpOptions(port=0, limits=HttpLimits(**json.loads(sys.argv[2]))))
 
     def ready(_application: ServerApplication) -> None:
         print(f"Serving {sys.argv[1]} at {listener.addresses[0]}", flush=True)  # noqa: T201 - what the test waits for

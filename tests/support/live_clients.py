@@ -17,10 +17,13 @@ from websockets.exceptions import ConnectionClosed
 from filetools.content.diff import minimal_edits
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16
 from filetools.content.transforming import transform
-from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
+from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.servers.http.live import TOLD, Hub, LiveSession, Outbox
+from filetools.servers.http.live.frames import TOLD
+from filetools.servers.http.live.hub import Hub
+from filetools.servers.http.live.outbox import Outbox
+from filetools.servers.http.live.session import LiveSession
 
 Frame = dict[str, Any]
 PATIENCE_SECONDS = 60.0

@@ -16,7 +16,8 @@ from mcp_types import CallToolResult, TextContent
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp import Door, DoorOptions
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
 from tests.support.declared import REPOSITORY
 
 ERAS: Final = ("auto", "legacy")

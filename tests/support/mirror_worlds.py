@@ -22,12 +22,12 @@ from filetools.models.words import MirrorStatus
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.memory import MemoryStore
 from filetools.stores.store import Store
 from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.identity import MARKER
 from filetools.sync.manager import AttachedMirror, SyncManager
 from tests.support.faulty import Died, FaultyStore, Plan
+from tests.support.memory_store import MemoryStore
 
 T = TypeVar("T")
 ALICE = Actor(kind="agent", id="alice")

@@ -6,6 +6,7 @@ them; elsewhere such a test skips. The suite and the inspector need Node 22.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -24,7 +25,7 @@ INSPECTOR: Final = "@modelcontextprotocol/inspector@2.12.0"
 FILE_SERVER: Final = "@modelcontextprotocol/server-filesystem@2026.8.31"
 """What the dialect mcp-filesystem stands in for."""
 CODEMIRROR: Final = "@codemirror/view@6.43.15"
-"""The editor of an example page, with what it imports; `make page` installs it."""
+"""The editor of an example page, with what it imports; its test installs it."""
 PACKAGES: Final = Path(os.environ.get("FILETOOLS_NPM", REPOSITORY / ".venv" / "npm"))
 REQUIRED: Final = "FILETOOLS_CONFORMANCE"
 """Variable that asks for the tests which need these programs."""
@@ -65,17 +66,15 @@ def folder(package: str) -> Path:
 def install(package: str) -> None:
     """Install a package with Node's own client, unless it is there."""
     target = folder(package)
-    if (target / ".complete").exists():
-        return
-    _, npm, path = _started()
     target.mkdir(parents=True, exist_ok=True)
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--no-save", "--loglevel=error"]
-    subprocess.run(
-        [*npm, "install", f"--prefix={target}", *options, package],
-        check=True,
-        env={**os.environ, "PATH": path},
-    )
-    (target / ".complete").touch()
+    with (target / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # test workers may want it at once
+        if not (target / ".complete").exists():
+            _, npm, path = _started()
+            command = [*npm, "install", f"--prefix={target}", *options, package]
+            subprocess.run(command, check=True, env={**os.environ, "PATH": path})
+            (target / ".complete").touch()
 
 
 def node() -> Path:

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from filetools.models.words import Preset
-from tests.support.browsers import PATIENCE_MS, REQUIRED, Served, Watched, launched, served, until, window
+from tests.support.browsers import PATIENCE_MS, Served, Watched, launched, served, until, window
 from tests.support.declared import REPOSITORY
 from tests.support.live_pages import OUTAGE
 from tests.support.pages import open_file, settled
@@ -309,7 +309,6 @@ def played(name: str, browser: Browser, folder: Path, **options: Any) -> Iterato
 
 def main() -> None:
     """Save a picture of every state, light and dark, wide and narrow; one of them is the README's."""
-    os.environ[REQUIRED] = "1"
     named = sys.argv[2:] or list(STATES)
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="pictures-"))
     folder.mkdir(parents=True, exist_ok=True)

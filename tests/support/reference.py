@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from filetools import errors, settings
 from filetools.errors import FileToolsError
-from filetools.servers.mcp_start import PUBLISHED
 from filetools.settings import DescriptorSettings, Settings
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
-from tests.support import blocking_stub, published
+from tests.support import blocking_stub
 from tests.support.declared import REPOSITORY
 
 FOLDER: Final = REPOSITORY / "docs" / "reference"
@@ -143,4 +142,3 @@ def _sentence(text: str) -> str:
 if __name__ == "__main__":
     write(FOLDER)
     (REPOSITORY / "filetools" / blocking_stub.PLACE).write_text(blocking_stub.stub(), encoding="utf-8")
-    published.write(PUBLISHED)

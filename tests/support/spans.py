@@ -9,7 +9,7 @@ from typing import Any
 
 from opentelemetry import trace
 
-from filetools.servers.http.tracing import tracing
+from filetools.servers.http.telemetry import tracing
 
 
 class KeptSpan(trace.NonRecordingSpan):

@@ -17,9 +17,9 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.local import LocalStore
-from filetools.stores.memory import MemoryStore
 from filetools.stores.store import Displaced, Facts, Store
 from tests.support.faulty import FaultyStore, Plan
+from tests.support.memory_store import MemoryStore
 
 NO_CAPABILITIES: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False)
 NO_LINKS: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False, hard_links=False)

@@ -99,6 +99,7 @@ class Server:
         return self._connection.fileno()
 
     def start(self, request: Mapping[str, Any], streams: tuple[int, int, int], report: int) -> None:
+        """Start a process; the report gets a line with its id, and one with its exit code."""
         socket.send_fds(self._connection, [json.dumps(request).encode()], [*streams, report])
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from filetools.events.activity import SyncError
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.repair import Repair, Target
+from filetools.sync.repair import MirrorRepair, RepairTarget
 from filetools.sync.wanted import UnsettledError, wanted
 from tests.support.faulty import FaultyStore, Plan
 from tests.support.journals import draft, folder
@@ -337,8 +337,8 @@ async def test_a_folder_that_is_made_for_an_older_look_leaves_what_is_owed_of_it
         opened.primary.make_directory(WorkspacePath("d"))
         opened.primary.make_directory(WorkspacePath("d/inner"))
         opened.journal.commit([folder(Operation.CREATE_DIRECTORY, "d", applied=True)], ALICE)
-        repair = Repair(manager._context, manager._carriers[0])
-        assert not await repair.repair([Target(path=WorkspacePath("d"), key="d", from_primary=True)])
+        repair = MirrorRepair(manager._context, manager._carriers[0])
+        assert not await repair.repair([RepairTarget(path=WorkspacePath("d"), key="d", from_primary=True)])
         await manager._mirrors[0].completions.flush()
         assert (opened.owed(), tree(opened.mirror)) == (1, {"d": None})
         await manager.start()

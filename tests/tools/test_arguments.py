@@ -53,7 +53,7 @@ class Sample(Parameters):
         ({"path": "a", "xyzzy": 1}, "Unknown parameter 'xyzzy'; known are path, limit, recursive"),
         ({"path": "a", "items": [{"pth": "b"}]}, "Unknown parameter 'items[0].pth'; did you mean 'path'?"),
         ({"path": "a", "parts": [{"pth": "b"}]}, "Unknown parameter 'parts[0].pth'; did you mean 'path'?"),
-        ('{"path": "a"', "which is no JSON: Expecting ',' delimiter: line 1 column 13 (char 12)"),
+        ('{"path": "a"', "which is not valid JSON: Expecting ',' delimiter: line 1 column 13 (char 12)"),
         ({"path": "a", "command": "b"}, "Unknown parameter 'command'"),
         ({"path": "a", "file_path": "b"}, "Parameter 'path' is given twice with different values, as 'path' and 'file_path'"),
         ({"filePath": "a", "filename": "b"}, "as 'filePath' and 'filename'"),

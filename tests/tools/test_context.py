@@ -20,8 +20,8 @@ from filetools.project.registry import Registry
 from filetools.tools import context as tools_of_context
 from filetools.tools.context import CONTEXT
 from filetools.tools.overview import gather_context, overview
-from filetools.tools.quoting import limited
 from filetools.tools.registry import ToolRegistry
+from filetools.tools.shown import limited
 from tests.support.crashing import QUIET
 from tests.support.hostile_repository import FILTERS, KINDS, environment, everything, hostile_repository
 

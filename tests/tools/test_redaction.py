@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from filetools.tools.redaction import MAX_CHARACTERS, MAX_ITEMS, facts_of, summarised
+from filetools.tools.call_log import MAX_CHARACTERS, MAX_ITEMS, facts_of, summarised
 
 SECRETS = [
     "sk-" + "a1" * 12,

@@ -7,9 +7,9 @@ import pytest
 
 from filetools.tools.arguments import NoParameters
 from filetools.tools.changing import WriteMultiple
+from filetools.tools.envelope import input_schema
 from filetools.tools.reading import ListFiles
 from filetools.tools.registry import FILE_TOOLS
-from filetools.tools.schemas import input_schema
 from filetools.tools.tool import AnyTool
 
 CORE_BYTES = 5_000

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from filetools.versions.former_names import FormerNames
+from filetools.versions.undo import FormerNames
 
 
 def test_a_name_that_a_moved_file_took_says_nothing_of_its_former_bearer() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from filetools.watch.folders import Folder, FolderTree, below
+from filetools.watch.folders import FolderTree, WatchedFolder, below
 
 
-def made() -> tuple[FolderTree, Folder, Folder]:
+def made() -> tuple[FolderTree, WatchedFolder, WatchedFolder]:
     tree = FolderTree(1)
     outer = tree.place(tree.root, "a", 2)
     return tree, outer, tree.place(outer, "b", 3)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 from rich.table import Table
 from rich.text import Text
 
 from filetools.app.health import examine, repair
 from filetools.app.surroundings import extras, facts, installation, look_around
-from filetools.cli.command import workspace_command
+from filetools.cli.command import command
 from filetools.cli.desk import CHECKING, NO_STATE, Desk
-from filetools.cli.exit_codes import FAILED
+from filetools.cli.failures import FAILED
 from filetools.cli.terminal import (
     STDOUT,
     amount,
@@ -37,20 +37,10 @@ _SIGNS: Final = {"ok": ("ok", "green"), "note": ("--", "dim"), "warning": ("!!",
 _COLUMN: Final = 16
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    workspace_command(
-        app, CHECKING, panel=_PANEL,
-        examples=("filetools doctor", "filetools doctor --settings", "filetools doctor --repair"),
-    )(doctor)  # fmt: skip
-
-
-def doctor(
-    desk: Desk,
-    *,
-    settings: Annotated[bool, typer.Option("--settings", help="Print each setting, its value and source.")] = False,
-    mend: Annotated[bool, typer.Option("--repair", help="Replace a damaged journal; your files stay.")] = False,
-) -> None:
+@command("doctor", CHECKING, examples=("filetools doctor", "filetools doctor --settings", "filetools doctor --repair"))
+@click.option("--settings", is_flag=True, help="Print each setting, its value and source.")
+@click.option("--repair", "mend", is_flag=True, help="Replace a damaged journal; your files stay.")
+def doctor(desk: Desk, *, settings: bool, mend: bool) -> None:
     """Say what is missing or wrong, and what to do about it.
 
     Examines this installation and the state of the root; ends with exit code 1 if the root cannot be opened. With

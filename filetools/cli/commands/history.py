@@ -2,77 +2,97 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import secrets
 import shutil
+import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any, Final, Literal
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-import typer
+import click
 
-from filetools.cli import suggestions
-from filetools.cli.command import workspace_command
-from filetools.cli.desk import Desk
-from filetools.cli.exit_codes import FAILED
-from filetools.cli.help_page import PagedGroup
-from filetools.cli.saving import save
+import filetools.cli.parameters as suggestions
+from filetools.cli.command import command
+from filetools.cli.desk import Desk, SharedOptions
+from filetools.cli.failures import FAILED
 from filetools.cli.terminal import STDOUT, exact_json, printable, printable_text
+from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.settings import MIB
 
-_PANEL: Final = "Tools"
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import WriteResult
+
 _SHORT: Final = 8
 _WHOLE_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MOST_HELD_BYTES: Final = 16 * MIB
 """Of what was collected; the rest waits in a temporary file."""
 
-Project = Annotated[str, typer.Option(metavar="DIR", help="Folder of the project; it may be gone.")]
-Logs = Annotated[
-    str | None, typer.Option(metavar="DIR", help="Folder of all logs; else 'projects' in CLAUDE_CONFIG_DIR or ~/.claude.")
-]  # fmt: skip
-NoWorktrees = Annotated[
-    bool, typer.Option("--no-worktrees", help="Leave out the logs of the repository's other work trees.")
-]
-Output = Annotated[str | None, typer.Option(metavar="FILE", help="Write there, in one step, instead of printing.")]
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="What to print.")]
-Input = Annotated[
-    str, typer.Option("--input", metavar="FILE", help="What 'collect' or 'extract' wrote; - reads a pipe.")
-]
-Sidechains = Annotated[bool, typer.Option("--include-sidechains", help="Count what agents told other agents, too.")]
-Errors = Annotated[bool, typer.Option("--include-errors", help="Count calls that failed without a person's no, too.")]
+history = click.Group(
+    "history",
+    help="Read what people told their agents from the logs of agents.\n\n"
+    "Makes rules of it; nothing is ever written among the logs.",
+    epilog="\b\nExamples:\n  filetools history list\n  filetools history collect | filetools history rules --input -",
+)
+project_option = click.option("--project", default=".", metavar="DIR", help="Folder of the project; it may be gone.")
+logs_option = click.option(
+    "--logs", metavar="DIR", help="Folder of all logs; else 'projects' in CLAUDE_CONFIG_DIR or ~/.claude."
+)
+no_worktrees_option = click.option(
+    "--no-worktrees", is_flag=True, help="Leave out the logs of the repository's other work trees."
+)
+output_option = click.option("--output", metavar="FILE", help="Write there, in one step, instead of printing.")
+format_option = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="What to print."
+)
+input_option = click.option(
+    "--input", "source", required=True, metavar="FILE", help="What 'collect' or 'extract' wrote; - reads a pipe."
+)
+sidechains_option = click.option("--include-sidechains", is_flag=True, help="Count what agents told other agents, too.")
+errors_option = click.option(
+    "--include-errors", is_flag=True, help="Count calls that failed without a person's no, too."
+)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    group = typer.Typer(
-        cls=PagedGroup,
-        no_args_is_help=True,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help="Read what people told their agents from the logs of agents, and make rules of it.\n\n"
-        "Nothing is ever written among the logs.",
-        epilog="filetools history list\nfiletools history collect | filetools history rules --input -",
-    )
-    for body, shared, name, examples in (
-        (list_sessions, (), "list", ("list", "list --project ../api --format json")),
-        (extract, ("actor",), "extract", ("extract 3f2a9c11", "extract 3f2a --output notes/feedback.json")),
-        (collect, ("actor",), "collect", ("collect --output feedback.json", "collect --project ~/api --no-worktrees")),
-        (analyze, (), "analyze", ("analyze --input feedback.json", "analyze --input - --format json < feedback.json")),
-        (rules, (), "rules", ("rules --input feedback.json", "rules --input feedback.json --min-length 40")),
-    ):
-        lines = [f"filetools history {example}" for example in examples]
-        workspace_command(group, shared, name=name, panel=_PANEL, examples=lines)(_failing_in_one_line()(body))
-    app.add_typer(group, name="history", rich_help_panel=_PANEL)
+@contextmanager
+def _failing_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (FileToolsError, OSError, ValueError) as error:
+        place = getattr(error, "filename", None)
+        _complain(str(error) if place is None else f"{place}: {getattr(error, 'strerror', error)}")
+        raise click.exceptions.Exit(FAILED) from error
 
 
+def _complain(text: str) -> None:
+    sys.stderr.write(f"{printable(text)}\n")
+
+
+@command(
+    "list",
+    (),
+    group=history,
+    examples=("filetools history list", "filetools history list --project ../api --format json"),
+)
+@_failing_in_one_line()
+@project_option
+@logs_option
+@no_worktrees_option
+@format_option
 def list_sessions(
-    desk: Desk, *, project: Project = ".", logs: Logs = None, no_worktrees: NoWorktrees = False,
-    form: Format = "text",
-) -> None:  # fmt: skip
+    desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, form: Literal["text", "json"]
+) -> None:
     """List the sessions that agents have logged of a project, the newest first."""
     from filetools.tools import session_logs
 
@@ -84,13 +104,19 @@ def list_sessions(
     _print("".join(f"[{short[info.session_id]}] {info.title}\n" for info in found) or "No sessions found\n")
 
 
-def extract(
-    desk: Desk,
-    prefix: Annotated[
-        str, typer.Argument(metavar="PREFIX", help="The first digits of an id.", autocompletion=suggestions.sessions)
-    ],
-    *, project: Project = ".", logs: Logs = None, no_worktrees: NoWorktrees = False, output: Output = None,
-) -> None:  # fmt: skip
+@command(
+    "extract",
+    ("actor",),
+    group=history,
+    examples=("filetools history extract 3f2a9c11", "filetools history extract 3f2a --output notes/feedback.json"),
+)
+@_failing_in_one_line()
+@click.argument("prefix", shell_complete=suggestions.sessions, help="The first digits of an id.")
+@project_option
+@logs_option
+@no_worktrees_option
+@output_option
+def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
     """Print what was said in one session, and to the agents below it, as JSON."""
     from filetools.tools import session_logs
 
@@ -103,7 +129,7 @@ def extract(
         candidates = (f"{info.session_id}  {info.title}" for info in found)
         for line in (f"Multiple sessions match prefix '{prefix}'", *candidates):
             _complain(line)
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
     items = list[session_logs.FeedbackItem]()
     if found or _WHOLE_ID.fullmatch(wanted):  # of a session whose own log is gone, those of its agents may be left
         session_id = found[0].session_id if found else wanted
@@ -113,10 +139,21 @@ def extract(
     _write_array(map(asdict, items), desk, output)
 
 
-def collect(
-    desk: Desk, *, project: Project = ".", logs: Logs = None, no_worktrees: NoWorktrees = False,
-    output: Output = None,
-) -> None:  # fmt: skip
+@command(
+    "collect",
+    ("actor",),
+    group=history,
+    examples=(
+        "filetools history collect --output feedback.json",
+        "filetools history collect --project ~/api --no-worktrees",
+    ),
+)
+@_failing_in_one_line()
+@project_option
+@logs_option
+@no_worktrees_option
+@output_option
+def collect(desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
     """Print what was said in all sessions of a project, the newest session first, as JSON."""
     from filetools.tools import session_logs
 
@@ -127,10 +164,23 @@ def collect(
     _write_array(map(asdict, items), desk, output)
 
 
+@command(
+    "analyze",
+    (),
+    group=history,
+    examples=(
+        "filetools history analyze --input feedback.json",
+        "filetools history analyze --input - --format json < feedback.json",
+    ),
+)
+@_failing_in_one_line()
+@input_option
+@format_option
+@sidechains_option
+@errors_option
 def analyze(
-    desk: Desk, *, source: Input, form: Format = "text", include_sidechains: Sidechains = False,
-    include_errors: Errors = False,
-) -> None:  # fmt: skip
+    desk: Desk, *, source: str, form: Literal["text", "json"], include_sidechains: bool, include_errors: bool
+) -> None:
     """Count what was said, by kind."""
     from filetools.tools import session_logs
 
@@ -143,11 +193,30 @@ def analyze(
     _print(f"total: {found['total']}\nfiltered: {found['filtered']}\ncategories:\n{counts}")
 
 
+@command(
+    "rules",
+    (),
+    group=history,
+    examples=(
+        "filetools history rules --input feedback.json",
+        "filetools history rules --input feedback.json --min-length 40",
+    ),
+)
+@_failing_in_one_line()
+@input_option
+@format_option
+@sidechains_option
+@errors_option
+@click.option("--min-length", type=click.IntRange(0), default=20, metavar="N", help="Fewest characters of a rule.")
 def rules(
-    desk: Desk, *, source: Input, form: Format = "text", include_sidechains: Sidechains = False,
-    include_errors: Errors = False,
-    min_length: Annotated[int, typer.Option(metavar="N", min=0, help="Fewest characters of a rule.")] = 20,
-) -> None:  # fmt: skip
+    desk: Desk,
+    *,
+    source: str,
+    form: Literal["text", "json"],
+    include_sidechains: bool,
+    include_errors: bool,
+    min_length: int,
+) -> None:
     """Print what could be rules, the oldest first, each once."""
     from filetools.tools import session_logs
 
@@ -158,22 +227,6 @@ def rules(
         _write_array(found, desk)
         return
     _print("".join(f"{rule['index']}. {rule['content'].replace(chr(10), chr(10) + '   ')}\n" for rule in found))
-
-
-@contextmanager
-def _failing_in_one_line() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except (FileToolsError, OSError, ValueError) as error:
-        place = getattr(error, "filename", None)
-        _complain(str(error) if place is None else f"{place}: {getattr(error, 'strerror', error)}")
-        raise typer.Exit(FAILED) from error
-
-
-def _complain(text: str) -> None:
-    sys.stderr.write(f"{printable(text)}\n")
 
 
 def _wants_json(desk: Desk, form: str) -> bool:
@@ -214,3 +267,65 @@ def _write_array(rows: Iterable[Mapping[str, Any]], desk: Desk, output: str | No
             shutil.copyfileobj(held, sys.stdout.buffer)
         else:
             save(held, output, actor=desk.options.actor)
+
+
+def save(content: IO[bytes], output: str, *, actor: str | None) -> None:
+    """Make or replace a file, with missing folders; in a root that is a change like any other, which can be undone.
+
+    Args:
+        content: Read from where it stands.
+        output: What is relative is so to the working folder; links are followed.
+        actor: Name of the agent that writes in a root; None for a person.
+
+    Raises:
+        FileToolsError: The root refuses it.
+        OSError: It cannot be written.
+    """
+    place = Path(os.path.realpath(output))
+    root = root_above(place.parent)
+    if root is None:
+        _replace(place, content)
+        return
+    desk = _Raising(SharedOptions(root=root, actor=actor))
+
+    async def work(files: FileToolsFacade) -> WriteResult:
+        return await files.replace_file(desk.path(str(place)), content.read())
+
+    desk.perform(work, lambda _: None)
+
+
+class _Raising(Desk):
+    def fail(self, error: FileToolsError) -> NoReturn:
+        raise error
+
+
+def _replace(place: Path, content: IO[bytes]) -> None:
+    mode, temporary = _mode(place), place.parent / f".filetools-{secrets.token_hex(8)}"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            shutil.copyfileobj(content, file)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut could leave the name with nothing behind it
+        temporary.replace(place)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(place)) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _mode(place: Path) -> int | None:
+    """Return the permissions of the file that is replaced, None if there is none; refuses what is no file to write to."""
+    try:
+        mode = place.stat().st_mode
+    except FileNotFoundError:
+        return None
+    # A rename would put a file even into the place of a device, or of a file that is meant to stay.
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "It is no file", str(place))
+    if not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+    return stat.S_IMODE(mode)

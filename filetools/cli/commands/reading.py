@@ -7,15 +7,15 @@ import codecs
 import shlex
 import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from filetools.cli import suggestions
-from filetools.cli.command import workspace_command
-from filetools.cli.commands.parameters import PathArgument, whole_version
+import filetools.cli.parameters as suggestions
+from filetools.cli.command import command
 from filetools.cli.desk import READING, Desk
-from filetools.cli.exit_codes import FAILED
+from filetools.cli.failures import FAILED
+from filetools.cli.parameters import path_argument, whole_version
 from filetools.cli.terminal import (
     STDOUT,
     amount,
@@ -47,34 +47,25 @@ _MARKS: Final = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    workspace_command(
-        app, READING, panel=_PANEL,
-        examples=("filetools read src/app.py", "filetools read server.log --offset -20", "filetools read logo.png > copy.png"),
-    )(read)  # fmt: skip
-    workspace_command(
-        app, READING, panel=_PANEL,
-        examples=("filetools ls", "filetools ls -l src", "filetools ls -R --all-pages --json"),
-    )(ls)  # fmt: skip
-    workspace_command(app, READING, panel=_PANEL, examples=("filetools info src/app.py",))(info)
-
-
-def read(
-    desk: Desk,
-    path: PathArgument,
-    *,
-    offset: Annotated[int | None, typer.Option(help="First line, from 1; -1 is the last.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Most lines.")] = None,
-    version: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="Read this earlier version; its first digits do.",
-            autocompletion=suggestions.versions,
-        ),
-    ] = None,
-) -> None:
+@command(
+    "read",
+    READING,
+    examples=(
+        "filetools read src/app.py",
+        "filetools read server.log --offset -20",
+        "filetools read logo.png > copy.png",
+    ),
+)
+@path_argument
+@click.option("--offset", type=int, help="First line, from 1; -1 is the last.")
+@click.option("--limit", type=click.IntRange(1), help="Most lines.")
+@click.option(
+    "--version",
+    metavar="VERSION",
+    shell_complete=suggestions.versions,
+    help="Read this earlier version; its first digits do.",
+)
+def read(desk: Desk, path: str, *, offset: int | None, limit: int | None, version: str | None) -> None:
     """Print a file, or some of its lines.
 
     To a pipe go the very bytes of the file. A terminal gets text, its control characters shown escaped; a binary file is
@@ -89,23 +80,17 @@ def read(
     desk.read(work, lambda result: _show_content(desk, result, from_start=offset in (None, 1)))
 
 
+@command("ls", READING, examples=("filetools ls", "filetools ls -l src", "filetools ls -R --all-pages --json"))
+@click.argument("path", default=".", shell_complete=suggestions.paths, help="Folder, relative to the working folder.")
+@click.option("-R", "--recursive", is_flag=True, help="Also everything below.")
+@click.option("-l", "--long", is_flag=True, help="Show size and time, too.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), help="Most entries of a page; else 1000, and into a pipe all of them."
+)
+@click.option("--cursor", metavar="CURSOR", help="Go on where a page ended.")
+@click.option("--all-pages", is_flag=True, help="Print every page, not only one.")
 def ls(
-    desk: Desk,
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH", help="Folder, relative to the working folder.", autocompletion=suggestions.paths
-        ),
-    ] = ".",
-    *,
-    recursive: Annotated[bool, typer.Option("-R", "--recursive", help="Also everything below.")] = False,
-    long: Annotated[bool, typer.Option("-l", "--long", help="Show size and time, too.")] = False,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, max=1000, help="Most entries of a page; else 1000, and into a pipe all of them."),
-    ] = None,
-    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Go on where a page ended.")] = None,
-    all_pages: Annotated[bool, typer.Option("--all-pages", help="Print every page, not only one.")] = False,
+    desk: Desk, path: str, *, recursive: bool, long: bool, limit: int | None, cursor: str | None, all_pages: bool
 ) -> None:
     """List a folder.
 
@@ -138,7 +123,9 @@ def ls(
     desk.read(work, lambda _: None)
 
 
-def info(desk: Desk, path: PathArgument) -> None:
+@command("info", READING, examples=("filetools info src/app.py",))
+@path_argument
+def info(desk: Desk, path: str) -> None:
     """Show what is known of a file or folder."""
 
     async def work(files: FileToolsFacade) -> InfoResult:

@@ -2,60 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, Literal
 
-import typer
+import click
+from rich.text import Text
 
+import filetools.cli.parameters as suggestions
 import filetools.models as models
-from filetools.cli import suggestions
-from filetools.cli.command import workspace_command
+from filetools.cli.command import command
 from filetools.cli.desk import READING, Desk
-from filetools.cli.exit_codes import FAILED
-from filetools.cli.matches import MatchPrinter, RowForm, never_matches_nothing
-from filetools.cli.terminal import STDOUT, print_line, print_note, printable
+from filetools.cli.failures import FAILED
+from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade
-    from filetools.models.searching import SearchResult
+    from filetools.models.searching import GrepMatch, GrepResult, SearchResult
 
-_PANEL: Final = "Files"
 _PAGE: Final = 1000
 Search = Callable[..., Awaitable["models.GrepResult"]]
 _MARKS: Final = {"directory": "/", "symlink": "@"}
 
-All = Annotated[bool, typer.Option("-a", "--all", help="Also what is ignored, hidden or binary.")]
-Limit = Annotated[int | None, typer.Option("-m", "--limit", min=1, help="Stop after so many; else all are printed.")]
-Below = Annotated[
-    str,
-    typer.Argument(
-        metavar="PATH", help="Where to search, relative to the working folder.", autocompletion=suggestions.paths
-    ),
-]
+all_option = click.option("-a", "--all", "everything", is_flag=True, help="Also what is ignored, hidden or binary.")
+limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop after so many; else all are printed.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    workspace_command(
-        app, READING, panel=_PANEL, examples=("filetools find app.py", "filetools find 'src/**/*.py'", "filetools find -a .env")
-    )(find)  # fmt: skip
-    workspace_command(
-        app, READING, panel=_PANEL,
-        examples=("filetools grep 'def \\w+'", "filetools grep -F 'a[0]' src", "filetools grep -il todo -g '*.{py,js}'",
-                  "filetools grep -nw -A2 class src tests"),
-    )(grep)  # fmt: skip
-
-
-def find(
-    desk: Desk,
-    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Part of the path in any case, or a glob.")],
-    path: Below = ".",
-    *,
-    everything: All = False,
-    limit: Limit = None,
-) -> None:
+@command("find", READING, examples=("filetools find app.py", "filetools find 'src/**/*.py'", "filetools find -a .env"))
+@click.argument("pattern", help="Part of the path in any case, or a glob.")
+@click.argument(
+    "path", default=".", shell_complete=suggestions.paths, help="Where to search, relative to the working folder."
+)
+@all_option
+@limit_option
+def find(desk: Desk, pattern: str, path: str, *, everything: bool, limit: int | None) -> None:
     """Find files and folders by name.
 
     Without * ? [ any part of the path counts, in any case; else the pattern is a glob. Exit code 1 if nothing is found.
@@ -75,35 +59,59 @@ def find(
     desk.read(work, lambda _: None)
 
 
+@command(
+    "grep",
+    READING,
+    examples=(
+        "filetools grep 'def \\w+'",
+        "filetools grep -F 'a[0]' src",
+        "filetools grep -il todo -g '*.{py,js}'",
+        "filetools grep -nw -A2 class src tests",
+    ),
+)
+@click.argument("pattern", help="Regular expression.")
+@click.argument(
+    "paths",
+    nargs=-1,
+    metavar="[PATH...]",
+    shell_complete=suggestions.paths,
+    help="Where to search, relative to the working folder.",
+)
+@click.option("-g", "--glob", metavar="GLOB", help="Only files that fit.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Letters match in any case.")
+@click.option("-F", "--literal", is_flag=True, help="The pattern is a text, no expression.")
+@click.option("-w", "--word", "whole_words", is_flag=True, help="Match whole words only.")
+@click.option("-U", "--multiline", is_flag=True, help="Matches may go over several lines.")
+@click.option("-A", "--after", type=click.IntRange(0, 20), help="Lines below; else -C.")
+@click.option("-B", "--before", type=click.IntRange(0, 20), help="Lines above; else -C.")
+@click.option("-C", "--context", type=click.IntRange(0, 20), default=0, help="Lines above and below.")
+@click.option("-o", "--only-matching", is_flag=True, help="Print only what matches.")
+@click.option("-l", "--files", "files_only", is_flag=True, help="Print only the paths of files.")
+@click.option("-c", "--count", is_flag=True, help="Print how many lines of each file match.")
+@click.option("-n", "--line-number", "numbers", is_flag=True, help="Show numbers of lines, as is done anyway.")
+@click.option("-r", "-R", "-E", "-H", "-I", "habits", is_flag=True, hidden=True, help="Understood; it is so anyway.")
+@all_option
+@limit_option
 def grep(
     desk: Desk,
-    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Regular expression.")],
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATH", help="Where to search, relative to the working folder.", autocompletion=suggestions.paths
-        ),
-    ] = None,
+    pattern: str,
+    paths: tuple[str, ...],
     *,
-    glob: Annotated[str | None, typer.Option("-g", "--glob", metavar="GLOB", help="Only files that fit.")] = None,
-    ignore_case: Annotated[bool, typer.Option("-i", "--ignore-case", help="Letters match in any case.")] = False,
-    literal: Annotated[bool, typer.Option("-F", "--literal", help="The pattern is a text, no expression.")] = False,
-    whole_words: Annotated[bool, typer.Option("-w", "--word", help="Match whole words only.")] = False,
-    multiline: Annotated[bool, typer.Option("-U", "--multiline", help="Matches may go over several lines.")] = False,
-    after: Annotated[int | None, typer.Option("-A", "--after", min=0, max=20, help="Lines below; else -C.")] = None,
-    before: Annotated[int | None, typer.Option("-B", "--before", min=0, max=20, help="Lines above; else -C.")] = None,
-    context: Annotated[int, typer.Option("-C", "--context", min=0, max=20, help="Lines above and below.")] = 0,
-    only_matching: Annotated[bool, typer.Option("-o", "--only-matching", help="Print only what matches.")] = False,
-    files_only: Annotated[bool, typer.Option("-l", "--files", help="Print only the paths of files.")] = False,
-    count: Annotated[bool, typer.Option("-c", "--count", help="Print how many lines of each file match.")] = False,
-    numbers: Annotated[
-        bool, typer.Option("-n", "--line-number", help="Show numbers of lines, as is done anyway.")
-    ] = False,
-    habits: Annotated[
-        bool, typer.Option("-r", "-R", "-E", "-H", "-I", hidden=True, help="Understood; it is so anyway.")
-    ] = False,
-    everything: All = False,
-    limit: Limit = None,
+    glob: str | None,
+    ignore_case: bool,
+    literal: bool,
+    whole_words: bool,
+    multiline: bool,
+    after: int | None,
+    before: int | None,
+    context: int,
+    only_matching: bool,
+    files_only: bool,
+    count: bool,
+    numbers: bool,
+    habits: bool,
+    everything: bool,
+    limit: int | None,
 ) -> None:
     """Find lines in files, and in text that editors have not saved.
 
@@ -111,7 +119,7 @@ def grep(
     """
     mode: Literal["content", "files", "count"] = "files" if files_only else "count" if count else "content"
     above, below = (context if each is None else each for each in (before, after))
-    form = RowForm(before=above, after=below, only_matching=only_matching)
+    form = MatchForm(before=above, after=below, only_matching=only_matching)
 
     async def work(files: FileToolsFacade) -> None:
         if files_only and count:
@@ -122,13 +130,13 @@ def grep(
             multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
             only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
         )  # fmt: skip
-        await _search_all(desk, files, paths or ["."], search, limit, form)
+        await _search_all(desk, files, paths or (".",), search, limit, form)
 
     desk.read(work, lambda _: None)
 
 
 async def _search_all(
-    desk: Desk, files: FileToolsFacade, paths: list[str], search: Search, limit: int | None, form: RowForm
+    desk: Desk, files: FileToolsFacade, paths: Sequence[str], search: Search, limit: int | None, form: MatchForm
 ) -> None:
     """Search one path after the other; one that is not there is told, and keeps the others from nothing."""
     printer, found, is_complete = MatchPrinter(form), 0, True
@@ -162,3 +170,135 @@ def _show_names(page: SearchResult) -> None:
     for entry in page.entries:
         style = "bold blue" if entry.type == "directory" else ""
         print_line((printable(entry.path), style), (_MARKS.get(entry.type, ""), "dim"))
+
+
+_MATCH_STYLE: Final = "bold red"
+_PROBES: Final = ("", "a ")
+"""Texts in which an expression that can match nothing does so somewhere, whatever borders it wants."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchForm:
+    """How lines are wanted."""
+
+    before: int
+    after: int
+    """Lines around each match."""
+    only_matching: bool
+    """Whether each match is printed on a line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FileLine:
+    """One line of a file."""
+
+    match: GrepMatch
+    text: str
+    is_match: bool
+    spans: tuple[tuple[int, int], ...] = ()
+    """Where it matches."""
+
+
+class MatchPrinter:
+    """Prints the pages of one search as one."""
+
+    def __init__(self, form: MatchForm) -> None:
+        self._form = form
+        self._path: str | None = None
+        self._last = 0
+        """Number of the last line of the path that is printed."""
+
+    def show(self, page: GrepResult) -> None:
+        """Print a page."""
+        for file in page.files:
+            number = "" if file.count is None else f":{file.count}"
+            print_line((printable(file.path), "magenta"), (number, "green"), _origin(file.origin))
+        for path, matches in groupby(page.matches, key=lambda match: match.path):
+            if path != self._path:
+                self._begin(path)
+            if self._form.only_matching:
+                self._show_matches(list(matches))
+            else:
+                self._show_rows(list(matches))
+
+    def _begin(self, path: str) -> None:
+        is_first, self._path, self._last = self._path is None, path, 0
+        if STDOUT.is_terminal:
+            if not is_first:
+                print_line()
+            print_line((printable(path), "bold magenta"))
+        elif not is_first and self._has_context:
+            print_line("--")
+
+    @property
+    def _has_context(self) -> bool:
+        return bool(self._form.before or self._form.after) and not self._form.only_matching
+
+    def _show_matches(self, matches: list[GrepMatch]) -> None:
+        for match in matches:
+            for text in match.matched or ():
+                for number, line in enumerate(text.split("\n"), match.line):
+                    self._show_line(number, _FileLine(match, line, True, ((0, len(line)),)))
+
+    def _show_rows(self, matches: list[GrepMatch]) -> None:
+        rows: dict[int, _FileLine] = {}
+        for match in matches:
+            for number, row in _rows(match, self._form):
+                if row.is_match or number not in rows:  # what is context of one may be the next one's match
+                    rows[number] = row
+        for number in sorted(rows):
+            if number <= self._last and not rows[number].is_match:
+                continue
+            if self._has_context and self._last and number > self._last + 1:
+                print_line(("--", "dim"))
+            self._show_line(number, rows[number])
+            self._last = number
+
+    def _show_line(self, number: int, row: _FileLine) -> None:
+        sign = ":" if row.is_match else "-"
+        if STDOUT.is_terminal:
+            origin = _origin(row.match.origin) if row.is_match else Text()
+            print_line((str(number), "green" if row.is_match else "dim"), sign, _highlighted(row), origin)
+        else:
+            print_line(f"{printable(row.match.path)}{sign}{number}{sign}", printable_line(row.text))
+
+
+def never_matches_nothing(pattern: str, *, literal: bool) -> bool:
+    """Whether every match of a pattern has characters; a line whose only matches have none could not be highlighted."""
+    if literal:
+        return True
+    try:
+        expression = re.compile(pattern, re.MULTILINE)
+    except re.error:  # the search itself says why
+        return False
+    return all(found.group() for text in _PROBES for found in expression.finditer(text))
+
+
+def _rows(match: GrepMatch, form: MatchForm) -> Iterator[tuple[int, _FileLine]]:
+    above = (match.before or [])[-form.before :] if form.before else []
+    below = (match.after or [])[: form.after]
+    lines = match.text.split("\n")
+    spans = () if match.clipped or len(lines) > 1 else tuple(_spans(match))
+    rows = [_FileLine(match, line, False) for line in above]
+    rows += [_FileLine(match, line, True, spans) for line in lines]
+    rows += [_FileLine(match, line, False) for line in below]
+    yield from enumerate(rows, match.line - len(above))
+
+
+def _spans(match: GrepMatch) -> Iterator[tuple[int, int]]:
+    for column, text in zip(match.columns or (), match.matched or (), strict=True):
+        yield column - 1, column - 1 + len(text)
+
+
+def _highlighted(row: _FileLine) -> Text:
+    """Return a line with its matches in colour; made of parts, since what is escaped gets longer."""
+    shown, position = Text(), 0
+    for start, end in row.spans:
+        shown.append(printable_line(row.text[position:start]))
+        shown.append(printable_line(row.text[start:end]), style=_MATCH_STYLE)
+        position = end
+    return shown.append(printable_line(row.text[position:]))
+
+
+def _origin(origin: str) -> Text:
+    return Text("  (not saved)" if origin == "buffer" and STDOUT.is_terminal else "", style="yellow")

@@ -1,4 +1,4 @@
-"""Commands that serve programs: `mcp`."""
+"""Commands that serve programs: `mcp`, `serve`."""
 
 from __future__ import annotations
 
@@ -8,83 +8,84 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import webbrowser
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, get_args
 
-import typer
+import click
 
 from filetools.app.folders import folder_at
 from filetools.app.opening import open_workspace
-from filetools.cli.command import workspace_command
-from filetools.cli.desk import Desk, SharedOptions
-from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import print_note, print_refusal
+from filetools.app.token import TOKEN_FILE, own_token, read_token
+from filetools.cli.command import command
+from filetools.cli.desk import Desk, SharedOptions, user_name
+from filetools.cli.failures import FAILED
+from filetools.cli.terminal import print_line, print_note, print_refusal, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
+from filetools.settings import STATE_DIRECTORY
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 
 if TYPE_CHECKING:
     from filetools.app.folders import Folder
     from filetools.app.opening import Opening
-    from filetools.servers.mcp import DoorOptions
+    from filetools.servers.http.application import ServerApplication
+    from filetools.servers.http.serving import Listener
+    from filetools.servers.mcp.options import DoorOptions
     from filetools.settings import Settings
 
-_PANEL: Final = "Serve programs"
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
-AllowRoots = Annotated[
-    list[str] | None,
-    typer.Option(help="Folder outside that the tools of the group 'context' may look into.", metavar="DIR"),
-]
-Groups = Annotated[
-    str | None, typer.Option("--tools", help="Groups or names of tools, separated by commas.", metavar="NAME,…")
-]
+allow_roots_option = click.option(
+    "--allow-root",
+    multiple=True,
+    metavar="DIR",
+    help="Folder outside that the tools of the group 'context' may look into.",
+)
+groups_option = click.option("--tools", metavar="NAME,…", help="Groups or names of tools, separated by commas.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    workspace_command(
-        app, ("state_dir", "mirror", "durability"), panel=_PANEL,
-        examples=(
-            "filetools mcp .",
-            "filetools mcp ~/project --tools core,files --permissions guarded",
-            "filetools mcp . --dialect claude-code",
-            "filetools mcp ~/project ~/notes --dialect mcp-filesystem",
-        ),
-    )(mcp)  # fmt: skip
-
-
+@command(
+    "mcp",
+    ("state_dir", "mirror", "durability"),
+    examples=(
+        "filetools mcp .",
+        "filetools mcp ~/project --tools core,files --permissions guarded",
+        "filetools mcp . --dialect claude-code",
+        "filetools mcp ~/project ~/notes --dialect mcp-filesystem",
+    ),
+)
+@click.argument(
+    "roots",
+    nargs=-1,
+    metavar="[ROOT...]",
+    help=f"Root of the workspace. Several, or those of the client: {_SEVERAL} only.",
+)
+@groups_option
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help=f"Offer the tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
+)
+@click.option("--permissions", type=click.Choice(get_args(Preset)), help="What agents may do where no rule speaks.")
+@click.option("--read-only", is_flag=True, help="Offer and allow only what reads.")
+@click.option("--structured", is_flag=True, help="Give results to programs, too, as JSON with an output schema.")
+@click.option("--editor", is_flag=True, help="The client is an editor that you use: its calls are yours.")
+@allow_roots_option
 def mcp(
     desk: Desk,
-    roots: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ROOT",
-            help=f"Root of the workspace. Several, or those of the client: {_SEVERAL} only.",
-            show_default=False,
-        ),
-    ] = None,
+    roots: tuple[str, ...],
     *,
-    tools: Groups = None,
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Offer the tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
-            metavar="NAME",
-        ),
-    ] = None,
-    permissions: Annotated[Preset | None, typer.Option(help="What agents may do where no rule speaks.")] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Offer and allow only what reads.")] = False,
-    structured: Annotated[
-        bool, typer.Option("--structured", help="Give results to programs, too, as JSON with an output schema.")
-    ] = False,
-    editor: Annotated[
-        bool, typer.Option("--editor", help="The client is an editor that you use: its calls are yours.")
-    ] = False,
-    allow_root: AllowRoots = None,
+    tools: str | None,
+    dialect: str | None,
+    permissions: Preset | None,
+    read_only: bool,
+    structured: bool,
+    editor: bool,
+    allow_root: tuple[str, ...],
 ) -> None:
     """Serve agents over MCP on standard input and output.
 
@@ -92,10 +93,10 @@ def mcp(
     """
     if importlib.util.find_spec("mcp") is None:
         print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
     # Half a second to import, and only this command needs it.
-    from filetools.servers.mcp import DoorOptions, until_signal
-    from filetools.servers.mcp_start import note_loaded
+    from filetools.servers.mcp.options import DoorOptions
+    from filetools.servers.mcp.transports import until_signal
     from filetools.settings import named_session
 
     spoken = None if dialect is None else dialect_named(dialect)
@@ -112,7 +113,6 @@ def mcp(
         file_root=folders[0].real if folders else None,
     )
     options.selected()
-    note_loaded()
     preset: Preset | None = "read_only" if read_only else permissions
     _leave(asyncio.run(until_signal(_serve(desk, folders, options, preset, allow_root or ()))))
 
@@ -120,7 +120,7 @@ def mcp(
 async def _serve(
     desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None, allow_roots: Sequence[str]
 ) -> None:
-    from filetools.servers.mcp import serve_roots_stdio, serve_stdio
+    from filetools.servers.mcp.transports import serve_roots_stdio, serve_stdio
 
     def opening(place: Path) -> Opening:
         settings = allowing(_settings(desk, place, options.dialect, permissions), allow_roots)
@@ -165,7 +165,7 @@ def _folders(names: Sequence[str]) -> list[Folder]:
     found = {name: folder_at(name) for name in names}
     missing = [name for name, folder in found.items() if folder is None]
     if missing and len(missing) == len(found):
-        raise typer.BadParameter(f"There is no directory {missing[0]!r}.", param_hint="ROOT")
+        raise click.BadParameter(f"There is no directory {missing[0]!r}.", param_hint="ROOT")
     for name in missing:
         print_note(f"warning: {name!r} is no folder and is not served")
     return [folder for folder in found.values() if folder is not None]
@@ -194,3 +194,142 @@ def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Pres
     usual = {} if dialect is None else dialect.settings
     wanted = {name: value for name, value in usual.items() if sources[name] == "default"}
     return replace(settings, **wanted)
+
+
+@command(
+    "serve",
+    ("state_dir", "mirror", "durability"),
+    examples=("filetools serve . --open", "filetools serve ~/project --host 0.0.0.0 --permissions guarded"),
+)
+@click.argument("root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Root of the workspace.")
+@click.option("--host", default="127.0.0.1", help="Address to listen at; any but this machine's own needs a token.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, help="Port to listen at; 0 for any that is free.")
+@click.option(
+    "--name",
+    multiple=True,
+    metavar="NAME",
+    help="Name under which clients call it, such as a proxy's; they need the token.",
+)
+@click.option(
+    "--allow-origin", multiple=True, metavar="URL", help="Origin whose pages may call, such as http://localhost:3000."
+)
+@click.option("--open", "open_page", is_flag=True, help="Log your browser in: you may edit and approve there.")
+@groups_option
+@click.option(
+    "--permissions",
+    type=click.Choice(get_args(Preset)),
+    help="What agents may do where no rule speaks. Unset: allow, with --open ask.",
+)
+@click.option(
+    "--token-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the token that callers must know."
+)
+@allow_roots_option
+@click.option(
+    "--agent",
+    metavar="COMMAND",
+    help="Agent to run at /v1/chat/completions, for who has the token; speaks stream-json.",
+)
+@click.option("--max-steps", type=click.IntRange(1), default=200, help="How many turns with tools it may take.")
+def serve(
+    desk: Desk,
+    root: Path,
+    *,
+    host: str,
+    port: int,
+    name: tuple[str, ...],
+    allow_origin: tuple[str, ...],
+    open_page: bool,
+    tools: str | None,
+    permissions: Preset | None,
+    token_file: Path | None,
+    allow_root: tuple[str, ...],
+    agent: str | None,
+    max_steps: int,
+) -> None:
+    """Serve files, tools and changes over HTTP, and MCP at /mcp.
+
+    On this machine's own address nobody needs a token. The first line printed tells the address.
+    """
+    for package in ("fastapi", "uvicorn", "mcp"):
+        if importlib.util.find_spec(package) is None:
+            print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
+            raise click.exceptions.Exit(FAILED)
+    # A second to import, and only this command needs it.
+    from filetools.servers.http.hosts import is_loopback
+    from filetools.servers.http.options import AgentOptions, HttpOptions
+    from filetools.servers.http.serving import listen
+    from filetools.servers.http.serving import serve as serve_http
+
+    refuse_relative([str(root)])
+    place = root.resolve()
+    mirror, state = desk.options.mirror, desk.options.state_dir
+    secrets = state or place / STATE_DIRECTORY
+    settings, must_ask = _settings_and_asking(desk, place, permissions, is_attended=open_page)
+    settings = allowing(settings, allow_root)
+    token = None if token_file is None else read_token(token_file)
+    options = HttpOptions(
+        host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), tools=named(tools),
+        person=user_name(), token=token,
+        agent=None if agent is None else AgentOptions(command=agent, token=token, max_steps=max_steps),
+    )  # fmt: skip
+    listener = listen(options)
+
+    async def run() -> None:
+        async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
+            at = listener
+            # By a name of its own it is called through a proxy, and so by other machines.
+            if token is None and (name or not is_loopback(host)):
+                at = listener.guarded_by(own_token(secrets))
+            elif token is None and agent is not None:
+                at = listener.guarded_by(own_token(secrets), only_agent=True)
+
+            def announce(application: ServerApplication) -> None:
+                new_code = application.shared.logins.new_code if open_page else None
+                _announce(place, at, token_file or secrets / TOKEN_FILE, new_code, must_ask=must_ask)
+
+            await serve_http(files, at, announce)
+
+    asyncio.run(run())
+
+
+def _settings_and_asking(
+    desk: Desk, root: Path, permissions: Preset | None, *, is_attended: bool
+) -> tuple[Settings, bool]:
+    """Return the settings, and whether agents ask because a person is there and nobody has named a preset."""
+    settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
+    must_ask = is_attended and sources["permissions"] == "default"
+    return replace(settings, permissions="ask") if must_ask else settings, must_ask
+
+
+def _announce(
+    place: Path, at: Listener, token_file: Path, new_code: Callable[[], str] | None, *, must_ask: bool
+) -> None:
+    """Tell what is served where, and log a browser in if there are codes for it."""
+    here, *elsewhere = at.addresses
+    print_line(f"Serving {printable(str(place))} at {here}")
+    for address in elsewhere:
+        print_line(f"Other machines reach it at {address}")
+    whose = "Callers need" if at.options.token is not None else "Its callers need"
+    if (agent := at.options.agent) is not None:
+        print_line(f"The agent {printable(agent.model)} answers at {here}/v1/chat/completions")
+    if at.options.token is not None or agent is not None:
+        print_line(f"{whose} the token in {printable(str(token_file))}")
+    if new_code is not None:
+        print_line(f"Log in, once and within a minute: {at.addresses[-1]}/login#code={new_code()}")
+    if must_ask:
+        print_line("Agents ask you before they change files; '--permissions allow' lets them.")
+    sys.stdout.flush()
+    if new_code is not None:
+        # A code counts once: with the printed one this browser would make that address useless to any other.
+        webbrowser.open(f"{here}/login#code={new_code()}")
+
+
+def _host_names(given: Sequence[str]) -> tuple[str, ...]:
+    from filetools.servers.http.hosts import is_host_name
+
+    for name in given:
+        if not is_host_name(name):
+            raise click.BadParameter(
+                f"{name!r} is no name of a machine; leave scheme and port out", param_hint="--name"
+            )
+    return tuple(given)

@@ -1,20 +1,31 @@
-"""Commands over the tools of agents: `call`, `tools`."""
+"""Commands over the tools of agents: `call`, `tools`, `context`, `fd`."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-import typer
+import click
 from rich.table import Table
+from rich.text import Text
 
-from filetools.cli import suggestions
-from filetools.cli.command import workspace_command
-from filetools.cli.desk import CHANGING, Desk
-from filetools.cli.exit_codes import exit_code
-from filetools.cli.terminal import STDOUT, print_json, print_table
+import filetools.cli.parameters as suggestions
+from filetools.cli.command import command
+from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.failures import exit_code
+from filetools.cli.terminal import (
+    STDOUT,
+    amount,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+    printable,
+    printable_text,
+)
 from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.exports import ExportFormat, exported
 from filetools.tools.registry import FILE_TOOLS, chosen
@@ -22,39 +33,22 @@ from filetools.tools.tool import AnyTool
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade
+    from filetools.tools.tool import ToolContext
 
-_PANEL: Final = "Tools"
 DEFAULT_GROUP: Final = "core"
 """What a model gets if nobody says more: each definition costs it attention."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this file."""
-    workspace_command(
-        app, CHANGING, panel=_PANEL,
-        examples=("filetools call read_file '{\"path\": \"src/app.py\"}'", "echo '{}' | filetools call list_files -"),
-    )(call)  # fmt: skip
-    workspace_command(
-        app, ("as_json",), panel=_PANEL,
-        examples=("filetools tools", "filetools tools --format anthropic --tools core,batches > tools.json",
-                  "filetools tools --format openai-responses --dialect apply-patch"),
-    )(tools)  # fmt: skip
-
-
-def call(
-    desk: Desk,
-    tool: Annotated[
-        str,
-        typer.Argument(
-            metavar="TOOL",
-            help="Name of the tool; 'filetools tools' lists them.",
-            autocompletion=suggestions.tool_names,
-        ),
-    ],
-    arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="Its arguments as a JSON object; - reads standard input.")
-    ] = "{}",
-) -> None:
+@command(
+    "call",
+    CHANGING,
+    examples=('filetools call read_file \'{"path": "src/app.py"}\'', "echo '{}' | filetools call list_files -"),
+)
+@click.argument("tool", shell_complete=suggestions.tool_names, help="Name of the tool; 'filetools tools' lists them.")
+@click.argument(
+    "arguments", default="{}", metavar="[JSON]", help="Its arguments as a JSON object; - reads standard input."
+)
+def call(desk: Desk, tool: str, arguments: str) -> None:
     """Call a tool as an agent does and print its envelope.
 
     Paths in the arguments are relative to the root.
@@ -80,29 +74,35 @@ def _only_reads(name: str) -> bool:
     return found is None or (found.effect == "read" and name != "watch_changes")
 
 
-def tools(
-    desk: Desk,
-    *,
-    form: Annotated[
-        Literal["table", "json", ExportFormat], typer.Option("--format", help="How to print them.")
-    ] = "table",
-    wanted: Annotated[
-        str | None,
-        typer.Option(
-            "--tools",
-            metavar="NAME,…",
-            help="Groups or names of tools, separated by commas; else all, and for an interface of models the group core.",
-        ),
-    ] = None,
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"The tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
-        ),
-    ] = None,
-) -> None:
-    """List the tools that agents get, or print their definitions for the interface of a model."""
+@command(
+    "tools",
+    ("as_json",),
+    examples=(
+        "filetools tools",
+        "filetools tools --format anthropic --tools core,batches > tools.json",
+        "filetools tools --format openai-responses --dialect apply-patch",
+    ),
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "json", *get_args(ExportFormat))),
+    default="table",
+    help="How to print them.",
+)
+@click.option(
+    "--tools",
+    "wanted",
+    metavar="NAME,…",
+    help="Groups or names of tools, separated by commas; else all, and for an interface of models the group core.",
+)
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help=f"The tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
+)
+def tools(desk: Desk, *, form: Literal["table", "json", ExportFormat], wanted: str | None, dialect: str | None) -> None:
+    """List the tools that agents get, or print their definitions for a model."""
     if desk.options.as_json and form == "table":
         form = "json"
     spoken = None if dialect is None else dialect_named(dialect)
@@ -137,7 +137,215 @@ def _object(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
     except ValueError as exc:
-        raise typer.BadParameter(f"the arguments are no JSON: {exc}") from exc
+        raise click.BadParameter(f"the arguments are no JSON: {exc}") from exc
     if not isinstance(given, dict):
-        raise typer.BadParameter('the arguments must be a JSON object, such as \'{"path": "notes.md"}\'')
+        raise click.BadParameter('the arguments must be a JSON object, such as \'{"path": "notes.md"}\'')
     return given
+
+
+_NAME_COLUMN: Final = 14
+_HIGH: Final = 34
+"""Lines of a terminal that has room for more than one row of each sort."""
+_STATES: Final = {
+    True: ("  uncommitted changes", "yellow"),
+    False: ("  clean", "green"),
+    None: ("  changes unknown", "dim"),
+}
+_DULL: Final = ("#", "=", "<", "[!", "![")
+Part = Mapping[str, Any]
+Pieces = list[tuple[str, str]]
+"""Texts of a row, with their styles."""
+
+
+@command(
+    "context",
+    ("as_json",),
+    examples=("filetools context", "filetools context ~/api --json", "filetools context --prompt"),
+)
+@click.argument("path", default=".", help="Any folder; by default the working folder.")
+@click.option("--prompt", is_flag=True, help="Print only the text for a prompt.")
+def context(desk: Desk, path: str, *, prompt: bool) -> None:
+    """Show what an agent is told of a folder, and the text for a prompt.
+
+    Nothing in the folder is run, and nothing is made in it.
+    """
+    from filetools.tools.overview import overview
+
+    async def registered(files: FileToolsFacade) -> dict[str, Any]:
+        return await files.projects.run(
+            lambda registry: {"projects": registry.list_projects(), "instances": registry.instances()}
+        )
+
+    found = overview(path, base=str(desk.workplace.folder), **desk.peek(registered) or {})
+    desk.show(found, (lambda _: print_line(found["prompt"].rstrip("\n"))) if prompt else _show_context)
+
+
+def _show_context(found: Part) -> None:
+    most = 3 if not STDOUT.is_terminal or STDOUT.console.height >= _HIGH else 1
+    print_line((printable(found["path"]), "bold"), (printable(f"  {found.get('repo_name', '')}").rstrip(), "cyan"))
+    for name, rows in (("git", _git), ("readme", _readme), ("instructions", _instructions), ("dependencies", _needs)):
+        part = found[name]
+        _print_rows(name, [[(part["error"], "dim")]] if "error" in part else [*rows(part, most)] or [[("none", "dim")]])
+    text = filter(None, found["prompt"].split("\n"))
+    _print_rows("prompt", ([(line, "green" if line.startswith("#") else "")] for line in text))
+
+
+def _git(git: Part, most: int) -> Iterator[Pieces]:
+    counts = "".join(f" {sign}{git[name]}" for name, sign in (("ahead", "↑"), ("behind", "↓")) if name in git)
+    gone = ", which is gone" if git.get("upstream_gone") else ""
+    upstream = f"{counts} of {git['upstream']}{gone}" if "upstream" in git else ""
+    branch = "detached" if git.get("detached") else git["branch"]
+    yield [(branch, "bold"), (upstream, ""), _STATES[git.get("dirty")]]
+    for commit in git["commits"][:most]:
+        yield [(commit["hash"], "cyan"), (f" {commit['msg']} ", ""), (commit["age"], "dim")]
+
+
+def _readme(readme: Part, most: int) -> Iterator[Pieces]:
+    if readme["content"] is None:
+        return
+    total = readme.get("total_chars", len(readme["content"]))
+    more = "more than " if readme["truncated"] and "total_chars" not in readme else ""
+    yield [(readme["path"].rpartition("/")[2], ""), (f"  {more}{amount(total, 'character')}", "dim")]
+    # What stands under its headings, badges and HTML tells a person more than they do.
+    lines = (line for line in readme["content"].splitlines() if line.strip() and not line.startswith(_DULL))
+    yield from ([(line, "dim")] for line in islice(lines, most))
+
+
+def _instructions(found: Part, most: int) -> Iterator[Pieces]:
+    files = [entry for entry in found["files"] if "content" in entry]
+    for entry in files[-most - 1 :]:
+        size = f"{amount(len(entry['content']), 'character')}{' and more' if entry['truncated'] else ''}"
+        yield [(entry["path"], ""), (f"  {size}  {entry.get('version', '').removeprefix('sha256:')[:12]}", "dim")]
+    rules, skills = len(found["files"]) - len(files), len(found.get("skills", ()))
+    counts = ((len(files) - most - 1, "more file"), (rules, "rule"), (skills, "skill"))
+    if told := ", ".join(amount(count, name) for count, name in counts if count > 0):
+        yield [(told, "dim")]
+
+
+def _needs(found: Part, most: int) -> Iterator[Pieces]:
+    for kind in ("runtime", "dev")[:most]:
+        needs = [need for need in found["dependencies"] if need["kind"] == kind]
+        if needs:
+            names = ", ".join(f"{need['name']} {need.get('version', '')}".strip() for need in needs)
+            yield [(f"{len(needs)} {kind}  ", "dim"), (names, "")]
+    yield from ([(warning, "yellow")] for warning in found.get("warnings", ())[:1])
+
+
+def _print_rows(name: str, rows: Iterable[Pieces]) -> None:
+    """Print the rows of a part beside its name, cut at the edge of a terminal; a pipe gets all of each."""
+    for number, pieces in enumerate(rows):
+        safe = ((printable(text), style) for text, style in pieces)
+        line = Text.assemble((("" if number else name).ljust(_NAME_COLUMN), "bold blue"), *safe)
+        if STDOUT.is_terminal:
+            line.truncate(STDOUT.width, overflow="ellipsis")
+        print_line(line)
+
+
+fd = click.Group(
+    "fd",
+    help="Read the long results that an agent got as descriptors.\n\nThe option --actor of each says whose.",
+    epilog="\b\nExamples:\n  filetools fd list --actor claude-code\n  filetools fd read fd:1 --actor claude-code",
+)
+fd_argument = click.argument("fd", help="Id, such as fd:1; 'filetools fd list' tells which there are.")
+
+
+@command("list", READING, group=fd, examples=("filetools fd list --actor claude-code",))
+def list_descriptors(desk: Desk) -> None:
+    """List the descriptors that can be read, with their sizes."""
+    from filetools.tools import descriptors as tools
+    from filetools.tools.arguments import NoParameters
+
+    desk.read(lambda files: tools.list_fds(_context(files), NoParameters()), _show_rows)
+
+
+@command(
+    "read",
+    READING,
+    group=fd,
+    examples=("filetools fd read fd:1", "filetools fd read fd:1 --mode line --start 100 --count 20"),
+)
+@fd_argument
+@click.option("--mode", type=click.Choice(["page", "line", "char"]), help="Unit of --start and --count.")
+@click.option("--start", type=int, metavar="N", help="The first one; characters count from 0.")
+@click.option("--count", type=int, metavar="N", help="How many; one by default.")
+def read(
+    desk: Desk, fd: str, *, mode: Literal["page", "line", "char"] | None, start: int | None, count: int | None
+) -> None:
+    """Print the text of a descriptor: all of it, or some pages, lines or characters."""
+    from filetools.tools import descriptors as tools
+
+    is_whole = mode is None and start is None and count is None
+    asked = tools.ReadFd(
+        fd=fd, read_all=is_whole, mode=mode or "page", start=start, count=1 if count is None else count
+    )
+    desk.read(lambda files: tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"]))
+
+
+@command(
+    "search",
+    READING,
+    group=fd,
+    examples=("filetools fd search fd:1 error -i", "filetools fd search fd:1 'E[0-9]+' --regex"),
+)
+@fd_argument
+@click.argument("pattern", help="Text to find.")
+@click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression.")
+@click.option("--ignore-case", "-i", is_flag=True, help="Take A for a.")
+@click.option("--context", "-C", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around each.")
+def search(desk: Desk, fd: str, pattern: str, *, regex: bool, ignore_case: bool, context: int) -> None:
+    """Find lines in the text of a descriptor."""
+    from filetools.tools import descriptors as tools
+
+    asked = tools.SearchFd(
+        fd=fd, pattern=pattern, regex=regex, ignore_case=ignore_case, context=context, max_matches=tools.MOST_MATCHES
+    )
+
+    async def work(files: FileToolsFacade) -> Mapping[str, Any]:
+        found = await tools.search_fd(_context(files), asked)
+        if not found["matches"]:
+            desk.note_failure(1)  # as grep does
+        return found
+
+    desk.read(work, _show_rows)
+
+
+@command(
+    "save",
+    CHANGING,
+    group=fd,
+    examples=("filetools fd save fd:1 result.txt", "filetools fd save fd:1 all.log --append"),
+)
+@fd_argument
+@click.argument("path", help="File to write.")
+@click.option("--append", is_flag=True, help="Add to the end of the file.")
+@click.option("--new", is_flag=True, help="Only if there is no such file.")
+def save(desk: Desk, fd: str, path: str, *, append: bool, new: bool) -> None:
+    """Write the whole text of a descriptor to a file."""
+    from filetools.tools import descriptors as tools
+
+    asked = tools.FdToFile(fd=fd, file_path=desk.path(path), mode="append" if append else "write", exist_ok=not new)
+    desk.perform(lambda files: tools.fd_to_file(_context(files), asked), lambda frame: print_note(frame["message"]))
+
+
+def _context(files: FileToolsFacade) -> ToolContext:
+    from filetools.tools.tool import ToolContext
+
+    return ToolContext(files=files, call_id="", report=lambda *_: None)
+
+
+def _show_text(text: str) -> None:
+    """Print a text: what cannot steer a terminal there, and exactly all of it into a pipe."""
+    if STDOUT.is_terminal:
+        sys.stdout.write(printable_text(text))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.flush()
+
+
+def _show_rows(data: Mapping[str, Any]) -> None:
+    from filetools.tools.descriptors import present
+    from filetools.tools.seen import TextLimits
+
+    for row in present({"success": True, "data": data}, TextLimits()).text.split("\n"):
+        print_line(printable(row))

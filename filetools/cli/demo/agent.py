@@ -1,43 +1,80 @@
-"""The agent of the demo: does what its script says, whatever the prompt is, and speaks stream-json as agents do."""
+"""An agent of the demo: reads a file, thinks, and writes it back. Run as a program, it does so until it is killed."""
 
 from __future__ import annotations
 
-import json
-import subprocess
+import asyncio
 import sys
-from pathlib import Path
 from typing import Any, Final
 
-REPORT: Final = "claudedocs/report.md"
-TEXT: Final = "# Report\n\nThe plan is sound.\n"
+from filetools.app.opening import open_workspace
+from filetools.errors import ChangedMeanwhileError, FileBusyError, VersionMismatchError
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+
+SETTINGS: Final[dict[str, Any]] = {
+    "durability": "commit",
+    "permissions": "allow",
+    "mirror_policy": "eventual",
+    "mirror_probe_seconds": 0.3,
+    "sync_after_seconds": 0.2,
+    "watch": True,
+}
+"""All are named, so that settings of the machine do not change the demo; a lost mirror is tried again sooner."""
+THINKING_SECONDS: Final = 0.005
+"""Between reading and writing; meanwhile somebody else may write."""
+_REMARKS: Final = (
+    "count words, not letters",
+    "say what it prints",
+    "what about empty files?",
+    "close the file when done",
+    "show the largest first",
+    "two lines are enough",
+    "ask before it deletes",
+)
 
 
-def main() -> None:
-    """Answer a prompt: write one file past filetools, as agents' own tools do, and change one through it."""
-    sys.stdin.read()
-    _say("I read the plan, write a report, and mark the plan as reviewed.")
-    _tell("assistant", {"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": REPORT}})
-    Path(REPORT).parent.mkdir(exist_ok=True)
-    Path(REPORT).write_text(TEXT, encoding="utf-8")
-    _tell("user", {"type": "tool_result", "tool_use_id": "t1", "content": "ok"})
-    edit = ("edit", "plan.md", "--old", "draft", "--new", "reviewed")
-    subprocess.run((sys.executable, "-m", "filetools", *edit), stdout=subprocess.DEVNULL, check=True)
-    _say(f"The report is in {REPORT}.")
-    _print(type="result", subtype="success", is_error=False, result="")
+def remark(name: str, number: int, path: str) -> str:
+    """Return the line that somebody adds to a file as the edit of this number; no other edit has the same."""
+    return f"{'# ' if path.endswith('.py') else '- '}{name} {number}: {_REMARKS[number % len(_REMARKS)]}"
 
 
-def _say(text: str) -> None:
-    _tell("assistant", {"type": "text", "text": text})
+async def insert(files: FileToolsFacade, path: str, line: str) -> int:
+    """Put a line into the middle of a file, and return how often that had to be repeated.
+
+    The write expects the version that was read: it is refused if somebody else has written meanwhile.
+    """
+    tries = 0
+    while True:
+        before = await files.read_file(path)
+        await asyncio.sleep(THINKING_SECONDS)
+        lines = before.content.splitlines(keepends=True)
+        lines.insert(len(lines) // 2, f"{line}\n")
+        try:
+            await files.write_file(path, "".join(lines), expected_version=before.version)
+        except (VersionMismatchError, ChangedMeanwhileError, FileBusyError):
+            tries += 1
+        else:
+            return tries
 
 
-def _tell(role: str, block: dict[str, Any]) -> None:
-    _print(type=role, message={"role": role, "content": [block]})
+async def main(root: str, mirror: str, name: str, *paths: str) -> None:
+    """Edit until killed; each edit is reported when it begins and when it is acknowledged."""
+    async with open_workspace(root, mirror=mirror, settings=SETTINGS) as opened, asyncio.TaskGroup() as group:
+        for place, path in enumerate(paths):
+            files = opened.for_actor(Actor(kind="agent", id=name, session="demo"))
+            group.create_task(_edit_until_killed(files, path, 1000 * place))
 
 
-def _print(**message: Any) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+async def _edit_until_killed(files: FileToolsFacade, path: str, number: int) -> None:
+    while True:
+        number += 1
+        for word in ("begun", "done"):
+            # One system call a line: a line is written whole or not at all when the process is killed.
+            sys.stdout.write(f"{word} {number} {path}\n")
+            sys.stdout.flush()
+            if word == "begun":
+                await insert(files, path, remark(files.actor.id, number, path))
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main(*sys.argv[1:]))

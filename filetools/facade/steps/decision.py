@@ -17,7 +17,7 @@ from filetools.paths.workspace_path import WorkspacePath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentText:
     """The text of a caller as it would have stood there unmerged."""
 
     content: bytes
@@ -25,7 +25,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownText:
     """What reads return around a change, where unsaved text makes that another text than the file's."""
 
     before: str
@@ -48,7 +48,7 @@ class Decision:
     """File whose owner, attributes and access list a new one takes over, since it stands for it."""
     added_bytes: int | None = None
     """For append: how many bytes were added."""
-    sent: Sent | None = None
+    sent: SentText | None = None
     """The whole text that the caller sent; None for a change of what stands there."""
     foreign: tuple[dict[str, Any], ...] = ()
     """Hunks of the merged text that the caller did not send."""
@@ -64,7 +64,7 @@ class Decision:
     """What becomes of the path's open document along with it."""
     in_buffer: bool = False
     """Whether the open document alone changes, since the change needs its unsaved text; `content` is that text's."""
-    shown: Shown | None = None
+    shown: ShownText | None = None
     """What reads return, where that is an open document's unsaved text."""
     kept_unsaved: bytes | None = None
     """Unsaved text that is replaced on purpose, as bytes; kept as a version first."""

@@ -22,7 +22,7 @@ from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision, Shown
+from filetools.facade.steps.decision import Decision, ShownText
 from filetools.journal.changes import Change
 from filetools.journal.document_rows import Document, DocumentChange
 from filetools.models.records import Operation
@@ -155,7 +155,7 @@ def put_beside(
         is_new = text != opened.text
         return Decision(
             content=content, facts=facts, is_merged=is_merged, foreign=foreign, in_buffer=True,
-            document=change if is_new else None, shown=Shown(before=before, version=facts.version, content=content),
+            document=change if is_new else None, shown=ShownText(before=before, version=facts.version, content=content),
         )  # fmt: skip
     facts, file_text = inspect(on_disk, name=seen.path)
     if caught_up is None:
@@ -170,7 +170,7 @@ def put_beside(
     shown = after.shown_bytes()
     return Decision(
         content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, document=change,
-        shown=Shown(before=before, version=version_of(shown), content=shown),
+        shown=ShownText(before=before, version=version_of(shown), content=shown),
     )  # fmt: skip
 
 

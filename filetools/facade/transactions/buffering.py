@@ -15,7 +15,7 @@ from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgum
 from filetools.events.bus import EventBus
 from filetools.facade.parts import Parts
 from filetools.facade.remembered_views import RememberedViews
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -23,16 +23,17 @@ from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.acts import act
 from filetools.facade.transactions.overlay import Overlay
-from filetools.facade.transactions.tracker import TransactionTracker
 from filetools.facade.transactions.view import OverlayStore
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError, View
 from filetools.journal.journal import Journal
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.recovery import Recovery
+from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
 
 OUTSIDE: Final = "A transaction works inside its block only; begin another with `async with files.transaction() as tx`"
 _OPERATIONS: Final[dict[type[object], Operation]] = {
@@ -66,10 +67,10 @@ class NoRecovery(Recovery):
         """Do nothing."""
 
 
-class BufferingRunner(Runner):
+class BufferingRunner(CallRunner):
     """Runs the calls of one transaction. Lives as long as it."""
 
-    def __init__(self, outer: Runner) -> None:
+    def __init__(self, outer: CallRunner) -> None:
         parts = outer.parts
         self.outer = outer
         self.overlay = Overlay(parts.store, parts.workspace.key)
@@ -185,3 +186,95 @@ def _record(step: Step, actor: Actor) -> ChangeRecord:
     """Return a record that only says that something will change; its number is 0, as it has none yet."""
     operation = next((_OPERATIONS[kind] for kind in type(step).__mro__ if kind in _OPERATIONS), Operation.MODIFY)
     return ChangeRecord(number=0, operation=operation, path=step.paths[-1], actor=actor, time=time.time())
+
+
+class TransactionTracker(ReadTracker):
+    """The rows of one transaction over those of the workspace. Lives as long as the transaction.
+
+    A text of the transaction's own is known only in it, until its exit; a text of the disk is known in any case.
+    """
+
+    def __init__(self, journal: Journal, outer: ReadTracker, is_changed: Callable[[str], bool]) -> None:
+        """Begin without rows.
+
+        Args:
+            journal: Where texts may be kept.
+            outer: The tracker of the workspace.
+            is_changed: Whether the transaction has changed the path of a key.
+        """
+        super().__init__(journal)
+        self._outer = outer
+        self._is_changed = is_changed
+        self._own: dict[str, Rows] = {}
+        self._own_texts: dict[str, bytes] = {}
+
+    def is_loaded(self, actor: Actor) -> bool:
+        """Whether what the actor saw in earlier openings is in memory."""
+        return self._outer.is_loaded(actor)
+
+    def load(self, actor: Actor) -> None:
+        """Load what the actor saw in earlier openings."""
+        self._outer.load(actor)
+
+    def text(self, version: str) -> bytes:
+        """Return the bytes of a version that a row names.
+
+        Raises:
+            VersionGoneError: They are not kept.
+        """
+        content = self._own_texts.get(version)
+        return self._outer.text(version) if content is None else content
+
+    def own(self) -> dict[str, Rows]:
+        """Return the rows that are known here only, for `use`."""
+        return dict(self._own)
+
+    def use(self, own: dict[str, Rows]) -> None:
+        """Go back to what was known."""
+        self._own = own
+
+    def publish(self, actor: Actor, steps: Sequence[Step], key_of: Callable[[WorkspacePath], str]) -> None:
+        """Have the workspace know what the actor knows of the files that its transaction has changed for good."""
+        for key, rows in self._own.items():
+            if not rows or self._is_changed(key):
+                self._outer._replace(owner_of(actor), key, rows)
+        for step in steps:
+            if not isinstance(step, PutFile):
+                continue
+            for key in (key_of(path) for path in (step.path, *step.other_names)):
+                self._publish_put(actor, key, step)
+
+    def _publish_put(self, actor: Actor, key: str, step: PutFile) -> None:
+        rows = self._own.get(key)
+        if not rows:
+            return
+        if step.decision is not None and step.decision.sent is not None:
+            sent = step.decision.sent
+            self._outer._hold(owner_of(actor), sent.version, sent.content)
+        if step.version not in rows:
+            self._outer.record_reported(actor, key, step.version)
+
+    def _add(
+        self,
+        actor: Actor,
+        key: str,
+        rows: tuple[SeenVersion, ...],
+        version: str | None,
+        content: bytes | memoryview | None,
+    ) -> None:
+        former = self._rows(owner_of(actor), key)
+        if not self._is_changed(key):
+            self._outer._add(actor, key, rows, version, content)
+        elif version is not None and content is not None:
+            self._own_texts[version] = bytes(content)
+        self._own[key] = added(former, rows)
+
+    def _replace(self, owner: str, key: str, rows: Rows) -> None:
+        self._own[key] = rows
+
+    def _rows(self, owner: str, key: str) -> Rows:
+        return self._own[key] if key in self._own else self._outer._rows(owner, key)
+
+    def _below(self, actor: Actor, key: str) -> list[str]:
+        own = [known for known, rows in self._own.items() if rows and known.startswith(f"{key}/")]
+        return [*own, *(known for known in self._outer._below(actor, key) if known not in self._own)]

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.facade.transactions.states import MISSING, Base, Entry, Folder, State, base_of, folder
+from filetools.facade.transactions.states import MISSING, Base, BufferedFolder, PathState, State, base_of, folder
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 
 _IMPLIED: Final = folder()
-Saved = tuple[dict[str, Entry], Counter[str]]
+Saved = tuple[dict[str, PathState], Counter[str]]
 
 
 class Overlay:
@@ -30,15 +30,15 @@ class Overlay:
         self.disk = disk
         self.key = key
         self.lock = threading.RLock()
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, PathState] = {}
         self._live_below: Counter[str] = Counter()
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PathState]:
         """All paths that were changed, those above before those below."""
         return [self._entries[key] for key in sorted(self._entries)]
 
-    def entry(self, path: WorkspacePath) -> Entry | None:
+    def entry(self, path: WorkspacePath) -> PathState | None:
         """Return what was changed at a path itself."""
         return self._entries.get(self.key(path))
 
@@ -84,7 +84,7 @@ class Overlay:
             if key.startswith(prefix) and key != prefix:
                 yield entry.path.parts[depth], prefix + key[len(prefix) :].partition("/")[0]
 
-    def below(self, path: WorkspacePath) -> list[Entry]:
+    def below(self, path: WorkspacePath) -> list[PathState]:
         """Return the changed paths below one."""
         prefix = f"{self.key(path)}/"
         return [self._entries[key] for key in sorted(self._entries) if key.startswith(prefix)]
@@ -104,9 +104,9 @@ class Overlay:
         old = self._entries.get(key)
         if old is None:
             base = MISSING if self.is_hidden(path) else base or base_of(self.disk.stat(path))
-            old = Entry(path=path, base=base, now=None)
+            old = PathState(path=path, base=base, now=None)
         if now is not None:
-            self._refuse_other_kind(path, old, is_folder=isinstance(now, Folder))
+            self._refuse_other_kind(path, old, is_folder=isinstance(now, BufferedFolder))
         self._count(path, (now is not None) - (old.now is not None))
         self._entries[key] = replace(old, path=path if now is not None else old.path, now=now)
 
@@ -134,7 +134,7 @@ class Overlay:
             path = path.parent
             self._live_below[self.key(path)] += more
 
-    def _refuse_other_kind(self, path: WorkspacePath, entry: Entry, *, is_folder: bool) -> None:
+    def _refuse_other_kind(self, path: WorkspacePath, entry: PathState, *, is_folder: bool) -> None:
         wrong = entry.base.type not in (None, "directory" if is_folder else "file")
         above = path.parent
         while not above.is_root and not wrong:

@@ -21,7 +21,7 @@ from filetools.facade.transactions.seen import (
     permit_move,
     permit_removal,
 )
-from filetools.facade.transactions.states import Base, Entry, Folder, Original, Written, written
+from filetools.facade.transactions.states import Base, BufferedFolder, Original, PathState, Written, written
 from filetools.facade.transactions.view import OverlayStore
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
@@ -51,7 +51,7 @@ class _Plan:
         self._actor = actor
         self._overlay = overlay
         self._left = {overlay.key(entry.path): entry for entry in overlay.entries}
-        self._doomed: list[Entry] = []
+        self._doomed: list[PathState] = []
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps in their order."""
@@ -76,7 +76,11 @@ class _Plan:
 
     def _folder_moves(self) -> Iterator[Step]:
         for entry in list(self._left.values()):
-            if self._key(entry) not in self._left or not isinstance(entry.now, Folder) or entry.now.origin is None:
+            if (
+                self._key(entry) not in self._left
+                or not isinstance(entry.now, BufferedFolder)
+                or entry.now.origin is None
+            ):
                 continue
             source = self._overlay.entry(entry.now.origin)
             if source is not None and self._key(source) in self._left and self._moves_to(source, entry):
@@ -86,7 +90,7 @@ class _Plan:
 
     def _new_folders(self) -> Iterator[Step]:
         for entry in list(self._left.values()):
-            if isinstance(entry.now, Folder):
+            if isinstance(entry.now, BufferedFolder):
                 del self._left[self._key(entry)]
                 if entry.base.type is None:
                     yield MakeFolder(entry.path)
@@ -111,7 +115,7 @@ class _Plan:
                 decide = partial(decide_put, file=file, base=entry.base, is_strict=entry.is_strict)
                 yield PutFile(entry.path, decide)
 
-    def _written(self, entry: Entry) -> Written | None:
+    def _written(self, entry: PathState) -> Written | None:
         """Return the bytes that an entry shall have; None if there is nothing to write."""
         if not isinstance(entry.now, Original):
             return entry.now if isinstance(entry.now, Written) else None
@@ -121,7 +125,7 @@ class _Plan:
         content, stat = OverlayStore(self._overlay).read(entry.path, limit=limit)
         return written(content, version_of(content), stat.mode)
 
-    def _is_gone_folder(self, entry: Entry) -> bool:
+    def _is_gone_folder(self, entry: PathState) -> bool:
         gone = entry.now is None and entry.base.type == "directory"
         return gone and not self._overlay.has_live_below(entry.path)
 
@@ -129,13 +133,13 @@ class _Plan:
         key = self._overlay.key(path)
         return any(key == above or key.startswith(f"{above}/") for above in map(self._key, self._doomed))
 
-    def _moves_whole(self, source: Entry) -> bool:
+    def _moves_whole(self, source: PathState) -> bool:
         return any(
-            isinstance(entry.now, Folder) and entry.now.origin == source.path and self._moves_to(source, entry)
+            isinstance(entry.now, BufferedFolder) and entry.now.origin == source.path and self._moves_to(source, entry)
             for entry in self._left.values()
         )
 
-    def _moves_to(self, source: Entry, target: Entry) -> bool:
+    def _moves_to(self, source: PathState, target: PathState) -> bool:
         """Whether a folder and all that was in it stand untouched under a new name, with nothing added."""
         if not self._is_gone_folder(source) or target.base.type is not None:
             return False
@@ -148,7 +152,7 @@ class _Plan:
         below = self._overlay.below(path)
         return {self._key(entry): entry.base.stat for entry in below if entry.base.stat is not None}
 
-    def _key(self, entry: Entry) -> str:
+    def _key(self, entry: PathState) -> str:
         return self._overlay.key(entry.path)
 
 
@@ -158,7 +162,7 @@ def _is_new(file: Written, base: Base) -> bool:
     return file.mode is not None and file.mode != base.stat.mode
 
 
-def _origin(entry: Entry) -> WorkspacePath | None:
+def _origin(entry: PathState) -> WorkspacePath | None:
     if isinstance(entry.now, Original):
         return entry.now.path
-    return entry.now.origin if isinstance(entry.now, Folder) else None
+    return entry.now.origin if isinstance(entry.now, BufferedFolder) else None

@@ -20,7 +20,7 @@ from filetools.permissions.gatekeeper import Permit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ContentQuestion:
     """One question to the permissions."""
 
     tool: str
@@ -38,7 +38,7 @@ class Question:
 
 def questions(
     asked: Mapping[str, Iterable[WorkspacePath]], steps: Sequence[Step], overlay: Overlay
-) -> Iterator[Question]:
+) -> Iterator[ContentQuestion]:
     """Yield a question for each tool that was called, about its paths that will change.
 
     Args:
@@ -86,12 +86,12 @@ def _is_covered(path: WorkspacePath, known: Set[WorkspacePath]) -> bool:
     return path in known
 
 
-def _question(tool: str, paths: Sequence[WorkspacePath], overlay: Overlay) -> Question:
+def _question(tool: str, paths: Sequence[WorkspacePath], overlay: Overlay) -> ContentQuestion:
     files = {path: entry.now for path in paths if (entry := overlay.entry(path)) and isinstance(entry.now, Written)}
     arguments = {"transaction": {str(path): file.version for path, file in files.items()}}
     if len(paths) != 1 or len(files) != 1:
-        return Question(tool=tool, paths=paths, arguments=arguments)
+        return ContentQuestion(tool=tool, paths=paths, arguments=arguments)
     file = files[paths[0]]
     text_format = read_as(file.content, file.encoding, name=paths[0]).text_format
     text = None if text_format is None else decode(file.content, text_format, path=paths[0])
-    return Question(tool=tool, paths=paths, arguments=arguments, text=text)
+    return ContentQuestion(tool=tool, paths=paths, arguments=arguments, text=text)

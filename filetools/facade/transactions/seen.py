@@ -12,7 +12,7 @@ from filetools.facade import preconditions
 from filetools.facade.encodings import read_as
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.decision import Decision, SentText
 from filetools.facade.steps.folders import MoveFolder, RemoveFolder
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.facade.transactions.states import Base, Written
@@ -38,7 +38,7 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
         PathExistsError: Others made a file where there was none.
     """
     facts = read_as(file.content, file.encoding, name=seen.path)
-    sent = Sent(content=file.content, version=file.version)
+    sent = SentText(content=file.content, version=file.version)
     plain = Decision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding, sent=sent)
     if seen.version == file.version or is_base(base, seen):
         return plain

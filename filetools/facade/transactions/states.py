@@ -54,7 +54,7 @@ class Original:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class BufferedFolder:
     """A folder that the transaction made or moved."""
 
     origin: WorkspacePath | None
@@ -62,12 +62,12 @@ class Folder:
     stat: FileStat
 
 
-State = Written | Original | Folder | None
+State = Written | Original | BufferedFolder | None
 """What shall stand at a path; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PathState:
     """One path that the transaction has changed."""
 
     path: WorkspacePath
@@ -107,9 +107,9 @@ def written(content: bytes, version: str, mode: int | None, *, shown_mode: int |
     return Written(content=content, version=version, mode=mode, stat=stat)
 
 
-def folder(origin: WorkspacePath | None = None) -> Folder:
+def folder(origin: WorkspacePath | None = None) -> BufferedFolder:
     """Return a folder that is new, or was moved from `origin`."""
-    return Folder(origin=origin, stat=_stat("directory", 0, _FOLDER_MODE))
+    return BufferedFolder(origin=origin, stat=_stat("directory", 0, _FOLDER_MODE))
 
 
 def _stat(kind: EntryType, size: int, mode: int) -> FileStat:

@@ -10,19 +10,19 @@ from types import TracebackType
 from typing import Any, Final, Never
 
 from filetools.errors import InvalidArgumentError
-from filetools.facade.calls import Calls
+from filetools.facade.calls import ActorCalls
 from filetools.facade.editing import TextChange
 from filetools.facade.feed import Feed
 from filetools.facade.progress import Abort, Progress
 from filetools.facade.proposals import Preview, Taken, bind
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.requests import WriteRequest
-from filetools.facade.runner import Runner
+from filetools.facade.runner import CallRunner
 from filetools.facade.steps.step import Step
 from filetools.facade.streaming import CHUNK_BYTES
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.plan import plan
-from filetools.facade.transactions.questions import Question, questions, write_instead
+from filetools.facade.transactions.questions import ContentQuestion, questions, write_instead
 from filetools.facade.transactions.results import TransactionResult, result_of
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.write_calls import WriteCalls
@@ -51,10 +51,10 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
     the transaction deletes or moves, and others have changed since, is VERSION_MISMATCH. The error names the path.
     """
 
-    def __init__(self, runner: Runner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
+    def __init__(self, runner: CallRunner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
         self._buffer = BufferingRunner(runner)
         super().__init__(self._buffer, feed, actor, require_version=require_version)
-        self._outside = Calls(runner, feed, actor)
+        self._outside = ActorCalls(runner, feed, actor)
         self._asked: dict[str, dict[WorkspacePath, None]] = {}
         self._former: Transaction | None = None
         self._is_entered = False
@@ -169,7 +169,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         found = await self._parts.crew.run(partial(self._buffer.overlay.state, path))
         return found is not None and not isinstance(found, FileStat)
 
-    async def _permit(self, asked: Iterable[Question], steps: Sequence[Step]) -> bool:
+    async def _permit(self, asked: Iterable[ContentQuestion], steps: Sequence[Step]) -> bool:
         """Have the permissions decide; True if a person gave a text to be written instead of one of the transaction's."""
         is_other = False
         for question in asked:

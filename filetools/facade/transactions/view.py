@@ -13,7 +13,7 @@ from filetools.errors import (
     VersionMismatchError,
 )
 from filetools.facade.transactions.overlay import Overlay
-from filetools.facade.transactions.states import Folder, Original, Written
+from filetools.facade.transactions.states import BufferedFolder, Original, Written
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.reading import facts_of
 from filetools.stores.store import FileStat, Reader, ScanEntry, T, Take
@@ -126,7 +126,7 @@ class OverlayStore:
             return found
         if isinstance(found, Original):
             return found.path
-        if isinstance(found, Folder):
+        if isinstance(found, BufferedFolder):
             raise PathIsDirectoryError(path)
         if found is None:
             raise PathNotFoundError(path)

@@ -15,19 +15,17 @@ from filetools.servers.http.asgi import Application, Message, Receive, Scope, Se
 from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
 from filetools.servers.http.editor_page import MonacoFiles, installed_page
-from filetools.servers.http.failing import answer_failures
-from filetools.servers.http.live import Hub
+from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.logins import Logins
-from filetools.servers.http.metrics import Metrics
-from filetools.servers.http.openai_chat import with_openai_errors
 from filetools.servers.http.openapi import describe
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.routes import ROUTERS, chat
+from filetools.servers.http.problems import answer_failures
+from filetools.servers.http.routes import changes, chat, files, live, looking, pages, state, tools
 from filetools.servers.http.security import AGENT_PATHS, Guard
 from filetools.servers.http.shared import Shared
-from filetools.servers.http.tracing import tracing
-from filetools.servers.mcp import DEFAULT_GROUP, DoorOptions
-from filetools.servers.mcp import http_application as mcp_application
+from filetools.servers.http.telemetry import Metrics, tracing
+from filetools.servers.mcp.options import DEFAULT_GROUP, DoorOptions
+from filetools.servers.mcp.transports import http_application as mcp_application
 from filetools.tools.call_log import CallLog
 from filetools.tools.descriptors import GROUP as DESCRIPTOR_GROUP
 
@@ -85,7 +83,7 @@ class ServerApplication:
         self.on_call: Callable[[], None] = lambda: None
         """Called when a call of the interface begins, and when it ends."""
         self._mcp = mcp
-        self._rest = _rest(shared)
+        self._rest = _routes(shared)
         self._tracing = tracing()
         guarded = Guard(Bodies(self._routed, shared.options.limits), shared.options, shared.logins)
         self._guarded: Application = guarded
@@ -98,7 +96,7 @@ class ServerApplication:
             await self._guarded(scope, receive, send)
             return
         if self.shared.agents is not None and scope["path"] in AGENT_PATHS:
-            send = with_openai_errors(send)
+            send = chat.with_openai_errors(send)
         started, told = time.monotonic(), 500
         metrics = self.shared.metrics
 
@@ -129,7 +127,7 @@ class ServerApplication:
             self.on_call()
 
 
-def _rest(shared: Shared) -> FastAPI:
+def _routes(shared: Shared) -> FastAPI:
     application = FastAPI(
         title="filetools",
         version="1",
@@ -139,10 +137,12 @@ def _rest(shared: Shared) -> FastAPI:
         openapi_url="/openapi.json",
     )
     application.state.shared = shared
-    for router in (*ROUTERS, *(() if shared.agents is None else (chat.router,))):
+    modules = (state, pages, files, looking, tools, changes, live, *(() if shared.agents is None else (chat,)))
+    routers = [module.router for module in modules]
+    for router in routers:
         application.include_router(router)
     if shared.page is not None:
         application.mount(shared.page.monaco, MonacoFiles())
     describe(application)
-    answer_failures(application)
+    answer_failures(application, routers)
     return application

@@ -1,4 +1,4 @@
-"""What a client may send: bodies that are too large, too deep or too slow are refused before a route sees them.
+"""What a client may send: bodies that are too large or too slow are refused before a route sees them.
 
 Every body is taken in whole first, so that no route meets a half one; but that of a PUT, which is passed on as it comes.
 """
@@ -9,11 +9,9 @@ import asyncio
 import time
 from typing import Final
 
-from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send, header_values, only_header
-from filetools.servers.http.depth import depth_of
-from filetools.servers.http.options import Limits
-from filetools.servers.http.problems import Refusal
-from filetools.servers.http.refusing import refuse
+from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send, only_header
+from filetools.servers.http.options import HttpLimits
+from filetools.servers.http.problems import Refusal, refuse
 
 STREAMED: Final = ("PUT", "/v1/files/")
 """Method and beginning of the path of requests whose bodies are passed on as they come."""
@@ -28,7 +26,7 @@ class Bodies:
         limits: How much, and how slowly.
     """
 
-    def __init__(self, application: Application, limits: Limits) -> None:
+    def __init__(self, application: Application, limits: HttpLimits) -> None:
         self._application = application
         self._limits = limits
         self._held_bytes = 0
@@ -64,8 +62,6 @@ class Bodies:
                 raise Refusal(429, "RATE_LIMITED", "Too many bodies at once", {"Retry-After": "1", **_CLOSE})
             if not message.get("more_body", False):
                 break
-        if body and _is_json(scope) and depth_of(body, self._limits.depth) > self._limits.depth:
-            raise Refusal(422, "INVALID_ARGUMENT", f"The JSON is nested deeper than {self._limits.depth}")
         whole: Message = {"type": "http.request", "body": bytes(body), "more_body": False}
         return _again([whole], arriving.receive)
 
@@ -73,7 +69,7 @@ class Bodies:
 class _Arriving:
     """One body on its way; raises where it breaks a limit."""
 
-    def __init__(self, receive: Receive, limits: Limits, most: int) -> None:
+    def __init__(self, receive: Receive, limits: HttpLimits, most: int) -> None:
         self._receive = receive
         self._limits = limits
         self._most = most
@@ -120,7 +116,3 @@ def _refuse_length(scope: Scope, most: int) -> None:
 
 def _too_large(most: int) -> Refusal:
     return Refusal(413, "FILE_TOO_LARGE", f"The body is over the limit of {most} bytes", _CLOSE)
-
-
-def _is_json(scope: Scope) -> bool:
-    return scope["path"] == "/mcp" or any("json" in value.lower() for value in header_values(scope, b"content-type"))

@@ -64,7 +64,7 @@ class Callers:
 
     Args:
         files: The opened workspace.
-        person: Name of whoever logs in.
+        person: Name of the person who logs in.
         log: Where the calls of tools are logged.
         keeps_results: Whether long results of agents' calls become descriptors.
     """
@@ -96,7 +96,7 @@ class Callers:
             if is_person
             else Actor(kind="agent", id=AGENT, session=session)
         )
-        # Where an agent's text meets unsaved text, whoever sits at an editor decides.
+        # Where an agent's text meets unsaved text, the person at the editor decides.
         files = self._files.for_actor(
             actor,
             require_version=False,

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from filetools.servers.http.asgi import Receive, Scope, Send
 
-MEDIA_TYPE: Final = "text/event-stream"
+EVENT_STREAM: Final = "text/event-stream"
 QUIET_SECONDS: Final = 15.0
 """After so long without an event a comment is sent: proxies end what is silent, and a dead client is found out."""
 _COMMENT: Final = ": \n\n"
@@ -29,7 +29,7 @@ class EventStream(Response):
         first: What comes before the parts, at once.
     """
 
-    media_type = MEDIA_TYPE
+    media_type = EVENT_STREAM
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The description of all routes in OpenAPI, with what the guard and the limits add to every one of them."""
+"""How routes are described in OpenAPI, with the problems that the guard and the limits add to every one of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,91 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from filetools.servers.http.described import EVERYWHERE, described_failure, own_schemas
+from filetools.servers.http.operations import EditList
+from filetools.servers.http.problems import MEDIA_TYPE, TITLES
+
+Described = dict[int | str, dict[str, Any]]
+PROBLEM_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "What went wrong (RFC 9457).",
+    "properties": {
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "One sentence for people and models."},
+        "code": {"type": "string", "description": "The same in Python, JSON and every protocol."},
+        "retryable": {"type": "boolean", "description": "Whether the same request may succeed later."},
+        "suggested_action": {"type": "string", "description": "What to do next."},
+        "details": {"type": "object", "description": "Further facts, such as the version that stands there."},
+    },
+    "required": ["title", "status", "detail", "code"],
+}
+_SCHEMAS: Final = "#/components/schemas"
+_REFERENCE: Final = {"$ref": f"{_SCHEMAS}/Problem"}
+_BYTES: Final = {"type": "string", "format": "binary"}
+_TAG: Final = {"description": "Version of the file's bytes, in quotes.", "schema": {"type": "string"}}
+_RETRY: Final = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+BINARY: Final[Described] = {
+    200: {
+        "description": "The bytes.",
+        "content": {"*/*": {"schema": _BYTES}},
+        "headers": {"ETag": _TAG},
+    },
+    206: {"description": "One range of the bytes.", "content": {"*/*": {"schema": _BYTES}}, "headers": {"ETag": _TAG}},
+}
+ANY_BODY: Final = {
+    "requestBody": {
+        "description": "All bytes of the file, up to 1 GiB; they are taken as they are.",
+        "content": {"application/octet-stream": {"schema": _BYTES}},
+        "required": False,
+    }
+}
+CONDITIONS: Final = [
+    {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", "pattern": r'^(\*|"[!#-~]*")$'},
+    }
+    for name, description in (
+        ("If-Match", "Versions in quotes, one of which must stand there, or `*`."),
+        ("If-None-Match", "Versions in quotes, none of which may stand there, or `*`: there must be no file."),
+    )
+]
+EVERYWHERE: Final = (400, 401, 403, 408, 413, 421, 422, 429, 431, 500, 503)
+"""Statuses that any route may answer with."""
+
+
+def failures(*statuses: int) -> Described:
+    """Return what a route tells of its problems.
+
+    Args:
+        statuses: Those of its own, beside the ones that every route has.
+    """
+    return {status: described_failure(status) for status in sorted({*statuses, *EVERYWHERE})}
+
+
+def described_failure(status: int) -> dict[str, Any]:
+    """Return what OpenAPI tells of one status."""
+    if status == 304:
+        return {"description": "The client has this version already."}
+    told: dict[str, Any] = {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": _REFERENCE}}}
+    if status in (423, 429, 503):
+        told["headers"] = {"Retry-After": _RETRY}
+    return told
+
+
+def edits_or_diff() -> dict[str, Any]:
+    """Return what a route tells of its body, which is a list of edits, or a diff."""
+    edits, diff = {"schema": {"$ref": f"{_SCHEMAS}/EditList"}}, {"schema": {"type": "string"}}
+    return {"requestBody": {"content": {"application/json": edits, "text/x-diff": diff}, "required": True}}
+
+
+def own_schemas() -> dict[str, Any]:
+    """Return the schemas that routes refer to and the framework does not know of."""
+    edits = EditList.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
+    return {"Problem": PROBLEM_SCHEMA, **edits.pop("$defs"), "EditList": edits}
+
 
 _SESSION: Final = {
     "name": "Filetools-Session",

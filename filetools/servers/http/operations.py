@@ -16,13 +16,13 @@ PathText = Annotated[str, Field(max_length=4096)]
 VersionText = Annotated[str, Field(max_length=80)]
 
 
-class Sent(BaseModel):
+class StrictModel(BaseModel):
     """Base of what is sent: nothing unknown in it, no type guessed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class SentEdit(Sent):
+class SentEdit(StrictModel):
     """One replacement of exact text."""
 
     old: str
@@ -37,14 +37,14 @@ class SentEdit(Sent):
         return Edit(old=self.old, new=self.new, count=self.count, replace_all=self.replace_all)
 
 
-class EditList(Sent):
+class EditList(StrictModel):
     """Replacements in one file, all or nothing, in their order."""
 
     edits: list[SentEdit] = Field(min_length=1, max_length=MOST_OPERATIONS)
     dry_run: bool = False
 
 
-class WriteOperation(Sent):
+class WriteOperation(StrictModel):
     """Create or replace a file with a text."""
 
     op: Literal["write"]
@@ -59,7 +59,7 @@ class WriteOperation(Sent):
         await files.write_file(self.path, self.content, encoding=self.encoding, expected_version=self.expected_version)
 
 
-class EditOperation(Sent):
+class EditOperation(StrictModel):
     """Replace exact texts in a file."""
 
     op: Literal["edit"]
@@ -73,7 +73,7 @@ class EditOperation(Sent):
         await files.edit_file(self.path, edits, expected_version=self.expected_version)
 
 
-class DeleteOperation(Sent):
+class DeleteOperation(StrictModel):
     """Delete a file, or a folder."""
 
     op: Literal["delete"]
@@ -90,7 +90,7 @@ class DeleteOperation(Sent):
             await files.delete_file(self.path, expected_version=self.expected_version)
 
 
-class MoveOperation(Sent):
+class MoveOperation(StrictModel):
     """Move a file or a folder."""
 
     op: Literal["move"]
@@ -103,7 +103,7 @@ class MoveOperation(Sent):
         await files.move_file(self.source, self.destination, overwrite=self.overwrite)
 
 
-class CopyOperation(Sent):
+class CopyOperation(StrictModel):
     """Copy a file."""
 
     op: Literal["copy"]
@@ -116,7 +116,7 @@ class CopyOperation(Sent):
         await files.copy_file(self.source, self.destination, overwrite=self.overwrite)
 
 
-class FolderOperation(Sent):
+class FolderOperation(StrictModel):
     """Create a folder and its missing parents."""
 
     op: Literal["create_directory"]
@@ -127,7 +127,7 @@ class FolderOperation(Sent):
         await files.create_directory(self.path)
 
 
-class PatchOperation(Sent):
+class PatchOperation(StrictModel):
     """Apply a patch over any number of files."""
 
     op: Literal["patch"]
@@ -144,13 +144,13 @@ Operation = Annotated[
 ]
 
 
-class OperationList(Sent):
+class OperationList(StrictModel):
     """Operations that are done together, in their order, or not at all."""
 
     operations: list[Operation] = Field(min_length=1, max_length=MOST_OPERATIONS)
 
 
-class UndoOrder(Sent):
+class UndoOrder(StrictModel):
     """Which changes are taken back; an empty one means the caller's last."""
 
     call_id: str | None = Field(default=None, max_length=200)

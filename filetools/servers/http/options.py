@@ -1,20 +1,23 @@
-"""What whoever starts the server decides about it; no client can."""
+"""What the command line decides about a server; no client can."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
+from pydantic_core import Url
+
 from filetools.errors import InvalidArgumentError
-from filetools.servers.http.cross_origin import origin_of
 
 MIB: Final = 1024 * 1024
+_ORIGIN: Final = re.compile(r"https?://[^\s/?#@*\\]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class HttpLimits:
     """How much a client may send, and how slowly."""
 
     body_bytes: int = 4 * MIB
@@ -23,12 +26,8 @@ class Limits:
     """Of the body of a PUT."""
     held_bytes: int = 256 * MIB
     """Of all bodies together that are in memory, those of PUT aside."""
-    depth: int = 100
-    """Of JSON."""
     header_bytes: int = 64 * 1024
     """Of the first line and all headers together."""
-    header_seconds: float = 10.0
-    """From the first byte of a request to the end of its headers."""
     body_seconds: float = 30.0
     """For a body, beside what `bytes_per_second` allows it."""
     bytes_per_second: int = 16 * 1024
@@ -57,7 +56,7 @@ class AgentOptions:
         try:
             shlex.split(self.command)[0]
         except (ValueError, IndexError) as exc:
-            raise InvalidArgumentError(f"{self.command!r} is no command") from exc
+            raise InvalidArgumentError(f"{self.command!r} is not a command") from exc
 
     @property
     def model(self) -> str:
@@ -86,12 +85,34 @@ class HttpOptions:
     """Path of the page that a browser is led to once it is logged in."""
     agent: AgentOptions | None = None
     """What runs at `/v1/chat/completions`; None: there is nothing of that name."""
-    limits: Limits = field(default_factory=Limits)
+    limits: HttpLimits = field(default_factory=HttpLimits)
 
     def __post_init__(self) -> None:
         """Check the origins.
 
         Raises:
-            InvalidArgumentError: One of them is none.
+            InvalidArgumentError: One of them is not an origin.
         """
         object.__setattr__(self, "origins", tuple(map(origin_of, self.origins)))
+
+
+def origin_of(given: str) -> str:
+    """Return an origin as browsers send it.
+
+    Args:
+        given: Scheme `http` or `https`, host and perhaps port.
+
+    Raises:
+        InvalidArgumentError: It is anything else, such as `*` or `null`, which stand for anybody, or has a path.
+    """
+    try:
+        if _ORIGIN.fullmatch(given):
+            # The parser of the URL standard: letter case, letters beyond ASCII and the usual port as browsers have them.
+            return str(Url(given)).removesuffix("/")
+    except ValueError:
+        pass
+    raise InvalidArgumentError(
+        f"{given!r} is not one origin",
+        suggested_action="Name each as browsers do, by scheme, host and port alone: 'https://editor.example' or"
+        " 'http://localhost:3000'. No path, no wildcard, no 'null'.",
+    )

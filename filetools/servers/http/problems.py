@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
-from filetools.errors import FileToolsError
+from filetools.errors import FileToolsError, InternalError
+from filetools.servers.http.asgi import Receive, Scope, Send
 from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -58,6 +63,9 @@ TITLES: Final[Mapping[int, str]] = {
     431: "Request header fields too large", 500: "Internal error", 502: "Bad gateway", 503: "Unavailable", 504: "Timeout",
     507: "Insufficient storage",
 }  # fmt: skip
+_POLICY_VIOLATION: Final = 1008
+_WITH_ANSWER: Final = "websocket.http.response"
+_CODES: Final = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +134,67 @@ def problem_of(error: FileToolsError, *, is_condition: bool = False) -> Problem:
         headers["Retry-After"] = str(_RETRY_SECONDS.get(error.code, _USUAL_RETRY_SECONDS))
     more = {name: told[name] for name in _TOLD if name in told}
     return Problem(status, error.code, error.message, headers, more)
+
+
+async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request, or the opening of a WebSocket, with a problem."""
+    if scope["type"] == "http":
+        await problem.response()(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await _refuse_socket(problem, scope, receive, send)
+
+
+async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()  # websocket.connect
+    if _WITH_ANSWER not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.code})
+        return
+    answer = problem.response()
+    await send({"type": f"{_WITH_ANSWER}.start", "status": problem.status, "headers": answer.raw_headers})
+    await send({"type": f"{_WITH_ANSWER}.body", "body": bytes(answer.body)})
+
+
+def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """Answer every failure of an application with a problem; the routers are all that it has."""
+    application.state.routers = routers
+    application.add_exception_handler(FileToolsError, _failed)
+    application.add_exception_handler(Refusal, _refused)
+    application.add_exception_handler(RequestValidationError, _invalid)
+    application.add_exception_handler(HTTPException, _unrouted)
+    application.add_exception_handler(Exception, _broken)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, FileToolsError)
+    return problem_of(error).response()
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return error.problem.response()
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return Problem(422, "INVALID_ARGUMENT", told_faults(error.errors())).response()
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
+    return Problem(error.status_code, code, str(error.detail), headers).response()
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    return problem_of(InternalError("The request failed unexpectedly; the log of the server says why")).response()
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods of a path; the framework names only those of its first route."""
+    routers: Sequence[APIRouter] = request.app.state.routers
+    routes = (route for router in routers for route in router.routes if isinstance(route, Route))
+    fitting = (route for route in routes if route.path_regex.match(request.scope["path"]))
+    return sorted({method for route in fitting for method in route.methods or ()})

@@ -1,4 +1,8 @@
-"""The guard: every request passes it first, before any route, and is refused here if it must not be answered."""
+"""The guard: every request passes it first, before any route, and is refused here if it must not be answered.
+
+Pages of other origins that the operator lets in follow the Fetch standard, "CORS protocol"
+(https://fetch.spec.whatwg.org/#http-cors-protocol).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,17 @@ import hmac
 import re
 from typing import Final
 
-from filetools.servers.http.asgi import Application, Receive, Scope, Send, header_values, only_header
+from fastapi.responses import Response
+
+from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send, header_values, only_header
 from filetools.servers.http.callers import Admission
-from filetools.servers.http.cross_origin import permission, readable
 from filetools.servers.http.hosts import Hosts
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.problems import Refusal
-from filetools.servers.http.refusing import refuse
+from filetools.servers.http.problems import Refusal, refuse
 from filetools.servers.http.shared import ADMISSION, SESSION_HEADER
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/docs", "/about"})
+OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
 """What is answered to everybody who names the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
 """Below these stands what is the same for everybody, and no secret: the parts of the page."""
@@ -29,6 +33,15 @@ LOGIN_PROTOCOL: Final = "filetools-login."
 """What stands before the key in a subprotocol that is offered."""
 TOKEN_PROTOCOL: Final = "filetools-token."  # noqa: S105 - stands before it
 """The same for the token: a page sends no headers with its sockets."""
+_MAY_SEND: Final = {
+    "Access-Control-Allow-Methods": "GET, HEAD, PUT, PATCH, DELETE, POST",
+    "Access-Control-Max-Age": "600",
+}
+_MAY_READ: Final = (
+    b"ETag, Location, Accept-Ranges, Content-Range, Accept-Patch, Allow, Retry-After, WWW-Authenticate, Filetools-Call,"
+    b" Mcp-Session-Id"
+)
+"""Headers of answers that scripts may read, beside those that they always may."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _SESSION: Final = re.compile(r"[!-~]{1,120}")
 _JSON: Final = re.compile(r"application/(?:[!-:<-~]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
@@ -103,13 +116,13 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if self._origins and scope["type"] == "http":
-            send = readable(send, self._let_in(scope))
+            send = _readable(send, self._let_in(scope))
         try:
             scope[ADMISSION] = self._admitted(scope)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
             return
-        answering = permission(scope) if self._only_asks(scope) else self._application
+        answering = _permission(scope) if self._only_asks(scope) else self._application
         await answering(scope, receive, send)
 
     def _let_in(self, scope: Scope) -> str | None:
@@ -190,3 +203,25 @@ class Guard:
         if scheme.lower() != "bearer" or not is_right:
             headers = {"WWW-Authenticate": 'Bearer realm="filetools"'}
             raise Refusal(401, "TOKEN_REQUIRED", "Send the token: 'Authorization: Bearer …'", headers)
+
+
+def _permission(scope: Scope) -> Response:
+    """Return what a browser is told that asks what a page may send; whether it may do that is decided when it comes."""
+    # As they were asked for: MCP makes headers of parameters, of any name, and "*" counts for nothing with credentials.
+    asked = ", ".join(header_values(scope, b"access-control-request-headers"))
+    return Response(None, 204, _MAY_SEND | ({"Access-Control-Allow-Headers": asked} if asked else {}))
+
+
+def _readable(send: Send, origin: str | None) -> Send:
+    """Return what sends answers so that the pages of an origin may read them; None only tells caches that others may."""
+    added = [(b"vary", b"Origin")]
+    if origin is not None:
+        added.append((b"access-control-allow-origin", origin.encode("latin-1")))
+        added += [(b"access-control-allow-credentials", b"true"), (b"access-control-expose-headers", _MAY_READ)]
+
+    async def send_readable(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *added]
+        await send(message)
+
+    return send_readable

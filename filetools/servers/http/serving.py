@@ -19,7 +19,6 @@ from filetools.app.registration import Registration
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.application import ServerApplication, http_application
-from filetools.servers.http.connection import connections
 from filetools.servers.http.hosts import reachable_hosts, shown_host
 from filetools.servers.http.options import HttpOptions
 
@@ -91,7 +90,7 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
         limits = listener.options.limits
         config = uvicorn.Config(
             application,
-            http=connections(limits),
+            http="h11",
             ws="websockets-sansio",
             # Beyond it uvicorn breaks off in the middle; what is less, and still too much, is told why it is the end.
             ws_max_size=4 * limits.body_bytes,
@@ -103,7 +102,8 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            h11_max_incomplete_event_size=limits.header_bytes,
+            # The guard refuses what is over the limit with a problem; what never ends is refused here.
+            h11_max_incomplete_event_size=4 * limits.header_bytes,
         )
         server = _Server(config, application.shared.closing, partial(ready, application))
         with server.stopping_by_signals():

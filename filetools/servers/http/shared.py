@@ -14,10 +14,10 @@ from filetools.app.agent_runs import AgentRuns
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.callers import Admission, Caller, Callers
 from filetools.servers.http.editor_page import EditorPage
-from filetools.servers.http.live import Hub
+from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.logins import Logins
-from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.telemetry import Metrics
 from filetools.tools.call_log import CallLog
 from filetools.tools.execution import ParsingRuns
 

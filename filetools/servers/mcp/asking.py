@@ -22,12 +22,24 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.permissions.requests import ApprovalRequest
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
-from filetools.servers.mcp.forms import form_of
 from filetools.servers.mcp.options import DoorOptions
 
 QUESTION: Final = "approval"
+MOST_SHOWN_CHARACTERS: Final = 4000
+"""Of the change that a question shows."""
 MOST_QUESTIONS: Final = 3
 """About one call, over one connection of a handshake revision."""
+_MAY_IT: Final = {"allow": "Allow", "allow_for_run": "Allow for this run", "deny": "Deny"}
+_UNSAVED: Final = {
+    "allow": "Write it over the unsaved text, which is kept as a version",
+    "merge": "Keep both: where they overlap, the unsaved text and behind it the new one",
+    "cancel": "Leave the unsaved text alone",
+}
+_TEXT: Final[dict[str, Any]] = {
+    "type": "string",
+    "title": "The whole text to be written instead",
+    "description": "Only with merge; left out, both texts are kept.",
+}
 Perform = Callable[[], Awaitable[dict[str, Any]]]
 """Makes the call and returns its envelope."""
 
@@ -49,7 +61,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ElicitedQuestion:
     """A form, and what it is about."""
 
     form: wire.ElicitRequestFormParams
@@ -57,7 +69,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class PersonAnswer:
     """What a person answered."""
 
     answer: str
@@ -93,7 +105,8 @@ class Asking:
     async def _over_rounds(
         self, given: wire.CallToolRequestParams, perform: Perform
     ) -> dict[str, Any] | wire.InputRequiredResult:
-        asked = None if given.request_state is None else _subject_of(given.request_state)
+        # Only a state that this door has sealed gets here.
+        asked = None if given.request_state is None else Subject(**json.loads(given.request_state))
         told = _told_by((given.input_responses or {}).get(QUESTION))
         if asked is not None and told is not None:
             await self._pass_on(asked.approval, told)
@@ -130,26 +143,26 @@ class Asking:
             await self._pass_on(question.subject.approval, told)
         return await perform()
 
-    async def _question(self, envelope: Mapping[str, Any]) -> Question | None:
+    async def _question(self, envelope: Mapping[str, Any]) -> ElicitedQuestion | None:
         """Return what a person must decide before a call can go on; None if the call needs nobody."""
         found = await self._open_request(_approval_of(envelope))
         if found is None:
             return None
         asked, _ = found
         subject = Subject(approval=asked.id, path=asked.path, version=asked.version, shown=_digest_of(asked))
-        return Question(form=form_of(asked), subject=subject)
+        return ElicitedQuestion(form=_form_of(asked), subject=subject)
 
-    async def _pass_on(self, approval_id: str, told: Told) -> None:
+    async def _pass_on(self, approval_id: str, told: PersonAnswer) -> None:
         found = await self._open_request(approval_id)
         if found is not None:
-            # What is no answer to this, or comes too late, changes nothing: the call made again tells how it stands.
+            # A wrong or late answer changes nothing: the call that is made again says how things stand.
             with suppress(FileToolsError):
                 await found[1].answer_approval(approval_id, told.answer, edited_text=told.text)
 
     async def _open_request(self, approval_id: str | None) -> tuple[ApprovalRequest, FileToolsFacade] | None:
         """Return a request that is open, and who may answer it."""
         for files in self._workspaces() if approval_id is not None else ():
-            # The client shows the question to a person; whoever started the door trusts it with that.
+            # The client shows the question to a person; the operator trusts it with that.
             person = files.for_actor(Actor(kind="editor", id="mcp-elicitation"))
             for each in await person.approvals():
                 if each.id == approval_id:
@@ -172,19 +185,39 @@ def _digest_of(asked: ApprovalRequest) -> str:
     return hashlib.sha256(json.dumps(shown).encode("ascii")).hexdigest()
 
 
-def _subject_of(state: str) -> Subject:
-    # Only what this door has sealed gets here.
-    return Subject(**json.loads(state))
+def _form_of(asked: ApprovalRequest) -> wire.ElicitRequestFormParams:
+    """Return the form for a request."""
+    if asked.reason == "conflict":
+        # Without the text that both sides started from, nothing can be put together.
+        answers = {name: title for name, title in _UNSAVED.items() if name != "merge" or asked.base_text is not None}
+        properties = {"answer": _choice("What shall become of it?", answers)}
+        if "merge" in answers:
+            properties["text"] = _TEXT
+    else:
+        properties = {"answer": _choice("May it?", _MAY_IT)}
+    schema = {"type": "object", "properties": properties, "required": ["answer"]}
+    return wire.ElicitRequestFormParams(message=_message(asked), requested_schema=schema)
 
 
-def _told_by(answer: object) -> Told | None:
+def _message(asked: ApprovalRequest) -> str:
+    change = asked.diff or ""
+    if len(change) > MOST_SHOWN_CHARACTERS:
+        change = f"{change[:MOST_SHOWN_CHARACTERS]}\n… {len(change) - MOST_SHOWN_CHARACTERS} more characters"
+    return f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})\n{change}".rstrip()
+
+
+def _choice(title: str, answers: dict[str, str]) -> dict[str, Any]:
+    return {"type": "string", "title": title, "enum": list(answers), "enumNames": list(answers.values())}
+
+
+def _told_by(answer: object) -> PersonAnswer | None:
     """Return what a person said; None if they said nothing that is an answer to any question."""
     if not isinstance(answer, wire.ElicitResult) or answer.action == "cancel":
         return None
     if answer.action == "decline":
-        return Told(answer="deny")
+        return PersonAnswer(answer="deny")
     content = answer.content or {}
     chosen, text = content.get("answer"), content.get("text")
     if chosen not in ("allow", "allow_for_run", "deny", "cancel", "merge"):
         return None
-    return Told(answer=str(chosen), text=text if chosen == "merge" and isinstance(text, str) and text else None)
+    return PersonAnswer(answer=str(chosen), text=text if chosen == "merge" and isinstance(text, str) and text else None)

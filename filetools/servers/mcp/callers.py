@@ -34,7 +34,7 @@ Request: TypeAlias = ServerRequestContext[Any, Any]
 
 
 class KnowsCallers(Protocol):
-    """Tells what callers may call; `Callers` and `RootedCallers` do."""
+    """Tells what callers may call; `McpCallers` and `RootedCallers` do."""
 
     @property
     def limits(self) -> TextLimits:
@@ -44,7 +44,7 @@ class KnowsCallers(Protocol):
         """Return the tools of a request's caller."""
 
 
-class Callers:
+class McpCallers:
     """The callers of one door; lives as long as the door.
 
     Args:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from types import TracebackType
 from typing import Any, Final
 
 import mcp_types as wire
+from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from filetools.errors import FileToolsError
 from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
-from filetools.servers.mcp.progress import ProgressLane
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
@@ -27,7 +28,7 @@ MOST_CHARACTERS: Final = 500_000
 """The most that can be asked for: a body is cut here, and a client need not do it again."""
 
 
-class Calls:
+class ToolCalls:
     """The tools of one door; lives as long as the door.
 
     Args:
@@ -115,6 +116,52 @@ class Calls:
         if not tool.has_body:
             return published
         return published.model_copy(update={"meta": {RESULT_SIZE_KEY: MOST_CHARACTERS}})
+
+
+_Step = tuple[int, int | None, str | None]
+
+
+class ProgressLane:
+    """Carries the progress of one call to its client; used once, as `async with lane`.
+
+    Args:
+        session: Where to send it.
+    """
+
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
+        self._steps: asyncio.Queue[_Step | None] = asyncio.Queue()
+        self._last = -1
+        self._sender: asyncio.Task[None] | None = None
+
+    def report(self, current: int, total: int | None, message: str | None) -> None:
+        """Tell how far the call is; what goes back or stands still is not sent, as the protocol demands."""
+        if current > self._last:
+            self._last = current
+            self._steps.put_nowait((current, total, message))
+            if self._sender is None:
+                self._sender = asyncio.create_task(self._send())
+
+    async def __aenter__(self) -> ProgressLane:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            # What worker threads told last is still on its way through the loop, and after the result it counts no more.
+            await asyncio.sleep(0)
+        if self._sender is None:
+            return
+        if kind is not None:
+            self._sender.cancel()
+            return
+        self._steps.put_nowait(None)
+        await self._sender
+
+    async def _send(self) -> None:
+        while (step := await self._steps.get()) is not None:
+            await self._session.report_progress(*step)
 
 
 def _result(seen: ShownCall) -> wire.CallToolResult:

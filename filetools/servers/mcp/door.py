@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
 import mcp_types as wire
 from mcp.server import NotificationOptions, Server
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
+from mcp.server.request_state import (
+    AESGCMRequestStateCodec,
+    InvalidRequestState,
+    RequestStateBoundary,
+    RequestStateSecurity,
+)
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app.token import own_token
 from filetools.distribution import installed_version
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.asking import Asking
-from filetools.servers.mcp.callers import Callers, Request
-from filetools.servers.mcp.calls import Calls
+from filetools.servers.mcp.callers import McpCallers, Request
+from filetools.servers.mcp.calls import ToolCalls
 from filetools.servers.mcp.notices import Notices
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.resources import SKILLS, DirectoryParams, Resources
-from filetools.servers.mcp.sealing import KEY_FILE, Sealing
 from filetools.tools.call_log import CallLog
 
 INSTRUCTIONS: Final = (
@@ -27,6 +36,13 @@ INSTRUCTIONS: Final = (
     " replacing a file needs that version as expected_version, and edits need only that the old text still is there."
     " A read shows text that a person has not saved yet. Every change can be undone."
 )
+
+KEY_FILE: Final = "mcp-key"
+"""Name of the key in the state directory: every process on the root has the same, also after a restart."""
+STATE_SECONDS: Final = 600.0
+"""How long an answer counts: as long as a request for approval is open."""
+_REASON: Final = "invalid_request_state"
+_CARRIED: Final = ("requestState", "inputResponses")
 
 
 class Door:
@@ -47,8 +63,8 @@ class Door:
         tools = options.selected()
         log = CallLog() if log is None else log
         options.registry(files, tools, log, owner="")  # what is wrong with them is told here, not by every call
-        callers = Callers(files, options, tools, log)
-        self._calls = Calls(callers, tools, Asking(lambda: [files], options), structured=options.structured)
+        callers = McpCallers(files, options, tools, log)
+        self._calls = ToolCalls(callers, tools, Asking(lambda: [files], options), structured=options.structured)
         self._notices = Notices(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
@@ -100,6 +116,43 @@ class Door:
     ) -> None:
         await self._notices.aclose()
         await self._calls.aclose()
+
+
+class Sealing(RequestStateBoundary):
+    """Seals what goes out and opens what comes back; lives as long as its door.
+
+    A state counts for the same caller, tool and arguments only, and for `STATE_SECONDS`.
+
+    Args:
+        key: At least 32 characters; processes with the same key open what another has sealed.
+        principal: Tells callers apart.
+        audience: Name of the server.
+    """
+
+    def __init__(self, key: str, principal: Callable[[Request], str], audience: str) -> None:
+        self._codec = AESGCMRequestStateCodec([key])
+        security = RequestStateSecurity(codec=self._codec, ttl=STATE_SECONDS, bind_principal=principal)
+        super().__init__(security, default_audience=audience)
+
+    async def __call__(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        """Handle a request; the answer to another question, or one that comes too late, is none: it is asked anew."""
+        try:
+            return await super().__call__(ctx, call_next)
+        except MCPError as error:
+            if not isinstance(error.data, dict) or error.data.get("reason") != _REASON:
+                raise
+            if not self._is_ours(ctx.params or {}):
+                message = "requestState is not what this server gave out; call again without it, and it asks anew"
+                raise MCPError(wire.INVALID_PARAMS, message, {"reason": _REASON}) from error
+        bare = {name: value for name, value in (ctx.params or {}).items() if name not in _CARRIED}
+        return await super().__call__(replace(ctx, params=bare), call_next)
+
+    def _is_ours(self, params: Any) -> bool:
+        token = params.get("requestState")
+        try:
+            return isinstance(token, str) and bool(self._codec.unseal(token))
+        except InvalidRequestState:
+            return False
 
 
 def product_version() -> str:

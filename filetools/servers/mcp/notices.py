@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 import mcp_types as wire
+from mcp.server.connection import Connection
+from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -17,25 +21,29 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
-from filetools.errors import FileToolsError
+from filetools.errors import BufferClosedError, FileToolsError
 from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.addresses import BUFFERS, file_address, local_address, parse_address
 from filetools.servers.mcp.callers import Request
-from filetools.servers.mcp.failures import protocol_error
-from filetools.servers.mcp.followers import MOST_FOLLOWED, Followers
-from filetools.servers.mcp.leases import Leases
 from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.resources import protocol_error
 
 QUIET_SECONDS: Final = 0.1
-"""After a notice of an address, further changes of it are told together."""
+"""After a notice of an address, further changes of it are sent as one."""
+MOST_FOLLOWED: Final = 10_000
+"""Addresses that clients of handshake revisions follow, over all connections."""
+RENEW_SECONDS: Final = 20.0
+"""A third of the time after which a document's handle lapses."""
 _LISTED: Final = frozenset(
     (
         "file:created", "file:deleted", "file:renamed", "directory:created", "directory:deleted", "directory:renamed",
     )
 )  # fmt: skip
 _SILENT: Final = frozenset(("file:read",))
+
+_log = logging.getLogger(__name__)
 
 
 class Notices:
@@ -47,16 +55,20 @@ class Notices:
     """
 
     def __init__(self, files: FileToolsFacade, options: DoorOptions) -> None:
-        self._files = files
         self._root = options.file_root
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
-        self._leases = Leases(files)
-        self._followers = Followers(self._let_go)
+        self._leases = _Leases(files)
+        self._followers: dict[Connection, _Follower] = {}
         self._held: dict[ServerEvent, bool] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._subscriptions = [files.on(pattern, self._note) for pattern in ("file:*", "directory:*", "buffer:*")]
+
+    @property
+    def followed(self) -> int:
+        """How many addresses clients of handshake revisions follow."""
+        return sum(len(each.followed) for each in self._followers.values())
 
     async def listen(
         self, request: Request, given: wire.SubscriptionsListenRequestParams
@@ -73,8 +85,8 @@ class Notices:
                 self._leases.release(handle)
 
     async def subscribe(self, request: Request, given: wire.SubscribeRequestParams) -> wire.EmptyResult:
-        """Have a client of a handshake revision told of an address."""
-        if len(self._followers) >= MOST_FOLLOWED:
+        """Send a client of a handshake revision the notices of an address, until its connection ends."""
+        if self.followed >= MOST_FOLLOWED:
             # Dropping what another client follows would leave that one in the dark.
             raise MCPError(
                 wire.INTERNAL_ERROR, f"{MOST_FOLLOWED} addresses are followed already; follow folders instead"
@@ -86,26 +98,45 @@ class Notices:
                 await self._leases.hold(handle)
         except FileToolsError as error:
             raise protocol_error(error, request.protocol_version, given.uri) from error
-        if not self._followers.add(given.uri, request):
-            self._let_go(given.uri)
+        connection = _connection_of(request)
+        follower = self._followers.get(connection)
+        if follower is None:
+            follower = self._followers[connection] = _Follower(request.session)
+            connection.exit_stack.push_async_callback(self._forget, connection)
+        if given.uri in follower.followed:
+            self._release(given.uri)
+        follower.followed.add(given.uri)
         return wire.EmptyResult()
 
     async def unsubscribe(self, request: Request, given: wire.UnsubscribeRequestParams) -> wire.EmptyResult:
-        """Have it told no more."""
-        if self._followers.remove(given.uri, request):
-            self._let_go(given.uri)
+        """Send no more notices of an address."""
+        follower = self._followers.get(_connection_of(request))
+        if follower is not None and given.uri in follower.followed:
+            follower.followed.remove(given.uri)
+            self._release(given.uri)
         return wire.EmptyResult()
 
     async def aclose(self) -> None:
-        """End all streams and tell nothing more."""
+        """End all streams, and send nothing more."""
         for subscription in self._subscriptions:
             subscription.unsubscribe()
         self._streams.close()
         await self._leases.aclose()
-        await self._followers.aclose()
+        for follower in self._followers.values():
+            await follower.aclose()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _forget(self, connection: Connection) -> None:
+        follower = self._followers.pop(connection)
+        for uri in follower.followed:
+            self._release(uri)
+        await follower.aclose()
+
+    def _release(self, uri: str) -> None:
+        if handle := _handle_of(uri):
+            self._leases.release(handle)
 
     def _note(self, event: Event) -> None:
         if event.name in _SILENT:
@@ -120,16 +151,12 @@ class Notices:
         if not isinstance(event, TreeEvent | BufferEvent):
             return
         for path in dict.fromkeys((event.path, getattr(event, "old_path", None) or event.path)):
-            yield from self._forms(path)
-            if isinstance(event, TreeEvent):
-                yield from self._forms(path.rpartition("/")[0])
+            for place in (path, path.rpartition("/")[0]) if isinstance(event, TreeEvent) else (path,):
+                yield file_address(place)
+                if self._root is not None:
+                    yield local_address(self._root, place)
         for handle in self._leases.handles_of(event.path, getattr(event, "old_path", None)):
             yield BUFFERS + handle
-
-    def _forms(self, path: str) -> Iterator[str]:
-        yield file_address(path)
-        if self._root is not None:
-            yield local_address(self._root, path)
 
     def _tell(self, event: ServerEvent) -> None:
         """Tell at once, so that an editor wakes quickly; what follows within 100 ms is told once, at their end."""
@@ -145,15 +172,114 @@ class Notices:
         is_due = True
         while is_due:
             self._held[event] = False
-            self._followers.tell(event)
+            for follower in self._followers.values():
+                if not isinstance(event, ResourceUpdated) or event.uri in follower.followed:
+                    follower.put(event)
             await self._bus.publish(event)
             await asyncio.sleep(QUIET_SECONDS)
             is_due = self._held.pop(event)
 
-    def _let_go(self, uri: str) -> None:
-        """Note that one client less follows an address."""
-        if handle := _handle_of(uri):
-            self._leases.release(handle)
+
+class _Follower:
+    """A connection of a handshake revision; its notices are sent one after the other by a task of their own.
+
+    A client that does not read holds nobody else up, and waiting notices of one address are one.
+    """
+
+    def __init__(self, session: ServerSession) -> None:
+        self.followed: set[str] = set()
+        self._session = session
+        self._waiting: dict[ServerEvent, None] = {}
+        self._sender: asyncio.Task[None] | None = None
+
+    def put(self, event: ServerEvent) -> None:
+        self._waiting[event] = None
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
+
+    async def aclose(self) -> None:
+        if self._sender is not None:
+            self._sender.cancel()
+            await asyncio.gather(self._sender, return_exceptions=True)
+
+    async def _send(self) -> None:
+        while self._waiting:
+            event = next(iter(self._waiting))
+            del self._waiting[event]
+            if isinstance(event, ResourceUpdated):
+                await self._session.send_resource_updated(event.uri)
+            else:
+                await self._session.send_notification(wire.ResourceListChangedNotification())
+
+
+@dataclass(slots=True)
+class _Lease:
+    path: str
+    holders: int = 0
+
+
+class _Leases:
+    """Handles of open documents, renewed while a client follows them."""
+
+    def __init__(self, files: FileToolsFacade) -> None:
+        self._files = files
+        self._held: dict[str, _Lease] = {}
+        self._renewing: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    async def hold(self, handle: str) -> None:
+        """Renew a handle from now on, until `release` was called as often.
+
+        Raises:
+            BufferClosedError: It holds no document.
+        """
+        opened = await self._files.buffers.read(handle)
+        self._held.setdefault(handle, _Lease(opened.path)).holders += 1
+        if self._renewing is None:
+            self._renewing = asyncio.create_task(self._renew())
+
+    def release(self, handle: str) -> None:
+        lease = self._held.get(handle)
+        if lease is not None:
+            lease.holders -= 1
+            if lease.holders <= 0:
+                del self._held[handle]
+
+    def handles_of(self, path: str, old_path: str | None) -> Iterator[str]:
+        """Yield the handles of the document at a path, and follow a document that was moved there."""
+        for handle, lease in self._held.items():
+            if lease.path == old_path:
+                lease.path = path
+            if lease.path == path:
+                yield handle
+
+    async def aclose(self) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            for handle in list(self._held):
+                try:
+                    opened = await self._files.buffers.read(handle)
+                except BufferClosedError:
+                    self._held.pop(handle, None)
+                except FileToolsError as exc:
+                    # A busy journal does not end a lease: there is time for two more tries.
+                    _log.warning("a document's lease is not renewed yet: %s", exc)
+                else:
+                    if handle in self._held:
+                        self._held[handle].path = opened.path
+
+
+def _connection_of(request: Request) -> Connection:
+    # The SDK gives handlers no public way to the connection, whose `exit_stack` is made for such cleaning.
+    connection: Connection = request.session._connection
+    return connection
 
 
 def _handle_of(uri: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""What whoever starts the door decides about it; no client can."""
+"""What the operator decides about a door; no client can."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ class DoorOptions:
             return self.dialect.registry(files, tools=tools, log=log)
         # A name that a client gives itself over a network opens nothing that a client on this machine was given.
         owner = f"shared {owner}" if self.is_shared else owner
-        # Programs that ask for results as JSON get them whole: a frame is no result of the shape that was published.
+        # Programs that ask for results as JSON get them whole: a frame does not have the published shape.
         kept = None if self.structured else descriptors_for(files, tools, owner=owner, is_opaque=self.is_shared)
         return ToolRegistry(files, tools, log=log, descriptors=kept)

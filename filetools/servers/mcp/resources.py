@@ -6,6 +6,7 @@ import mimetypes
 from typing import Any, Final
 
 import mcp_types as wire
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
@@ -13,13 +14,22 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import ReadResult
 from filetools.models.listing import Entry
 from filetools.servers.mcp.addresses import BUFFERS, DESCRIPTORS, FILES, VERSIONS, Address, file_address, parse_address
-from filetools.servers.mcp.callers import Callers, Request
-from filetools.servers.mcp.failures import protocol_error
+from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import DoorOptions
+from filetools.tools.envelope import failure_envelope
 
 PAGE_ENTRIES: Final = 500
 MOST_COMPLETIONS: Final = 100
 FOLDER_TYPE: Final = "inode/directory"
+RESOURCE_NOT_FOUND: Final = -32002
+"""What the handshake revisions of the protocol call a missing resource."""
+_MISSING: Final = frozenset(
+    (
+        "FILE_NOT_FOUND", "DIR_NOT_FOUND", "VERSION_GONE", "BUFFER_CLOSED", "INVALID_PATH", "ABSOLUTE_PATH",
+        "PATH_TRAVERSAL", "PATH_TOO_LONG", "SYMLINK_NOT_ALLOWED", "SYMLINK_ESCAPE",
+    )
+)  # fmt: skip
+_ARGUMENTS: Final = frozenset(("INVALID_ARGUMENT", "FILE_TOO_LARGE", "NOT_A_DIRECTORY", "NOT_A_REGULAR_FILE"))
 _TEXT_TYPE: Final = "text/plain"
 _BINARY_TYPE: Final = "application/octet-stream"
 
@@ -63,7 +73,7 @@ class Resources:
         options: Which addresses are understood.
     """
 
-    def __init__(self, callers: Callers, options: DoorOptions) -> None:
+    def __init__(self, callers: McpCallers, options: DoorOptions) -> None:
         self._callers = callers
         self._root = options.file_root
 
@@ -98,12 +108,12 @@ class Resources:
     async def read_directory(self, request: Request, given: DirectoryParams) -> wire.ListResourcesResult:
         """Return one page of what is in a folder.
 
-        Source: the extension's specification; whatever is no folder is an argument that is wrong, also in earlier revisions.
+        Source: the extension's specification; anything but a folder is a wrong argument, also in earlier revisions.
         """
         try:
             address = parse_address(given.uri, self._root)
             if address.kind != "file":
-                raise InvalidPathError(given.uri, "it is no folder")
+                raise InvalidPathError(given.uri, "it is not a folder")
             files = self._callers.files(request)
             page = await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor)
         except FileToolsError as error:
@@ -117,7 +127,7 @@ class Resources:
 
     async def get_skill(self, request: Request, given: DirectoryParams) -> dict[str, Any]:
         """Refuse: there are no skills."""
-        raise protocol_error(InvalidPathError(given.uri, "it is no skill"), MODERN_PROTOCOL_VERSIONS[-1], given.uri)
+        raise protocol_error(InvalidPathError(given.uri, "it is not a skill"), MODERN_PROTOCOL_VERSIONS[-1], given.uri)
 
     async def complete(self, request: Request, given: wire.CompleteRequestParams) -> wire.CompleteResult:
         """Return paths that begin with what was typed; the other variables of our addresses cannot be guessed."""
@@ -184,6 +194,17 @@ class Resources:
         return wire.Completion(
             values=values[:MOST_COMPLETIONS], total=None if has_more else len(values), has_more=has_more
         )
+
+
+def protocol_error(error: FileToolsError, protocol_version: str, uri: str | None = None) -> MCPError:
+    """Return the error that a client of a revision expects; its data is the envelope of the failure."""
+    data = failure_envelope(error) | ({} if uri is None else {"uri": uri})
+    code: int = wire.INTERNAL_ERROR
+    if error.code in _ARGUMENTS or error.code in _MISSING:
+        code = wire.INVALID_PARAMS
+    if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        code = RESOURCE_NOT_FOUND
+    return MCPError(code, error.message, data)
 
 
 def _described(entry: Entry) -> wire.Resource:

@@ -21,8 +21,7 @@ from filetools.servers.mcp.callers import noting
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.pipes import are_standard_pipes, standard_pipes
-from filetools.servers.mcp.roots_door import RootsDoor
-from filetools.servers.mcp.workspaces import OpenFolder
+from filetools.servers.mcp.roots_door import OpenFolder, RootsDoor
 from filetools.tools.call_log import CallLog
 
 Message = MutableMapping[str, Any]

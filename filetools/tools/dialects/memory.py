@@ -20,8 +20,7 @@ from filetools.errors import (
     PathTraversalError,
 )
 from filetools.tools.dialects.dialect import Dialect, presented, reworded
-from filetools.tools.dialects.editor_commands import Editor, EditorCommand, Words, check
-from filetools.tools.dialects.text_editor import run, shown_lines
+from filetools.tools.dialects.text_editor import Editor, EditorCommand, Words, check, run, shown_lines
 from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import Tool, ToolContext
 

@@ -1,4 +1,4 @@
-"""The dialect of Anthropic's text editor tool, `text_editor_20250728`.
+"""The dialect of Anthropic's text editor tool, `text_editor_20250728`, and the commands that it shares with the memory.
 
 Source: Anthropic's documentation of the text editor tool, and the sentences of the editor that models were trained with.
 """
@@ -6,15 +6,238 @@ Source: Anthropic's documentation of the text editor tool, and the sentences of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal
 
-from filetools.errors import InvalidArgumentError
-from filetools.tools.dialects.dialect import Dialect, numbered_part, presented
-from filetools.tools.dialects.editor_commands import Editor, EditorCommand, Words, check
+from filetools.content.edits import Edit
+from filetools.errors import (
+    DirectoryNotFoundError,
+    EditAmbiguousError,
+    EditNotFoundError,
+    FileToolsError,
+    InvalidArgumentError,
+    PathExistsError,
+    PathIsDirectoryError,
+    PathNotFoundError,
+)
+from filetools.models.files import EditResult
+from filetools.models.listing import Entry
+from filetools.tools.arguments import Parameters
+from filetools.tools.dialects.dialect import Dialect, numbered_part, presented, repairs_of, reworded, snippet
+from filetools.tools.nearby import similar_paths
 from filetools.tools.seen import TextLimits
 from filetools.tools.tool import Tool, ToolContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The sentences of one dialect, with `{path}` and what else belongs in each."""
+
+    created: str
+    exists: str
+    replaced: str
+    inserted: str
+    not_found: str
+    ambiguous: str
+    insert_line: str
+    suggests_paths: bool
+    """Whether a path that leads nowhere is answered with paths of the whole root."""
+
+
+class EditorCommand(Parameters):
+    """Parameters of every command; which of them one takes stands in `TAKES`."""
+
+    command: str
+    path: str | None = None
+    view_range: list[int] | None = None
+    old_str: str | None = None
+    new_str: str | None = None
+    file_text: str | None = None
+    insert_line: int | None = None
+    insert_text: str | None = None
+
+
+TAKES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "view": (("path",), ("view_range",)),
+    "str_replace": (("path", "old_str"), ("new_str",)),
+    "create": (("path", "file_text"), ()),
+    "insert": (("path", "insert_line"), ("insert_text", "new_str")),
+    "delete": (("path",), ()),
+    "rename": (("old_path", "new_path"), ()),
+}
+"""What each command needs, and what it may have besides."""
+
+
+def check(given: EditorCommand) -> None:
+    """Refuse parameters that a command lacks, or that belong to another one.
+
+    Raises:
+        InvalidArgumentError: Names the parameter and the command.
+    """
+    needed, allowed = TAKES[given.command]
+    present = [name for name, value in given if name != "command" and value is not None]
+    for name in needed:
+        if name not in present:
+            raise InvalidArgumentError(f"Parameter `{name}` is required for command: {given.command}")
+    for name in present:
+        if name not in (*needed, *allowed):
+            takes = ", ".join((*needed, *allowed))
+            raise InvalidArgumentError(
+                f"Parameter `{name}` does not belong to command: {given.command}; it takes {takes}"
+            )
+
+
+LEVELS: Final = 2
+MOST_ROWS: Final = 1000
+_LOOK: Final = "View the file and repeat the command with text copied from it."
+_MORE: Final = "Give more of the lines around the place that is meant."
+_UNSAVED: Final = "\nThe change is in text that a person has open and has not saved; the file has it when they save."
+
+
+class Editor:
+    """The commands on one path; lives for one call.
+
+    Args:
+        context: The call.
+        words: How it answers.
+        shown: The path as the caller gave it.
+        path: The same in the workspace.
+    """
+
+    def __init__(self, context: ToolContext, words: Words, shown: str, path: str) -> None:
+        self._files = context.files
+        self._words = words
+        self._shown = shown
+        self._path = path
+
+    async def view(self, view_range: list[int] | None) -> dict[str, Any]:
+        """Return lines of a file, or the paths in a folder.
+
+        Raises:
+            PathNotFoundError, InvalidArgumentError
+        """
+        if not self._path.strip("/."):
+            return await self.view_folder(view_range)
+        first, limit = _range(view_range)
+        try:
+            read = await self._files.read_file(self._path, offset=first if limit or first > 1 else None, limit=limit)
+        except PathIsDirectoryError:
+            return await self.view_folder(view_range)
+        except FileToolsError as error:
+            raise await self._own(error) from error
+        if read.is_binary:
+            raise InvalidArgumentError(f"{self._shown} is binary ({read.mime_type}, {read.size} bytes), not text")
+        if first > max(1, read.total_lines or first):
+            raise InvalidArgumentError(
+                f"Invalid `view_range`: {view_range}. Its first element `{first}` should be within the range of lines of"
+                f" the file: [1, {read.total_lines}]"
+            )
+        return {"path": self._shown, "content": read.content, "first_line": first, "total_lines": read.total_lines}
+
+    async def view_folder(self, view_range: list[int] | None = None) -> dict[str, Any]:
+        """Return the paths in a folder, two levels deep, without hidden ones."""
+        if view_range is not None:
+            raise InvalidArgumentError("The `view_range` parameter is not allowed when `path` points to a directory.")
+        rows: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while len(rows) <= MOST_ROWS:
+            page = await self._files.list_files(self._path, recursive=True, max_depth=LEVELS, cursor=cursor)
+            rows += filter(None, (_row(entry, page.path) for entry in page.entries))
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return {"path": self._shown, "entries": rows[:MOST_ROWS], "truncated": len(rows) > MOST_ROWS}
+
+    async def create(self, file_text: str) -> dict[str, Any]:
+        """Create a file; one that is there stays."""
+        try:
+            made = await self._files.create_file(self._path, file_text)
+        except PathExistsError as error:
+            raise reworded(error, self._say("exists"), "View it, and change it with str_replace or insert.") from error
+        except FileToolsError as error:
+            raise await self._own(error) from error
+        return {"path": self._shown, "output": self._say("created"), "version": made.version}
+
+    async def replace(self, old: str, new: str) -> dict[str, Any]:
+        """Replace text that is there once."""
+        if not old:
+            raise InvalidArgumentError("Parameter `old_str` is empty; use insert to add lines")
+        try:
+            made = await self._files.edit_file(self._path, [Edit(old=old, new=new)])
+        except EditNotFoundError as error:
+            raise reworded(error, self._say("not_found", old_str=old), _LOOK) from error
+        except EditAmbiguousError as error:
+            lines = ", ".join(map(str, error.details["lines"]))
+            raise reworded(error, self._say("ambiguous", old_str=old, lines=lines), _MORE) from error
+        except FileToolsError as error:
+            raise await self._own(error) from error
+        return self._edited("replaced", made)
+
+    async def insert(self, line: int, text: str | None) -> dict[str, Any]:
+        """Insert lines after a line; 0 is before the first."""
+        if text is None:
+            raise InvalidArgumentError("Parameter `insert_text` is required for command: insert")
+        try:
+            made = await self._files.insert_lines(self._path, line, text)
+        except InvalidArgumentError as error:
+            total = (await self._files.file_info(self._path)).total_lines
+            if total is not None and not 0 <= line <= total:
+                raise reworded(error, self._say("insert_line", line=line, total=total)) from error
+            raise
+        except FileToolsError as error:
+            raise await self._own(error) from error
+        return self._edited("inserted", made)
+
+    async def _own(self, error: FileToolsError) -> FileToolsError:
+        """Return an error as this dialect says it."""
+        if isinstance(error, PathIsDirectoryError):
+            return reworded(error, f"The path {self._shown} is not a file.", "View it to see which files are there.")
+        if not isinstance(error, PathNotFoundError | DirectoryNotFoundError):
+            return error
+        found = await similar_paths(self._files, error.path or "") if self._words.suggests_paths else []
+        error.details.update({"similar": found} if found else {})
+        return reworded(error, f"The path {self._shown} does not exist. Please provide a valid path.")
+
+    def _edited(self, word: str, made: EditResult) -> dict[str, Any]:
+        output = self._say(word, snippet=snippet(made.structured_patch)).rstrip("\n")
+        return {
+            "path": self._shown,
+            "output": output + (_UNSAVED if made.in_buffer else ""),
+            "version": made.version,
+            "structured_patch": made.structured_patch,
+            **repairs_of(made.warnings),
+        }
+
+    def _say(self, word: str, **facts: object) -> str:
+        sentence: str = getattr(self._words, word)
+        return sentence.format(path=self._shown, **facts)
+
+
+def _range(view_range: list[int] | None) -> tuple[int, int | None]:
+    """Return the first line and the number of lines that a range asks for; -1 as its end is that of the file."""
+    if view_range is None:
+        return 1, None
+    if len(view_range) != 2:
+        raise InvalidArgumentError(f"Invalid `view_range`: {view_range}. It should be a list of two integers.")
+    first, last = max(1, view_range[0]), view_range[1]
+    if last == -1:
+        return first, None
+    if last < first:
+        raise InvalidArgumentError(
+            f"Invalid `view_range`: {view_range}. Its second element `{last}` should be larger or equal than its first"
+            f" `{first}`"
+        )
+    return first, last - first + 1
+
+
+def _row(entry: Entry, folder: str) -> dict[str, Any] | None:
+    """Return an entry as a view of a folder has it; None for what is hidden."""
+    path = entry.path[len(folder) + 1 :] if folder else entry.path
+    if any(segment.startswith(".") for segment in path.split("/")):
+        return None
+    return {"path": path + "/" * (entry.type == "directory"), "size": entry.size or 0}
+
 
 NAME: Final = "text-editor"
 TOOL: Final = "str_replace_based_edit_tool"

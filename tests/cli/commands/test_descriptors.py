@@ -59,11 +59,3 @@ def test_it_is_listed_read_searched_and_saved(kept: CommandLine) -> None:
 def test_json_is_the_envelope(kept: CommandLine) -> None:
     done = kept("fd", "read", "fd:1", "--mode", "char", "--start", "0", "--count", "5", "--actor", "alice", "--json")
     assert done.json["data"]["content"] == "many/"
-
-
-def test_the_scene_of_a_large_result_holds(run: CommandLine) -> None:
-    done = run("demo", "--only", "large")
-    assert (done.code, "BROKEN" in done.text) == (0, False)
-    for part in ('<fd_result fd="fd:1"', "search_fd(", "<fd_content ", "<fd_file_result ", "undo_changes()"):
-        assert part in done.text
-    assert run("demo", "--only", "nothing").code == 2

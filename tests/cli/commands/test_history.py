@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from filetools.cli.app import app
-from filetools.cli.demo import history as scene
+from filetools.cli.command import cli
 from filetools.cli.terminal import exact_json
 from filetools.errors import PathNotFoundError
 from filetools.sessions.feedback import FeedbackItem
@@ -196,9 +194,8 @@ def test_a_failure_in_the_middle_leaves_standard_output_clean(
         raise PathNotFoundError("logs")
 
     monkeypatch.setattr(session_logs, "collect_feedback", failing)
-    group: Any = typer.main.get_command(app)
     with pytest.raises(SystemExit) as ending:
-        group.main(args=["history", "collect"], prog_name="filetools")
+        cli.main(args=["history", "collect"], prog_name="filetools")
     assert (ending.value.code, capsys.readouterr()) == (1, ("", "File not found: logs\n"))
 
 
@@ -233,18 +230,3 @@ def test_what_a_root_refuses_is_told_in_one_line(logged: CommandLine) -> None:
         done = logged("history", "extract", "3b", "--output", place, "--actor", "alice")
         assert (done.code, done.raw, done.error.count("\n")) == (1, b"", 1), done.error
     assert not (logged.folder / ".vscode").exists()
-
-
-def test_the_scene_holds_what_it_promises(run: CommandLine) -> None:
-    done = run("demo", "--only", "history")
-    assert (done.code, done.text.count("  ok: "), "BROKEN" in done.text) == (0, 7, False), done.text
-    assert "    2. Always run the tests before you say that it works.\n" in done.text
-    assert max(map(len, done.lines)) <= 80
-
-
-def test_the_scene_fails_when_something_is_lost(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(scene, "_AGENT", "y")
-    assert not scene.play_history()
-    assert "BROKEN: 9 things were said" in capsys.readouterr().out

@@ -6,9 +6,8 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-import typer
 
-from filetools.cli.app import app
+from filetools.cli.command import cli
 from tests.support.terminal import CommandLine
 
 
@@ -54,7 +53,7 @@ def test_a_missing_extra_is_told_in_two_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], part: str
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert typer.main.get_command(app).main(args=list(command), prog_name="filetools", standalone_mode=False) == 1
+    assert cli.main(args=list(command), prog_name="filetools", standalone_mode=False) == 1
     told = capsys.readouterr().err.splitlines()
     assert [line.split(" needs")[0] for line in told[:1]] == [f"error: serving {part}"]
     assert told[1].startswith("hint: pip install 'agent-filetools[")

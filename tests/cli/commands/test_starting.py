@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.cli.commands import COMMANDS
+from filetools.cli.command import COMMANDS
 from tests.support.terminal import CommandLine
 
 TEMPORARY = "temporary"
@@ -68,7 +68,7 @@ def temporary(run: CommandLine, tmp_path: Path) -> Path:
 
 
 def test_of_every_command_it_is_known_whether_it_only_reads() -> None:
-    assert sorted({*READING, *CHANGING}) == sorted(COMMANDS)
+    assert sorted({*READING, *CHANGING}) == sorted(name for commands in COMMANDS.values() for name in commands)
 
 
 @pytest.mark.parametrize("line", LINES, ids=" ".join)

@@ -22,8 +22,9 @@ import pytest
 import filetools
 from filetools.app.agent_runs import AgentRuns
 from filetools.errors import InvalidArgumentError
-from filetools.servers.http import AgentOptions, HttpOptions, application
+from filetools.servers.http import application
 from filetools.servers.http.application import ServerApplication, http_application
+from filetools.servers.http.options import AgentOptions, HttpOptions
 from filetools.sessions.agent_process import AgentLimits
 from tests.support import scripted_agent
 from tests.support.http_servers import HttpServer, http_server
@@ -176,7 +177,7 @@ def test_a_server_with_a_token_has_one_for_everything(root: Path) -> None:
 
 @pytest.mark.parametrize("command", ["", "  ", "agent 'x"])
 def test_what_is_no_command_is_told_before_anything_is_served(command: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="is no command"):
+    with pytest.raises(InvalidArgumentError, match="is not a command"):
         AgentOptions(command=command)
 
 
@@ -239,10 +240,10 @@ def test_what_is_no_order_is_400(server: HttpServer, body: bytes) -> None:
 
 
 def test_the_limits_of_the_server_hold_and_speak_its_language(server: HttpServer) -> None:
-    large, deep = {"model": "x" * 5_000_000}, b"[" * 200 + b"]" * 200
+    large, deep = {"model": "x" * 5_000_000}, b"[" * 100_000 + b"]" * 100_000
     for answer, status in (
         (post(server, large), 413),
-        (post(server, deep), 422),
+        (post(server, deep), 400),
         (post(server, {}, {"Content-Type": "text/plain"}), 415),
         (
             httpx2.get(

@@ -15,7 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
 from filetools.errors import InvalidArgumentError
-from filetools.servers.http import HttpOptions
+from filetools.servers.http.options import HttpOptions
 from tests.support.http_servers import HttpServer, http_server, request, start, statuses
 
 TOKEN = "a-token-of-some-length"

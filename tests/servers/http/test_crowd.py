@@ -71,7 +71,7 @@ async def answer_seconds(server: HttpServer, path: str) -> float:
 @pytest.mark.timeout(600)
 async def test_a_crowd_of_which_some_never_read(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "busy.txt").write_text("")
-    with http_server(root) as server:
+    with http_server(root, is_fresh=DOSE > 1) as server:
         before = resident_bytes(server)
         seconds = []
         async with crowd(server) as readers, live(server.address) as typist:

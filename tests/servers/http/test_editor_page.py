@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.support.declared import REPOSITORY
 from tests.support.http_servers import HttpServer, http_server, request, statuses
 
 pytest.importorskip("rocher")
@@ -143,8 +144,8 @@ def test_other_pages_import_live_js_only_where_their_origin_is_named(server: Htt
 def test_without_the_extra_the_first_page_says_what_to_install(root: Path, tmp_path: Path) -> None:
     (tmp_path / "missing").mkdir()
     (tmp_path / "missing" / "sitecustomize.py").write_text(WITHOUT_ROCHER)
-    where = os.pathsep.join((str(tmp_path / "missing"), *filter(None, (os.environ.get("PYTHONPATH"),))))
-    with http_server(root, environment={"PYTHONPATH": where}) as serving:
+    where = os.pathsep.join((str(tmp_path / "missing"), str(REPOSITORY)))
+    with http_server(root, environment={"PYTHONPATH": where}, is_fresh=True) as serving:
         text = httpx2.get(f"{serving.address}/", headers=BROWSER).text
         assert "agent-filetools[editor]" in text
         assert httpx2.get(f"{serving.address}/assets/live.js").status_code == 404

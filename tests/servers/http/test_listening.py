@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from filetools.servers.http import HttpOptions, Limits, listen
+from filetools.servers.http.options import HttpLimits, HttpOptions
+from filetools.servers.http.serving import listen
 
 
 @pytest.mark.parametrize(("host", "told"), [("127.0.0.1", "127.0.0.1"), ("localhost", "localhost"), ("127.1", "127.1")])
@@ -26,7 +27,7 @@ def test_answers_in_parts_are_sent_at_once() -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the options are Linux's")
 def test_what_a_client_does_not_read_is_bounded_by_the_system() -> None:
-    listener = listen(HttpOptions(port=0, limits=Limits(send_seconds=7.0)))
+    listener = listen(HttpOptions(port=0, limits=HttpLimits(send_seconds=7.0)))
     with socket.create_connection(listener.socket.getsockname()):
         accepted, _ = listener.socket.accept()
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 7000

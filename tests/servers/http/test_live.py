@@ -36,14 +36,13 @@ async def test_pages_of_strangers_are_refused(server: HttpServer, origin: str) -
     assert caught.value.response.status_code == 403
 
 
-@pytest.mark.parametrize(("sent", "code"), [("x" * (5 * 1024 * 1024), 1009), ("[" * 1000 + "]" * 1000, 1008)])
-async def test_too_big_and_too_deep_end_with_a_code(server: HttpServer, sent: str | bytes, code: int) -> None:
+async def test_a_frame_that_is_too_big_ends_the_connection(server: HttpServer) -> None:
     async with socket_of(server.address) as connection:
         with contextlib.suppress(ConnectionError):
-            await connection.send(sent)
+            await connection.send("x" * (5 * 1024 * 1024))
         async with asyncio.timeout(60):
             await connection.wait_closed()
-        assert connection.close_code == code
+        assert connection.close_code == 1009
 
 
 async def test_bytes_and_nonsense_are_errors_and_the_connection_lives(server: HttpServer) -> None:
@@ -51,7 +50,8 @@ async def test_bytes_and_nonsense_are_errors_and_the_connection_lives(server: Ht
         assert isinstance(client.wire, SocketWire)
         await client.wire.connection.send(b"\x00\x01")
         await client.wire.send("nonsense")
-        await client.until(lambda: len(client.of("error")) == 2)
+        await client.wire.send("[" * 100_000 + "]" * 100_000)
+        await client.until(lambda: len(client.of("error")) == 3)
         await client.do("ping")
 
 

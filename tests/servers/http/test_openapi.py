@@ -85,7 +85,7 @@ def test_every_operation_tells_of_every_problem(described: dict[str, Any]) -> No
 
 
 def test_pages_of_the_framework_are_not_there(served: HttpServer) -> None:
-    for path in ("/redoc", "/docs/oauth2-redirect"):
+    for path in ("/docs", "/redoc"):
         assert httpx2.get(f"{served.address}{path}").status_code == 404
 
 

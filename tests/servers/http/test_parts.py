@@ -16,18 +16,15 @@ import filetools
 from filetools import errors
 from filetools.errors import FileToolsError, InvalidPathError, PathNotFoundError
 from filetools.models.files import DeleteResult
-from filetools.servers.http import HttpOptions
 from filetools.servers.http.asgi import Scope
-from filetools.servers.http.changing_files import under
-from filetools.servers.http.conditions import Conditions, Tags
-from filetools.servers.http.depth import depth_of
-from filetools.servers.http.file_answers import FileAnswer
+from filetools.servers.http.conditions import ByteRange, Conditions, Tags
 from filetools.servers.http.hosts import Hosts, is_loopback
 from filetools.servers.http.logins import CODE_SECONDS, LOGIN_SECONDS, MOST_LOGINS, Logins
-from filetools.servers.http.metrics import Metrics
+from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.problems import STATUS, TITLES, problem_of
-from filetools.servers.http.ranges import Part
 from filetools.servers.http.raw_paths import decoded_path, file_location
+from filetools.servers.http.routes.files import FileAnswer, under
+from filetools.servers.http.telemetry import Metrics
 from tests.support.declared import REPOSITORY
 
 
@@ -87,28 +84,6 @@ async def test_what_is_made_meanwhile_is_not_taken_for_what_the_conditions_have_
         with pytest.raises(PathNotFoundError):
             await under(Conditions(None, Tags(any=True)), files, "new.txt", delete)
         assert not (tmp_path / "new.txt").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "depth"),
-    [
-        (b"", 0),
-        (b"[[[]]]", 3),
-        (b'{"a": [1, {"b": []}]}', 4),
-        (b'"[[[[[["', 0),
-        (rb'["\"[[[[", "\\", [["["]]]', 3),
-        (b"[" * 50, 11),
-        (b"]]]][[", 0),
-        (b'["unended [[[[[[', 1),
-    ],
-)
-def test_depth_is_told_without_parsing(text: bytes, depth: int) -> None:
-    padded = text + b" " + b'"' + b"[{" * 20 + b'"'  # so many brackets that it is looked at closely
-    assert depth_of(padded if b"unended" not in text else text + b"[{" * 20, 10) == depth
-
-
-def test_a_text_with_few_brackets_is_not_looked_at() -> None:
-    assert depth_of(b"[" * 100, 100) == 0
 
 
 @pytest.mark.parametrize(
@@ -201,9 +176,9 @@ def test_a_request_is_a_span_of_its_caller() -> None:
     }
 
 
-@pytest.mark.parametrize("part", [None, Part(1, 2, 4)])
+@pytest.mark.parametrize("part", [None, ByteRange(1, 2, 4)])
 async def test_a_file_that_a_program_wrote_into_is_refused_before_anything_is_sent(
-    root: Path, part: Part | None
+    root: Path, part: ByteRange | None
 ) -> None:
     (root / "a.txt").write_text("one\n")
     sent: list[Any] = []

@@ -14,9 +14,9 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http import HttpOptions
 from filetools.servers.http.application import http_application
 from filetools.servers.http.callers import Admission
+from filetools.servers.http.options import HttpOptions
 from filetools.sessions.runs import Run
 
 ADDRESS = "http://127.0.0.1:8765"

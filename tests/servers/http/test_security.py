@@ -20,7 +20,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from filetools.servers.http import is_host_name
+from filetools.servers.http.hosts import is_host_name
 from tests.support.declared import REPOSITORY
 from tests.support.http_servers import HttpServer, http_server, request, statuses
 

@@ -14,9 +14,9 @@ import httpx2
 import pytest
 
 import filetools
-from filetools.servers.http import HttpOptions
 from filetools.servers.http.application import http_application
 from filetools.servers.http.callers import Admission
+from filetools.servers.http.options import HttpOptions
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import Tool, ToolContext
 from tests.support.http_servers import HttpServer

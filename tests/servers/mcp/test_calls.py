@@ -15,7 +15,8 @@ from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError
 from filetools.events.types import Event
 from filetools.models.records import Actor
-from filetools.servers.mcp import Door, DoorOptions
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.summaries import MOST_HUNK_LINES
 from tests.support.mcp_clients import ERAS, facts, failure, opened_door, refused, text, text_of

@@ -18,7 +18,8 @@ from mcp_types import ResourceUpdatedNotification
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp import DoorOptions, http_application
+from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.transports import http_application
 from tests.support.mcp_clients import ERAS, RELAXED, refused, text
 from tests.support.opened import steps_until
 

@@ -19,7 +19,9 @@ from filetools.editors import documents
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.gate import Gate
 from filetools.models.records import Actor
-from filetools.servers.mcp import Door, DoorOptions, leases, notices
+from filetools.servers.mcp import notices
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
 from tests.support.mcp_clients import RELAXED, facts, opened_door, refused, text
 from tests.support.opened import lapse_leases, steps_until
 
@@ -129,7 +131,7 @@ async def test_an_editor_wakes_when_others_change_its_document(root: Path) -> No
 
 
 async def test_a_document_stays_open_while_its_editor_listens(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(notices, "RENEW_SECONDS", 0.05)
     async with opened_door(root, is_editor=True) as (client, files):
         opened = await facts(client, "buffer_open", path="notes.md")
         async with client.listen(resource_subscriptions=[f"filetools:///buffers/{opened['handle']}"]):
@@ -143,7 +145,7 @@ async def test_a_document_stays_open_while_its_editor_listens(root: Path, monkey
 async def test_a_renewal_that_fails_for_once_is_tried_again(
     root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(notices, "RENEW_SECONDS", 0.05)
     async with opened_door(root, is_editor=True, settings={"lock_timeout_seconds": 1.0}) as (client, files):
         opened = await facts(client, "buffer_open", path="notes.md")
         async with client.listen(resource_subscriptions=[f"filetools:///buffers/{opened['handle']}"]):
@@ -170,7 +172,7 @@ async def shared_door(root: Path) -> AsyncIterator[tuple[Door, FileToolsFacade]]
 
 def held(door: Door) -> tuple[int, int]:
     """How many followed addresses and renewed handles a door keeps."""
-    return len(door._notices._followers), len(door._notices._leases._held)
+    return door._notices.followed, len(door._notices._leases)
 
 
 async def test_whoever_leaves_follows_nothing_and_keeps_no_document_open(root: Path) -> None:

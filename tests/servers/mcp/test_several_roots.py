@@ -21,7 +21,8 @@ import filetools
 from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.opening import Opening
 from filetools.errors import InvalidArgumentError
-from filetools.servers.mcp import DoorOptions, RootsDoor
+from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.roots_door import RootsDoor
 from filetools.tools.dialects import dialect_named
 from tests.support.crashing import grow
 from tests.support.mcp_clients import ERAS, RELAXED, failure, text

@@ -23,8 +23,9 @@ from mcp_types import INTERNAL_ERROR, ResourceUpdatedNotification
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp import Door, DoorOptions
-from filetools.servers.mcp.followers import MOST_FOLLOWED
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.notices import MOST_FOLLOWED
+from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.transports import application_of
 from tests.support.mcp_clients import RELAXED, process, refused, text
 from tests.support.opened import assert_at_rest, steps_until
@@ -160,5 +161,5 @@ async def test_as_many_as_can_be_told_are_told_and_leave_nothing(root: Path) -> 
                         await tx.write_file(path, "new\n")
                 await steps_until(lambda: len(told) == len(changed))
         assert told == {f"filetools:///files/{path}" for path in changed}
-        await steps_until(lambda: len(door._notices._followers) == 0)
+        await steps_until(lambda: door._notices.followed == 0)
         await steps_until(lambda: not door._notices._tasks)

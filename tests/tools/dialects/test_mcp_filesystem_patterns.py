@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filetools.errors import InvalidArgumentError
-from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
+from filetools.tools.dialects.mcp_filesystem.looking import Exclusion, PathGlob
 from tests.support.backtracking import ways_back
 
 

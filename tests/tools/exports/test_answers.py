@@ -102,7 +102,7 @@ async def test_an_unknown_tool_is_a_result_too(tools: ToolRegistry, shape: str) 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"path": "a.txt"', "which is no JSON: Expecting ',' delimiter"),
+        ('{"path": "a.txt"', "which is not valid JSON: Expecting ',' delimiter"),
         ('"a.txt"', "expected an object, got 'a.txt' (a string)"),
         ("[1]", "expected an object, got an array of 1"),
         ("[" * 100_000, "INVALID_ARGUMENT"),

@@ -15,6 +15,7 @@ from openai.types.responses import FunctionToolParam, ToolParam
 from pydantic import TypeAdapter
 
 from filetools.tools.dialects import DIALECTS, Dialect
+from filetools.tools.envelope import input_schema
 from filetools.tools.exports import (
     FORMATS,
     anthropic_tools,
@@ -25,7 +26,6 @@ from filetools.tools.exports import (
     strict_schema,
 )
 from filetools.tools.registry import FILE_TOOLS
-from filetools.tools.schemas import input_schema
 from filetools.tools.tool import AnyTool
 
 NAMES = [tool.name for tool in FILE_TOOLS]

@@ -13,10 +13,10 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult
 from filetools.models.records import SYSTEM
 from filetools.servers.http.live import frames
+from filetools.servers.http.live.frames import Ack, Edits, ResyncFrame, text_of
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.open_document import OpenDocument
 from filetools.servers.http.live.outbox import Outbox
-from filetools.servers.http.live.told import Ack, Edits, Resync, text_of
 
 
 class DocumentDesk:
@@ -69,7 +69,7 @@ class DocumentDesk:
         # Read again now that nothing done to it escapes us: something may have been, just before.
         await self._send_whole(document, lambda plain: Ack.model_validate({"id": frame.id, "of": "open", **plain}))
 
-    async def change(self, frame: frames.Change) -> None:
+    async def change(self, frame: frames.ChangeFrame) -> None:
         """Put the client's edits in, and send what others did meanwhile."""
         document = self._of(frame.handle)
         if (frame.edits is None) == (frame.text is None):
@@ -94,7 +94,7 @@ class DocumentDesk:
         if is_overtaken:
             await self.bring_up(frame.handle, "overtaken")
 
-    async def save(self, frame: frames.Save) -> dict[str, Any]:
+    async def save(self, frame: frames.SaveFrame) -> dict[str, Any]:
         """Write a document to its file; what was merged in comes as edits."""
         document = self._of(frame.handle)
         await document.earlier()
@@ -123,7 +123,7 @@ class DocumentDesk:
             return
         with suppress(BufferClosedError):
             await self._send_whole(
-                document, lambda plain: Resync(reason=reason, handle=document.handle, document=plain)
+                document, lambda plain: ResyncFrame(reason=reason, handle=document.handle, document=plain)
             )
 
     async def bring_all_up(self) -> None:
@@ -180,7 +180,9 @@ class DocumentDesk:
             document.is_at(moved.buffer_version)
         return True
 
-    async def _send_whole(self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], Ack | Resync]) -> None:
+    async def _send_whole(
+        self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], Ack | ResyncFrame]
+    ) -> None:
         # One text at a time, and only if there is room: however many a client asks for, they do not pile up.
         async with self._one_text, document.turn():
             await self._outbox.room()

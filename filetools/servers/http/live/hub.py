@@ -12,15 +12,15 @@ from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.feed import FeedPage
-from filetools.servers.http.live.open_document import OpenDocument, Step
-from filetools.servers.http.live.told import Approval, EventFrame, Progress, Resync, asked, text_of
+from filetools.servers.http.live.frames import Approval, EventFrame, Progress, ResyncFrame, asked, text_of
+from filetools.servers.http.live.open_document import DocumentStep, OpenDocument
 from filetools.tools.call_log import CallLog
 
 REMEMBERED_TEXTS: Final = 1024
 _STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed", "tool:rejected": "denied"}
 
 
-class Member(Protocol):
+class LiveConnection(Protocol):
     """One connection, as the hub sees it."""
 
     def offer(self, text: str) -> bool:
@@ -42,7 +42,7 @@ class Hub:
         self._files = files
         self.handover = asyncio.Lock()
         """Held while one connection gives a handle up, or another one takes it over."""
-        self._members: set[Member] = set()
+        self._members: set[LiveConnection] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
         self._texts: OrderedDict[str, str] = OrderedDict()
@@ -54,11 +54,11 @@ class Hub:
         """How many connections are told."""
         return len(self._members)
 
-    def join(self, member: Member) -> None:
+    def join(self, member: LiveConnection) -> None:
         """Tell a connection from now on."""
         self._members.add(member)
 
-    def leave(self, member: Member, documents: Iterable[OpenDocument]) -> None:
+    def leave(self, member: LiveConnection, documents: Iterable[OpenDocument]) -> None:
         """Tell it no more, nor its documents."""
         self._members.discard(member)
         for document in documents:
@@ -109,7 +109,7 @@ class Hub:
             self._tell(text_of(_event_frame(event)))
 
     def _hear_document(self, event: BufferEvent) -> None:
-        step = Step.of(event)
+        step = DocumentStep.of(event)
         if step is not None:
             for document in list(self._open.get(event.document, ())):
                 document.take(step)
@@ -151,7 +151,7 @@ class Hub:
             position = await self._files.position()
         except FileToolsError:  # the workspace is being closed, and with it every connection
             return
-        self._tell(text_of(Resync(reason=str(event.to_dict().get("reason", "unknown")), position=position)))
+        self._tell(text_of(ResyncFrame(reason=str(event.to_dict().get("reason", "unknown")), position=position)))
 
     def _tell(self, text: str) -> None:
         for member in list(self._members):

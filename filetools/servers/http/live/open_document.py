@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from filetools.events.buffers import BufferEvent
 from filetools.models.records import Actor
-from filetools.servers.http.live.told import Edits, text_of
+from filetools.servers.http.live.frames import Edits, text_of
 
 MOST_HELD: Final = 1000
 """Changes by others that wait while the client's own is put in; of more, the text is sent anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DocumentStep:
     """One version of a document: what changed since the version before."""
 
     version: int
@@ -27,7 +27,7 @@ class Step:
     actor: Actor
 
     @classmethod
-    def of(cls, event: BufferEvent) -> Step | None:
+    def of(cls, event: BufferEvent) -> DocumentStep | None:
         """Return the version that an event tells of; None if it tells of none."""
         version = getattr(event, "version", None)
         if event.name == "buffer:changed" and isinstance(version, int):
@@ -67,7 +67,7 @@ class OpenDocument:
         self._offer = offer
         self._miss = miss
         self._known = 0
-        self._held: list[Step] | None = None
+        self._held: list[DocumentStep] | None = None
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
@@ -98,14 +98,14 @@ class OpenDocument:
         self.whole = version if is_whole else self.whole
         self.is_stale = False
 
-    def take(self, step: Step) -> None:
+    def take(self, step: DocumentStep) -> None:
         """Pass on what was done to the document."""
         if self._held is None:
             self._pass_on(step)
         elif len(self._held) < MOST_HELD:
             self._held.append(step)  # beyond that the gap is found out when the next one is passed on
 
-    def _pass_on(self, step: Step) -> None:
+    def _pass_on(self, step: DocumentStep) -> None:
         if self.is_stale or step.version <= self._known:
             return
         if step.version != self._known + 1:

@@ -12,14 +12,13 @@ from typing import Any, Final
 
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http.depth import depth_of
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.documents import DocumentDesk
+from filetools.servers.http.live.frames import Ack, ResyncFrame, Snapshot, Welcome, asked, error_frame, text_of
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.outbox import Outbox
-from filetools.servers.http.live.snapshot import snapshot
-from filetools.servers.http.live.told import Ack, Resync, Welcome, error_frame, text_of
-from filetools.servers.http.options import Limits
+from filetools.servers.http.options import HttpLimits
+from filetools.tools.call_log import CallLog
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +27,6 @@ MOST_REQUESTS: Final = 16
 RENEW_SECONDS: Final = 20.0
 LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
-REFUSED: Final = 1008
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class LiveSession:
     Args:
         open_files: Gives the workspace as this client's, in the session that it names.
         hub: What all connections share.
-        limits: How large and how deep a frame may be.
+        limits: How large a frame may be.
         outbox: Frames on their way to the client.
     """
 
@@ -55,10 +53,10 @@ class LiveSession:
         open_files: Callable[[str | None], FileToolsFacade],
         hub: Hub,
         *,
-        limits: Limits | None = None,
+        limits: HttpLimits | None = None,
         outbox: Outbox | None = None,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or HttpLimits()
         self.outbox = Outbox() if outbox is None else outbox
         self._open_files = open_files
         self._hub = hub
@@ -105,11 +103,8 @@ class LiveSession:
 
     async def take(self, text: str) -> Ending | None:
         """Take in one frame of the client; returns why the connection must end, or None."""
-        content = text.encode("utf-8", "surrogatepass")
-        if len(content) > self._limits.body_bytes:
+        if len(text.encode("utf-8", "surrogatepass")) > self._limits.body_bytes:
             return Ending(TOO_BIG, f"a frame has at most {self._limits.body_bytes} bytes")
-        if depth_of(content, self._limits.depth) > self._limits.depth:
-            return Ending(REFUSED, f"a frame is nested at most {self._limits.depth} deep")
         # Who does not read what it asked for gets nothing more done.
         await self.outbox.room()
         plain: object = None
@@ -138,12 +133,12 @@ class LiveSession:
         self._hub.join(self)
         position = await files.position()
         if hello.since is not None:
-            await files.changes(hello.since, limit=1)  # refuses what is no position
+            await files.changes(hello.since, limit=1)  # refuses what is not a position
             position = hello.since
         is_person = files.actor.kind == "editor"
         if is_person and self._leave is None:
             self._leave = files.attend_approvals().close
-        facts = await snapshot(files, self._hub.log)
+        facts = await _snapshot(files, self._hub.log)
         welcome = Welcome(
             id=hello.id,
             position=position,
@@ -172,14 +167,14 @@ class LiveSession:
             await self._act(frame, files, desk)
         except FileToolsError as error:
             await self._refuse(error, frame.id)
-            if isinstance(frame, frames.Change) and not isinstance(error, BufferClosedError):
+            if isinstance(frame, frames.ChangeFrame) and not isinstance(error, BufferClosedError):
                 await desk.bring_up(frame.handle, "refused")
-        except Exception:  # the outermost place of a request: a defect must not leave the client waiting for ever
+        except Exception:  # the outermost place of a request: a defect must not leave the client without an answer
             logger.exception("A frame of type %s failed unexpectedly", frame.type)
             await self._refuse(
                 InternalError("The request failed unexpectedly; the log of the server says why"), frame.id
             )
-            if isinstance(frame, frames.Change):
+            if isinstance(frame, frames.ChangeFrame):
                 await desk.bring_up(frame.handle, "refused")
         finally:
             self._free.release()
@@ -188,13 +183,13 @@ class LiveSession:
         match frame:
             case frames.Open():
                 await desk.open(frame)
-            case frames.Change():
+            case frames.ChangeFrame():
                 await desk.change(frame)
-            case frames.Save():
+            case frames.SaveFrame():
                 await self._acknowledge(frame, await desk.save(frame))
             case frames.Close():
                 await self._acknowledge(frame, await desk.close(frame))
-            case frames.Answer():
+            case frames.AnswerFrame():
                 await files.answer_approval(frame.approval_id, frame.answer, edited_text=frame.edited_text)
                 await self._acknowledge(frame, {})
             case frames.Abort():
@@ -210,7 +205,7 @@ class LiveSession:
         assert self._files is not None
         async for page in self._files.follow_pages(since):
             if page.resync:
-                await self.outbox.put(text_of(Resync(reason="forgotten", position=page.position)))
+                await self.outbox.put(text_of(ResyncFrame(reason="forgotten", position=page.position)))
             for text in self._hub.texts_of(page):
                 await self.outbox.put(text)
 
@@ -225,8 +220,8 @@ class LiveSession:
             was_dropping, self._is_dropping = self._is_dropping, False
             await self._desk.bring_all_up()
             if was_dropping:
-                facts = await snapshot(self._files, self._hub.log)
-                await self.outbox.put(text_of(Resync(reason="overflow", snapshot=facts)))
+                facts = await _snapshot(self._files, self._hub.log)
+                await self.outbox.put(text_of(ResyncFrame(reason="overflow", snapshot=facts)))
 
     async def _lasting(self, work: Awaitable[None]) -> None:
         """Do what lasts as long as the connection; without it there is no connection."""
@@ -248,3 +243,15 @@ class LiveSession:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _snapshot(files: FileToolsFacade, log: CallLog) -> Snapshot:
+    """Return documents, locks, approvals, runs and mirrors as they are now."""
+    status = await files.status()
+    return Snapshot(
+        documents=status["documents"],
+        locks=[{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
+        approvals=[asked(request) for request in await files.approvals()],
+        runs=[record.to_dict() for record in log.running()],
+        mirror=status["mirrors"],
+    )

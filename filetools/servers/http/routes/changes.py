@@ -1,27 +1,37 @@
-"""Routes to the feed: recorded changes as a page, or as they come."""
+"""Routes to what has changed: the feed, transactions, taking changes back, and the runs of agents."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 
+from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.transactions.results import TransactionResult
 from filetools.facade.watching import change_entry
+from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult
-from filetools.servers.http.described import Described, failures
-from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
+from filetools.servers.http.callers import Caller
+from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
+from filetools.servers.http.openapi import Described, failures
+from filetools.servers.http.operations import OperationList, UndoOrder
+from filetools.servers.http.problems import Refusal
+from filetools.servers.http.raw_paths import FILES, decoded_path, file_location
 from filetools.servers.http.routes.looking import MOST_ROWS, Asked, PathQuery, RowsQuery
 from filetools.servers.http.shared import Calling, SharedParts
+from filetools.sessions.runs import Run
 
-router: Final = APIRouter(tags=["changes"])
+router: Final = APIRouter()
 LONGEST_WAIT_SECONDS: Final = 50
 _ANSWERS: Final[Described] = {
     **failures(504),
-    200: {"description": "A page; or a stream of events.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
+    200: {"description": "A page; or a stream of events.", "content": {EVENT_STREAM: {"schema": {"type": "string"}}}},
 }
 PositionText = Annotated[str, Field(max_length=100)]
 
@@ -38,7 +48,7 @@ class ChangesQuery(Asked):
     """How long to wait for the first one; of a page."""
 
 
-@router.get("/v1/changes", response_model=WatchResult, responses=_ANSWERS)
+@router.get("/v1/changes", tags=["changes"], response_model=WatchResult, responses=_ANSWERS)
 async def changes(
     asked: Annotated[ChangesQuery, Query()],
     caller: Calling,
@@ -52,16 +62,16 @@ async def changes(
     position. `resync` says that what lies before its position is not known any more.
     """
     files = caller.files
-    if MEDIA_TYPE in accept:
+    if EVENT_STREAM in accept:
         position = last_event_id or asked.since or await files.position()
-        await files.watch_changes(position, path=asked.path, limit=1)  # refuses what is no position, and no path
-        return EventStream(_told(files, position, asked.path), shared.closing)
+        await files.watch_changes(position, path=asked.path, limit=1)  # refuses a bad position or path
+        return EventStream(_events(files, position, asked.path), shared.closing)
     start = asked.since or f"{(await files.position()).partition(':')[0]}:0"
     page = await files.watch_changes(start, path=asked.path, limit=asked.limit, wait_seconds=asked.wait_seconds)
     return JSONResponse(page.to_dict())
 
 
-async def _told(files: FileToolsFacade, since: str, path: str) -> AsyncGenerator[str, None]:
+async def _events(files: FileToolsFacade, since: str, path: str) -> AsyncGenerator[str, None]:
     yield event_text(None, None, since)  # who is cut off before the first event goes on from here
     async for page in files.follow_pages(since, path=path):
         if page.resync:
@@ -70,3 +80,104 @@ async def _told(files: FileToolsFacade, since: str, path: str) -> AsyncGenerator
         for record in page.records:
             entry: dict[str, Any] = change_entry(record).to_dict()
             yield event_text("change", entry, f"{epoch}:{record.number}")
+
+
+@router.post(
+    "/v1/transactions", tags=["changes"], response_model=TransactionResult, responses=failures(404, 409, 423, 504, 507)
+)
+async def transact(given: OperationList, caller: Calling) -> Response:
+    """Do a list of operations together, all or nothing.
+
+    Each sees what the ones before it have made. What others changed meanwhile is merged with texts that are written; what
+    overlaps is EDIT_CONFLICT, and nothing is changed.
+    """
+    async with caller.files.transaction() as files:
+        for operation in given.operations:
+            await operation.perform(files)
+    return JSONResponse(files.result.to_dict())
+
+
+@router.post("/v1/undo", tags=["changes"], response_model=UndoResult, responses=failures(404, 409, 423, 504, 507))
+async def undo(given: UndoOrder, caller: Calling) -> Response:
+    """Take back changes of the caller: its last one, those of one call, of a path, or since a number. All or nothing.
+
+    With `run`, or with the `session` of one, that run of an agent is taken back whole. People take back any, agents those of
+    agents that came the same way.
+    """
+    if given.run is not None or given.session is not None:
+        return JSONResponse((await _undo_run(given, caller)).to_dict())
+    actor = caller.actor
+    # A call has one conversation; what says less is meant within this one, where others may be going on.
+    whose = replace(actor, session=None) if given.call_id is not None else actor
+    result = await caller.files.undo(
+        call=given.call_id,
+        since=given.since,
+        path=given.path,
+        actor=whose,
+        dry_run=given.dry_run,
+        partial=given.partial,
+    )
+    return JSONResponse(result.to_dict())
+
+
+async def _undo_run(given: UndoOrder, caller: Caller) -> UndoResult:
+    if given.model_dump(exclude={"dry_run", "partial"}, exclude_none=True).keys() not in ({"run"}, {"session"}):
+        raise InvalidArgumentError("A run is named alone, by run or by session")
+    runs = caller.files.runs
+    run = await (runs.of_session(given.session) if given.session is not None else runs.get(given.run or ""))
+    if run is None:
+        raise RunNotFoundError(given.session or "")
+    require_right(caller, run)
+    return await caller.files.undo(run=run.id, dry_run=given.dry_run, partial=given.partial)
+
+
+class RunsPage(BaseModel):
+    """What `GET /v1/runs` returns."""
+
+    runs: list[dict[str, Any]]
+    """The newest first."""
+
+
+@router.get("/v1/runs", tags=["runs"], responses=failures())
+async def runs(caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 50) -> RunsPage:
+    """Return the newest runs of agents, newest first, whatever process looks after them."""
+    return RunsPage(runs=[run.to_dict() for run in await caller.files.runs.list(limit)])
+
+
+@router.get("/v1/runs/{run_id}", tags=["runs"], responses=failures(404))
+async def one_run(caller: Calling, run_id: str) -> dict[str, Any]:
+    """Return a run and, as `metadata`, the files that it has made, changed and deleted, each with the URL of what is there."""
+    run = await caller.files.runs.get(run_id)
+    return run.to_dict() | {"metadata": with_urls(await caller.files.runs.metadata(run_id))}
+
+
+@router.delete("/v1/runs/{run_id}", tags=["runs"], responses=failures(404, 409))
+async def stop_run(caller: Calling, shared: SharedParts, run_id: str) -> dict[str, Any]:
+    """Stop a run of this server, and return it. People stop any, agents those of agents that came the same way."""
+    run = await caller.files.runs.get(run_id)
+    require_right(caller, run)
+    if run.status != "running":
+        raise Refusal(409, "RUN_ENDED", f"The run {run.id} has ended already: {run.status}")
+    if shared.agents is None or not await shared.agents.stop(run.id):
+        raise Refusal(409, "RUN_ELSEWHERE", f"Another process looks after the run {run.id}; stop it there")
+    return (await caller.files.runs.get(run.id)).to_dict()
+
+
+def require_right(caller: Caller, run: Run) -> None:
+    """Refuse that an agent takes back, or stops, a run that others have started.
+
+    Raises:
+        Refusal: 403.
+    """
+    if not caller.is_person and run.actor != (caller.actor.kind, caller.actor.id):
+        raise Refusal(403, "PERMISSION_DENIED", f"The run {run.id} is that of {run.actor[0]} {run.actor[1]!r}")
+
+
+def with_urls(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a run with the URL of each file that is there; no URL names what reads like an escaped path."""
+    for file in (*metadata.get("files_created", ()), *metadata.get("files_modified", ())):
+        location = file_location(file["relative_path"])
+        with suppress(InvalidPathError):
+            decoded_path(location.removeprefix(FILES))
+            file["url"] = location
+    return metadata

@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, nullcontext
-from typing import Final
+import hashlib
+import mimetypes
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, nullcontext
+from typing import Final, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import ValidationError
 
+from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
+from filetools.facade.body_calls import OpenedFile
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
-from filetools.servers.http.changing_files import patch, put, under
-from filetools.servers.http.conditions import Conditions, conditions_of, etag
-from filetools.servers.http.described import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
-from filetools.servers.http.file_answers import FileAnswer, file_headers
-from filetools.servers.http.incoming import body_parts, whole_body
-from filetools.servers.http.problems import Refusal
-from filetools.servers.http.ranges import asked_part
+from filetools.servers.http.asgi import Receive, Scope, Send
+from filetools.servers.http.conditions import ByteRange, Conditions, asked_range, conditions_of, etag
+from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
+from filetools.servers.http.operations import EditList
+from filetools.servers.http.problems import Refusal, told_faults
 from filetools.servers.http.raw_paths import FilePath, file_location
 from filetools.servers.http.shared import Calling, SharedParts
 
-router: Final = APIRouter(tags=["files"])
+router: Final = APIRouter()
 LARGE_BYTES: Final = 64 * 1024 * 1024
 """From this size on a body that is written waits for others, since each is in memory then."""
+T = TypeVar("T")
+FileChange = Callable[[str | None], Awaitable[T]]
+"""Changes a file; gets the version that must stand there, or None."""
+MOST_TRIES: Final = 5
+"""How often conditions are looked at again because the file changed before the change was made."""
+_JSON: Final = "application/json"
+_DIFFS: Final = ("text/x-diff", "text/x-patch")
+ACCEPTED_PATCHES: Final = ", ".join((_JSON, *_DIFFS))
+_UNKNOWN_TYPE: Final = "application/octet-stream"
+HARMLESS: Final = {
+    # A file is data of anybody's: shown by a browser, it gets no origin, runs nothing and loads nothing.
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
-@router.head("/v1/files/{path:path}", response_class=Response, responses=failures(304, 404, 409, 412) | BINARY)
+@router.head(
+    "/v1/files/{path:path}", tags=["files"], response_class=Response, responses=failures(304, 404, 409, 412) | BINARY
+)
 async def head_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Return what `GET` would say of a file, without its bytes."""
     return await get_file(request, path, caller)
 
 
-@router.get("/v1/files/{path:path}", response_class=Response, responses=failures(304, 404, 409, 412, 416) | BINARY)
+@router.get(
+    "/v1/files/{path:path}",
+    tags=["files"],
+    response_class=Response,
+    responses=failures(304, 404, 409, 412, 416) | BINARY,
+)
 async def get_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Return the bytes of a file on disk, of any size, or one range of them.
 
@@ -43,12 +70,13 @@ async def get_file(request: Request, path: FilePath, caller: Calling) -> Respons
         Conditions(conditions.if_match, None).require(file.version)
         if conditions.is_unmodified(file.version):
             return Response(status_code=304, headers=file_headers(file))
-        part = asked_part(request, file.version, file.size) if request.method == "GET" else None
+        part = asked_range(request, file.version, file.size) if request.method == "GET" else None
         return FileAnswer(request, file, holding.pop_all(), part)
 
 
 @router.put(
     "/v1/files/{path:path}",
+    tags=["files"],
     response_model=WriteResult,
     responses=failures(404, 409, 412, 415, 423, 504, 507) | {201: {"model": WriteResult, "description": "Created."}},
     openapi_extra=ANY_BODY | {"parameters": CONDITIONS},
@@ -75,6 +103,7 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
 
 @router.patch(
     "/v1/files/{path:path}",
+    tags=["files"],
     response_model=EditResult,
     responses=failures(404, 409, 412, 415, 423, 504, 507),
     openapi_extra=edits_or_diff() | {"parameters": CONDITIONS},
@@ -90,6 +119,7 @@ async def patch_file(request: Request, path: FilePath, caller: Calling) -> Respo
 
 @router.delete(
     "/v1/files/{path:path}",
+    tags=["files"],
     response_model=DeleteResult,
     responses=failures(404, 409, 412, 423, 504, 507),
     openapi_extra={"parameters": CONDITIONS},
@@ -110,3 +140,197 @@ def _refuse_partial(request: Request) -> None:
         raise Refusal(400, "MALFORMED_REQUEST", "A file is sent whole; change parts of it with PATCH")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Bytes are taken as they are; send them without an encoding")
+
+
+@router.get("/v1/fds/{fd}", response_class=Response, tags=["descriptors"], responses=failures(304, 404, 416) | BINARY)
+async def get_descriptor(request: Request, fd: str, caller: Calling) -> Response:
+    """Return the text of a descriptor of the caller in UTF-8, or one range of its bytes."""
+    text = await caller.descriptors.run(lambda known: known.text(fd).text)
+    content = text.encode("utf-8", "surrogatepass")
+    version = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    headers = {"ETag": etag(version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
+    if conditions_of(request).is_unmodified(version):
+        return Response(status_code=304, headers=headers)
+    part = asked_range(request, version, len(content))
+    if part is not None:
+        headers["Content-Range"] = part.content_range
+        content = content[part.offset : part.offset + part.count]
+    return Response(content, 200 if part is None else 206, headers, "text/plain; charset=utf-8")
+
+
+async def version_at(files: FileToolsFacade, path: str) -> str | None:
+    """Return the version of a file; None if there is none."""
+    try:
+        async with files.open_file(path) as file:
+            return file.version
+    except PathNotFoundError:
+        return None
+
+
+async def under(
+    conditions: Conditions, files: FileToolsFacade, path: str, change: FileChange[T], *, may_create: bool = False
+) -> T:
+    """Make a change if the conditions hold, and as long as they do.
+
+    Raises:
+        Refusal: 412, they do not hold.
+        FileToolsError: As the change itself.
+    """
+    if not conditions.are_given:
+        return await change(None)
+    for _ in range(MOST_TRIES):
+        version = await version_at(files, path)
+        conditions.require(version)
+        if version is None and not may_create:
+            # Without a version the change would take whatever is made here meanwhile, which the conditions have not seen.
+            raise PathNotFoundError(path)
+        try:
+            return await change(version)
+        except FileToolsError as error:
+            if error.code != "VERSION_MISMATCH":
+                raise
+    raise Refusal(412, "VERSION_MISMATCH", "The file kept changing")
+
+
+async def put(files: FileToolsFacade, path: str, conditions: Conditions, content: bytes) -> WriteResult:
+    """Create or replace a file with these bytes, if the conditions hold.
+
+    Raises:
+        Refusal: 412, they do not hold.
+        FileToolsError: As `replace_file`.
+    """
+
+    async def write(version: str | None) -> WriteResult:
+        if version is not None or not conditions.are_given:
+            return await files.replace_file(path, content, expected_version=version)
+        try:
+            return await files.create_file(path, content)
+        except PathExistsError:
+            # Made meanwhile, or a folder: check the conditions against what is there now.
+            conditions.require(await version_at(files, path))
+            raise
+
+    return await under(conditions, files, path, write, may_create=True)
+
+
+def patch(files: FileToolsFacade, path: str, body: bytes, content_type: str) -> FileChange[EditResult]:
+    """Return the change that the body of a PATCH asks for.
+
+    Raises:
+        Refusal: 415, it is of a kind that we do not know.
+        InvalidArgumentError: It is malformed.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == _JSON:
+        return _edits(files, path, body)
+    if kind in _DIFFS:
+        return _diff(files, path, body)
+    raise Refusal(
+        415, "UNSUPPORTED_MEDIA_TYPE", f"A change is one of {ACCEPTED_PATCHES}", {"Accept-Patch": ACCEPTED_PATCHES}
+    )
+
+
+def _edits(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResult]:
+    try:
+        given = EditList.model_validate_json(body)
+    except ValidationError as exc:
+        raise InvalidArgumentError(told_faults(exc.errors())) from exc
+    edits = [each.edit() for each in given.edits]
+
+    async def change(version: str | None) -> EditResult:
+        return await files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
+
+    return change
+
+
+def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResult]:
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise InvalidArgumentError("A diff is text in UTF-8") from exc
+
+    async def change(version: str | None) -> EditResult:
+        return await files.patch_file(path, text, expected_version=version)
+
+    return change
+
+
+async def body_parts(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body as it comes.
+
+    Raises:
+        Refusal: It breaks a limit, or the client has gone, who then gets no answer.
+    """
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "ABORTED", "The client has gone")
+        more = message.get("more_body", False)
+        if part := message.get("body", b""):
+            yield part
+
+
+async def whole_body(request: Request) -> bytes:
+    """Return the body.
+
+    Raises:
+        Refusal: The client has gone.
+    """
+    return b"".join([part async for part in body_parts(request)])
+
+
+def file_headers(file: OpenedFile) -> dict[str, str]:
+    """Return what every answer about a file says of it."""
+    return {"ETag": etag(file.version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
+
+
+def media_type_of(path: str) -> str:
+    """Return what a file is by its name."""
+    guessed, compression = mimetypes.guess_type(path)
+    return _UNKNOWN_TYPE if guessed is None or compression is not None else guessed
+
+
+class FileAnswer(Response):
+    """A file's bytes, or a part of them; closes the file at its end.
+
+    Args:
+        request: What is answered.
+        file: Held open already.
+        holding: Lets go of it.
+        part: Which bytes; None for all.
+    """
+
+    def __init__(self, request: Request, file: OpenedFile, holding: AsyncExitStack, part: ByteRange | None) -> None:
+        self._request = request
+        self._file = file
+        self._holding = holding
+        self._part = part
+        headers = file_headers(file) | {"Content-Length": str(file.size if part is None else part.count)}
+        if part is not None:
+            headers["Content-Range"] = part.content_range
+        # As a header: the framework would say of each text that it is UTF-8.
+        headers["Content-Type"] = media_type_of(file.path)
+        super().__init__(None, 200 if part is None else 206, headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, as long as the client is there.
+
+        Raises:
+            ChangedMeanwhileError: Another program wrote into the file itself. Before the first part has been read that is
+                an answer like any other; later only the connection can be broken off.
+        """
+        async with self._holding, aclosing(self._chunks(scope["method"])) as chunks:
+            chunk = await anext(chunks, b"")
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            while chunk:
+                if await self._request.is_disconnected():
+                    return
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                chunk = await anext(chunks, b"")
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _chunks(self, method: str) -> AsyncGenerator[bytes, None]:
+        if method == "HEAD":
+            return self._file.chunks(0, 0)
+        return self._file.chunks() if self._part is None else self._file.chunks(self._part.offset, self._part.count)

@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http.live import Ending, LiveSession
+from filetools.servers.http.live.session import Ending, LiveSession
 from filetools.servers.http.security import LIVE_PROTOCOL
 from filetools.servers.http.shared import Shared, admission_of, shared_of
 
@@ -85,7 +85,7 @@ async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:
 async def _silent(session: LiveSession) -> Ending:
     await asyncio.sleep(HELLO_SECONDS)
     if session.has_begun:
-        await asyncio.Event().wait()  # it came in time, and is no reason to end any more
+        await asyncio.Event().wait()  # it came in time, so this no longer ends the connection
     return Ending(_POLICY, "the first frame is hello, and comes soon")
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from filetools.models.files import VersionsResult
 from filetools.models.listing import ListResult
 from filetools.models.searching import GrepResult, SearchResult
-from filetools.servers.http.described import failures
+from filetools.servers.http.openapi import failures
 from filetools.servers.http.raw_paths import FilePath
 from filetools.servers.http.shared import Calling
 

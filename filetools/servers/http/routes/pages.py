@@ -1,19 +1,23 @@
-"""Routes of what people read in a browser; programs that ask for the address itself are told where things are."""
+"""What people see in a browser: the first page, the login, and the files of the editor page."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
 from pathlib import PurePath
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from pydantic import Field
 
 from filetools.distribution import install_command
-from filetools.servers.http.page import page
+from filetools.servers.http.logins import LOGIN_SECONDS
+from filetools.servers.http.openapi import failures
+from filetools.servers.http.operations import StrictModel
 from filetools.servers.http.problems import Refusal
-from filetools.servers.http.reference_page import reference_page
-from filetools.servers.http.security import wants_page
+from filetools.servers.http.security import cookie_name, wants_page
 from filetools.servers.http.shared import Shared, SharedParts
 
 router: Final = APIRouter(include_in_schema=False)
@@ -34,6 +38,45 @@ _GUARDED: Final = "Every caller needs the token, as the header <code>Authorizati
 _PAGE: Final = 'You edit beside agents on <a href="/">the editor page</a>.'
 _NO_PAGE: Final = f"A page to edit beside agents is not installed: <code>{install_command('editor')}</code>"
 _HEADER: Final = ' -H "Authorization: Bearer $TOKEN"'
+_STYLE: Final = """
+:root { color-scheme: light dark;
+  --ink: #1d2129; --soft: #5a6472; --line: #dde2e8; --back: #fff; --box: #f5f7f9; --link: #0a5fc2 }
+@media (prefers-color-scheme: dark) { :root {
+  --ink: #e4e8ee; --soft: #9aa5b4; --line: #2e3641; --back: #14181e; --box: #1d232b; --link: #7db6ff } }
+body { max-width: 48rem; margin: 0 auto; padding: 3rem 1.25rem 4rem; font: 1rem/1.55 system-ui, sans-serif }
+html { background: var(--back); color: var(--ink) }
+h1 { margin: 0; font-size: 2rem; line-height: 1.2; overflow-wrap: anywhere }
+h2 { margin: 2rem 0 .25rem; font-size: 1.05rem }
+p { margin: .25rem 0 }
+a { color: var(--link) }
+code, pre { font: .9em/1.5 ui-monospace, monospace }
+pre, .note { padding: .6rem .8rem; background: var(--box); border: 1px solid var(--line); border-radius: .5rem }
+pre { margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere }
+.note { margin: 1.25rem 0; border-left: .25rem solid var(--link) }
+.soft, footer { color: var(--soft) }
+footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--line) }
+footer a { margin-right: 1.25rem }
+"""
+# The code stands behind "#", which browsers send to nobody: only this script can pass it on.
+_LOGIN_SCRIPT: Final = """
+const say = text => { document.getElementById("told").textContent = text; };
+const code = new URLSearchParams(location.hash.slice(1)).get("code");
+history.replaceState(null, "", location.pathname);
+(async () => {
+  if (!code) { say("This page needs the address that 'filetools serve --open' prints."); return; }
+  const answer = await fetch("/login", {
+    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({code}),
+  });
+  if (!answer.ok) { say("This code was used already, or is too old. Start 'filetools serve --open' again."); return; }
+  const {next, key} = await answer.json();
+  localStorage.setItem("filetools-login", key);
+  say("You are logged in: in this browser you may edit and approve.");
+  if (next) location.replace(next);
+})().catch(() => say("The server does not answer."));
+"""
+_LOGIN_BODY: Final = """<h1>filetools</h1>
+<p id="told" role="status">Logging in …</p>
+<noscript>Logging in needs JavaScript.</noscript>"""
 
 
 @router.head("/")
@@ -42,9 +85,7 @@ async def front(request: Request, shared: SharedParts) -> Response:
     """Return the editor page to a browser, or what is served here where it is not installed; JSON to programs."""
     if not wants_page(request.scope):
         root = _name(shared.files.root_paths[0])
-        answer: Response = JSONResponse(
-            {"server": "filetools", "root": root, "openapi": "/openapi.json", "docs": "/docs"}
-        )
+        answer: Response = JSONResponse({"server": "filetools", "root": root, "openapi": "/openapi.json"})
     elif shared.page is not None:
         answer = shared.page.html()
     else:
@@ -74,11 +115,33 @@ async def asset(request: Request, shared: SharedParts) -> Response:
     return found
 
 
-@router.head("/docs")
-@router.get("/docs")
-async def reference(request: Request) -> Response:
-    """Return the reference of all routes, which is the same for everybody."""
-    return reference_page(request.app.openapi())
+class LoginCode(StrictModel):
+    """What the page sends."""
+
+    code: str = Field(max_length=200)
+
+
+@router.head("/login")
+@router.get("/login")
+async def login_page() -> Response:
+    """Return the page."""
+    return _page("filetools: log in", _LOGIN_BODY, _LOGIN_SCRIPT)
+
+
+@router.post("/login", responses=failures())
+async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | None, Header()] = None) -> Response:
+    """Take a code, which is used up by that, and give the browser a cookie for it, and the page a key."""
+    if origin is None:
+        raise Refusal(403, "WRONG_ORIGIN", "Logging in needs the header Origin: the login counts for that origin alone")
+    made = shared.logins.redeem(given.code, origin)
+    if made is None:
+        raise Refusal(403, "WRONG_CODE", "This code was used already, is too old, or is none")
+    answer = JSONResponse({"next": shared.options.page, "key": made.key}, headers={"Cache-Control": "no-store"})
+    answer.set_cookie(
+        cookie_name(shared.options.port), made.secret,
+        max_age=int(LOGIN_SECONDS), path="/", httponly=True, samesite="strict",
+    )  # fmt: skip
+    return answer
 
 
 def _name(root: str) -> str:
@@ -92,7 +155,7 @@ def _about_page(request: Request, shared: Shared) -> Response:
     is_guarded = root is None
     http, socket = (f'<i title="{scheme}">{scheme}://{escape(host)}</i>' for scheme in ("http", "ws"))
     sent = _HEADER if is_guarded else ""
-    description = "" if is_guarded else '<a href="/openapi.json">OpenAPI description</a>'
+    routes = "" if is_guarded else '<footer><a href="/openapi.json">All routes, as OpenAPI</a></footer>'
     body = f"""<h1 id="root">{"filetools" if root is None else escape(root)}</h1>
 <p class="soft">A folder that agents, editors and people share through filetools, and nobody's work is lost.</p>
 <p class="note" id="who" role="status">{_GUARDED if is_guarded else _FREE}</p>
@@ -113,5 +176,40 @@ curl{sent} {http}/v1/tools/grep_files --json '{{"pattern": "TODO"}}'</pre>
 <h2>You</h2>
 <p>Start <code>filetools serve --open</code>: it logs your browser in. Only a person who has logged in answers approvals.</p>
 <p>{_PAGE if shared.page is not None else _NO_PAGE}</p>
-<footer><a href="/docs">All routes</a>{description}</footer>"""
-    return page(f"{escape(root)} · filetools" if root is not None else "filetools", body, _SCRIPT)
+{routes}"""
+    return _page(f"{escape(root)} · filetools" if root is not None else "filetools", body, _SCRIPT)
+
+
+def _page(title: str, body: str, script: str = "") -> Response:
+    """Return an answer that is a page.
+
+    Args:
+        title: What the browser's tab says; plain text.
+        body: HTML; whatever is not ours in it is escaped.
+        script: The only script that it may run.
+    """
+    text = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>{_STYLE}</style>
+<main>
+{body}
+</main>
+<script>{script}</script>
+"""
+    headers = {
+        "Content-Security-Policy": (
+            f"default-src 'none'; script-src {_source(script)}; style-src {_source(_STYLE)}; connect-src 'self';"
+            " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+    return HTMLResponse(text, headers=headers)
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -16,8 +16,8 @@ from pydantic_core import from_json
 from filetools.errors import InvalidArgumentError
 from filetools.models.result import Result
 from filetools.servers.http.callers import Caller
-from filetools.servers.http.described import Described, failures
-from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
+from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
+from filetools.servers.http.openapi import Described, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Calling, Shared, SharedParts
 from filetools.tools.bodies import bounded
@@ -52,7 +52,7 @@ _ANSWERS: Final[Described] = {
     **_PROBLEMS,
     200: {
         "description": "The envelope, of a success or a failure; or a stream of events that ends with it",
-        "content": {**_JSON, MEDIA_TYPE: {"schema": {"type": "string"}}},
+        "content": {**_JSON, EVENT_STREAM: {"schema": {"type": "string"}}},
     },
     400: _either(400, "There is no such tool."),
     422: _either(422, "The arguments are bad."),
@@ -168,7 +168,7 @@ async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> Abor
 
 
 def _is_streamed(caller: Caller, accept: str, name: str) -> bool:
-    return MEDIA_TYPE in accept and name in caller.registry.names()
+    return EVENT_STREAM in accept and name in caller.registry.names()
 
 
 async def _called(
@@ -197,7 +197,7 @@ async def _streamed(caller: Caller, begin: Call) -> AsyncGenerator[str, None]:
     abort = AbortSignal()
 
     def tell(event: str) -> None:
-        if steps.full():  # whoever reads so slowly does without the oldest; the result has all of it
+        if steps.full():  # a slow reader misses the oldest; the result has all of it
             steps.get_nowait()
         steps.put_nowait(event)
 

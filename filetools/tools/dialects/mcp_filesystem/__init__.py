@@ -9,12 +9,18 @@ from typing import Any, Final, Literal
 from filetools.tools.arguments import P
 from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.dialect import Dialect
-from filetools.tools.dialects.mcp_filesystem.changing import (
+from filetools.tools.dialects.mcp_filesystem.files import (
     EditTexts,
+    ReadMultiple,
+    ReadText,
     SourceAndDestination,
     create_directory,
     edit_file,
+    get_file_info,
     move_file,
+    read_media_file,
+    read_multiple_files,
+    read_text_file,
     write_file,
 )
 from filetools.tools.dialects.mcp_filesystem.looking import (
@@ -29,14 +35,6 @@ from filetools.tools.dialects.mcp_filesystem.looking import (
     search_files,
 )
 from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, present, present_bytes
-from filetools.tools.dialects.mcp_filesystem.reading import (
-    ReadMultiple,
-    ReadText,
-    get_file_info,
-    read_media_file,
-    read_multiple_files,
-    read_text_file,
-)
 from filetools.tools.reading import OnePath
 from filetools.tools.tool import AnyTool, Effect, Published, Tool, ToolContext
 

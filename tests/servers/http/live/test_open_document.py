@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from filetools.models.records import Actor
-from filetools.servers.http.live.open_document import MOST_HELD, OpenDocument, Step
+from filetools.servers.http.live.open_document import MOST_HELD, DocumentStep, OpenDocument
 
 BEN = Actor(kind="editor", id="ben")
 
@@ -31,7 +31,7 @@ class Client:
 
     def take(self, *versions: int) -> None:
         for version in versions:
-            self.document.take(Step(version=version, edits=[], dirty=True, reason="typed", actor=BEN))
+            self.document.take(DocumentStep(version=version, edits=[], dirty=True, reason="typed", actor=BEN))
 
     @property
     def versions(self) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from filetools.servers.http.live import Outbox
+from filetools.servers.http.live.outbox import Outbox
 
 
 async def test_what_nobody_asked_for_is_dropped_when_there_is_no_room() -> None:

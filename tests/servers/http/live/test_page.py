@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from filetools.servers.http.live import TOLD
-from filetools.servers.http.live.frames import frame_of
+from filetools.servers.http.live.frames import TOLD, frame_of
 from tests.support.declared import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "live.md").read_text()

@@ -15,7 +15,7 @@ from tests.support.pages import open_file
 
 
 def test_the_scenes_play_in_the_page(page: Page) -> None:
-    command = (sys.executable, "-m", "filetools", "demo", "--open", "--only", "together")
+    command = (sys.executable, "-m", "filetools", "demo", "--open")
     environment = os.environ | {"BROWSER": "true"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, bufsize=0) as process:
         while (found := re.search(r"(http://\S+)/login#code=\S+", line := line_of(process))) is None:
@@ -24,8 +24,8 @@ def test_the_scenes_play_in_the_page(page: Page) -> None:
         page.wait_for_url(f"{found[1]}/")
         connected(page)
         expect(page.locator('[data-path="README.md"] [data-badge="changed"]')).to_be_visible()
-        open_file(page, "src/tally/counter.py")
-        expect(page.locator("#editor .view-lines").first).to_contain_text("# alice:")
+        open_file(page, "src/tally.py")
+        expect(page.locator("#editor .view-lines").first).to_contain_text("# alice")
         page.goto("about:blank")  # the server ends with the play
         rest = process.communicate()[0].decode()
     assert process.returncode == 0, rest

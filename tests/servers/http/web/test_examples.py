@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +25,10 @@ SHOWN = {"monaco.html": ".view-lines", "codemirror.html": ".cm-content"}
 @pytest.fixture
 def origin(browser: Browser) -> Iterator[str]:
     """Serve the example pages and their editors, as any server of plain files does."""
+    try:
+        node.install(node.CODEMIRROR)
+    except (OSError, subprocess.CalledProcessError) as exc:
+        pytest.skip(f"needs {node.CODEMIRROR}, which npm cannot install: {exc}")
     places = {
         "vs": Path(import_module("rocher").path()),
         "npm": node.folder(node.CODEMIRROR) / "node_modules",

@@ -1,0 +1,338 @@
+"""Commands about agents: `run`, `runs`, `approvals`, `approve`, `project`, `instances`."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+from rich.filesize import decimal
+from rich.syntax import Syntax
+from rich.text import Text
+
+import filetools.cli.parameters as suggestions
+from filetools.cli.child import refuse_child, run_attached
+from filetools.cli.command import command
+from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.records import MOST_LISTED, WIDEST_PATH, moment
+from filetools.cli.terminal import (
+    STDERR,
+    STDOUT,
+    fact_table,
+    print_error,
+    print_line,
+    print_note,
+    print_table,
+    printable,
+)
+from filetools.errors import FileToolsError
+
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.permissions.requests import ApprovalAnswer
+
+_LISTED: Final = 60
+"""Characters of a command where many are listed."""
+_KEPT: Final = 1000
+"""Characters of a command that are kept."""
+_CANCELLED: Final = (129, 130, 131, 143)
+"""Exit codes of what SIGHUP, SIGINT, SIGQUIT or SIGTERM has ended."""
+_STYLES: Final = {"created": "green", "modified": "", "deleted": "red"}
+_REASONS: Final = {
+    "folder": "in its output folder",
+    "call": "named by a tool call",
+    "alone": "while no other run was alive",
+}
+"""Why a change by a program that knows nothing of filetools counts as the run's."""
+
+
+@command(
+    "run",
+    CHANGING,
+    examples=("filetools run -- claude -p 'write a report'", "filetools run --output-dir build --json -- make"),
+)
+@click.argument("command", nargs=-1, metavar="[-- COMMAND]", help="The program and its arguments.")
+@click.option("--session", metavar="ID", help="Session of what it does; else the id of the run.")
+@click.option(
+    "--output-dir",
+    multiple=True,
+    metavar="DIR",
+    help="Where it is told to write; repeatable, {run} is the id. [claudedocs]",
+)
+@click.option("--checkpoint/--no-checkpoint", default=True, help="Keep the state of before as a checkpoint, or do not.")
+def run(
+    desk: Desk, command: tuple[str, ...], *, session: str | None, output_dir: tuple[str, ...], checkpoint: bool
+) -> None:
+    """Run an agent, or any program; report what it changed and how to take it back.
+
+    Input, output and exit code are the program's own (127: there is none of that name); what it did is told on standard
+    error, or with --json as one line after its output.
+
+    What it does through filetools is the run's, since FILETOOLS_SESSION in its environment names the session. What it
+    changes past filetools counts if it lies in an output folder that no other run shares, or if no other run is alive.
+    """
+    if not command:
+        raise click.BadParameter("a command stands after --")
+    program = command[0].rpartition("/")[2][:_LISTED]
+    folders = [desk.path(each) for each in output_dir or ("claudedocs",)]
+
+    async def work(files: FileToolsFacade) -> dict[str, Any] | None:
+        from filetools.settings import environment_of_run
+
+        line = shlex.join(command).encode(errors="backslashreplace").decode()[:_KEPT]
+        begun = await files.runs.begin(command=line, session=session, outputs=folders, checkpoint=checkpoint)
+        try:
+            code = await run_attached(command, environment=environment_of_run(begun.session))
+        except OSError as error:
+            code = refuse_child(command, error)
+        desk.note_failure(code)
+        status: Any = "completed" if code == 0 else "cancelled" if code in _CANCELLED else "failed"
+        try:
+            with _without_warning():
+                told = await files.runs.finish(begun.id, status=status, exit_code=code)
+            return {"run": (await files.runs.get(begun.id)).to_dict(), **told}
+        except FileToolsError as error:
+            print_error(error, as_json=desk.options.as_json)  # the exit code stays the program's
+            return None
+
+    desk.perform(work, lambda told: _show_end(told, program), watch=True)
+
+
+@command("runs", READING, examples=("filetools runs", "filetools runs run-1a208eb102b5ff5"))
+@click.argument(
+    "run_id", required=False, metavar="[ID]", shell_complete=suggestions.runs, help="One run, with its files."
+)
+def runs(desk: Desk, run_id: str | None) -> None:
+    """List the runs of agents, newest first, or show one with the files it changed."""
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        if run_id is None:
+            return {"runs": [each.to_dict() for each in await files.runs.list()]}
+        with _without_warning():
+            return {"run": (await files.runs.get(run_id)).to_dict(), **await files.runs.metadata(run_id)}
+
+    desk.read(work, _show_all if run_id is None else _show_one)
+
+
+@contextmanager
+def _without_warning() -> Iterator[None]:
+    """Have no warning logged that a run has no files: a command is about to say so."""
+    log = logging.getLogger("filetools.sessions.discovery")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _show_end(told: Mapping[str, Any], program: str) -> None:
+    """Print what a run has done, out of the way of the program's own output."""
+    for line in _file_lines(told, MOST_LISTED):
+        STDERR.print(line)
+    run = told["run"]
+    counts = {action: len(told.get(f"files_{action}", ())) for action in _STYLES}
+    words = ", ".join(f"{count:,} {action}" for action, count in counts.items() if count) or "no file changed"
+    is_idle = run["first"] == run.get("last")
+    print_note(
+        f"{program} changed nothing." if is_idle
+        else f"{program}: {words}; 'filetools undo --run {run['id']}' takes it back."
+    )  # fmt: skip
+
+
+def _file_lines(told: Mapping[str, Any], most: int | None = None) -> Iterator[Text]:
+    files = [file for action in _STYLES for file in told.get(f"files_{action}", ())]
+    paths = [printable(file["relative_path"]) for file in files]
+    width = min(max(map(len, paths[:most]), default=0), WIDEST_PATH)
+    for file, path in zip(files[:most], paths, strict=False):
+        size = decimal(file["size_bytes"]) if "size_bytes" in file else ""
+        reason = f"  {_REASONS[file['attributed']]}" if "attributed" in file else ""
+        verb = (f"{file['action']:<9} ", _STYLES[file["action"]])
+        yield Text.assemble(verb, f"{path:<{width}}  {size:>9}", (reason, "dim"))
+    if most is not None and len(files) > most:
+        yield Text(f"… and {len(files) - most:,} more", style="dim")
+    if "unattributed" in told:
+        yield Text(
+            f"unknown   {told['unattributed']:,} changes by other programs: its own, or of another run", "yellow"
+        )
+    if "error" in told:
+        yield Text(f"unknown   {printable(told['error'])}", "yellow")
+
+
+def _show_all(told: Mapping[str, Any]) -> None:
+    for run in told["runs"]:
+        words = " ".join(f"{run.get('step', '')} {run.get('prompt', run['command'])}".split())
+        when = moment(datetime.fromisoformat(run["started"]).timestamp())
+        print_line(run["id"], (f"  {when}  ", "dim"), f"{run['status']:<9}  ", printable(words[:_LISTED]))
+    if not told["runs"]:
+        print_note("No run is recorded; 'filetools run -- COMMAND' makes one.")
+
+
+def _show_one(told: Mapping[str, Any]) -> None:
+    table = fact_table()
+    for name, value in told["run"].items():
+        if isinstance(value, str | int):
+            table.add_row(name.replace("_", " "), printable(str(value)))
+    print_table(table)
+    for line in _file_lines(told):
+        print_line(line)
+
+
+@command(
+    "approvals", READING, examples=("filetools approvals", "filetools approvals --diff", "filetools approvals --json")
+)
+@click.option("--diff", is_flag=True, help="Also show what each would change.")
+def approvals(desk: Desk, *, diff: bool) -> None:
+    """List what agents wait for a person to allow.
+
+    In whatever process they run; 'filetools approve' answers.
+    """
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        return {"approvals": [request.to_dict() for request in await files.approvals()]}
+
+    desk.read(work, lambda found: _show_requests(found["approvals"], with_diff=diff))
+
+
+@command(
+    "approve",
+    READING,
+    examples=("filetools approve approval-0123456789abcdef", "filetools approve approval-0123456789abcdef --deny"),
+)
+@click.argument(
+    "approval_id", metavar="ID", shell_complete=suggestions.questions, help="Which; 'filetools approvals' lists them."
+)
+@click.option("--deny", is_flag=True, help="Refuse it.")
+@click.option("--for-run", is_flag=True, help="Allow it, and for this run of the agent the same from now on.")
+def approve(desk: Desk, approval_id: str, *, deny: bool, for_run: bool) -> None:
+    """Allow what an agent asks for, once; or refuse it.
+
+    An agent that has stopped waiting passes when it repeats the same call within ten minutes.
+    """
+    if deny and for_run:
+        raise click.BadParameter("--deny and --for-run exclude each other")
+    answer: ApprovalAnswer = "deny" if deny else "allow_for_run" if for_run else "allow"
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        await files.answer_approval(approval_id, answer)
+        return {"approval_id": approval_id, "answer": answer}
+
+    desk.read(work, lambda done: print_line(f"{done['answer'].replace('_', ' ')}  ", printable(done["approval_id"])))
+
+
+def _show_requests(requests: list[dict[str, Any]], *, with_diff: bool) -> None:
+    if not requests:
+        print_note("nothing waits for an answer")
+    for request in requests:
+        left = max(0, round(request["expires"] - time.time()))
+        print_line(
+            (request["id"], "bold"),
+            f"  {printable(request['actor']['id'])}: ",
+            printable(request["description"]),
+            (f"  risk {request['risk']}, {request['reason']}, open for {left} s", "dim"),
+        )
+        if with_diff and request.get("diff"):
+            text = "\n".join(printable(line) for line in request["diff"].splitlines())
+            STDOUT.print(Syntax(text, "diff", background_color="default") if STDOUT.is_terminal else text)
+
+
+_REGISTRY: Final = ("root", "state_dir", "as_json")
+project = click.Group(
+    "project",
+    help="Register folders as projects, which agents of this root may look into.",
+    epilog="\b\nExamples:\n  filetools project list\n  filetools project add ../library",
+)
+project_id_argument = click.argument(
+    "project", metavar="ID", help="Id of a project; 'filetools project list' tells it."
+)
+folder_argument = click.argument("path", help="An existing folder, anywhere.")
+
+
+@command("list", _REGISTRY, group=project, examples=("filetools project list --json",))
+def list_projects(desk: Desk) -> None:
+    """List the projects, those with the latest activity first."""
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        return {"projects": await files.projects.run(lambda registry: registry.list_projects())}
+
+    desk.read(
+        work, lambda told: _show_registered(told["projects"], "There is no project; 'filetools project add' makes one.")
+    )
+
+
+@command("add", _REGISTRY, group=project, examples=("filetools project add ../library --name library",))
+@folder_argument
+@click.option("--name", help="Its name; else that of its repository or folder.")
+def add(desk: Desk, path: str, *, name: str | None) -> None:
+    """Register a folder as a project."""
+    place = _place(desk, path)
+    desk.perform(
+        lambda files: files.projects.run(lambda registry: registry.create(place, name)),
+        lambda told: _show_registered([told]),
+    )
+
+
+@command("remove", _REGISTRY, group=project, examples=("filetools project remove 1f0c2a9b",))
+@project_id_argument
+def remove(desk: Desk, project: str) -> None:
+    """Forget a project; its files stay."""
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        await files.projects.run(lambda registry: registry.delete_project(project))
+        return {"id": project}
+
+    desk.perform(work, lambda _: print_note("removed; its files stay"))
+
+
+@command("move", _REGISTRY, group=project, examples=("filetools project move 1f0c2a9b ../library-2",))
+@project_id_argument
+@folder_argument
+def move(desk: Desk, project: str, path: str) -> None:
+    """Say where the folder of a project is now."""
+    place = _place(desk, path)
+    desk.perform(
+        lambda files: files.projects.run(lambda registry: registry.update_project(project, path=place)),
+        lambda told: _show_registered([told]),
+    )
+
+
+@command("instances", _REGISTRY, examples=("filetools instances", "filetools instances pin 5c9d03e1"))
+@click.argument("action", type=click.Choice(["list", "pin", "unpin"]), default="list", help="list, pin or unpin.")
+@click.argument("instance", required=False, metavar="[ID]", help="Id of an instance.")
+def instances(desk: Desk, action: Literal["list", "pin", "unpin"], instance: str | None) -> None:
+    """List the agents and servers that run on this root, or pin one."""
+    if (action == "list") != (instance is None):
+        raise click.BadParameter("'pin' and 'unpin' go with an ID")
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        if instance is not None:
+            await files.projects.run(lambda registry: registry.pin_instance(instance, action == "pin"))
+        return {"instances": await files.projects.run(lambda registry: registry.instances(detailed=True))}
+
+    act = desk.read if instance is None else desk.perform
+    act(work, lambda told: _show_registered(told["instances"], "No instance runs on this root."))
+
+
+def _place(desk: Desk, path: str) -> str:
+    """Return an absolute path; the home folder is left to the registry."""
+    return path if path == "~" or path.startswith("~/") else str(desk.workplace.folder / path)
+
+
+def _show_registered(rows: list[Mapping[str, Any]], none: str = "") -> None:
+    """Print projects, or instances."""
+    for each in rows:
+        state = "missing" if each.get("missing") else each.get("status", "")
+        place = printable(each.get("path") or each["dir"])
+        print_line(
+            f"{each['id']}  ",
+            (f"{state:<9}" if state else "", "yellow"),
+            printable(each["name"]),
+            (f"  {place}", "dim"),
+        )
+    if not rows:
+        print_note(none)

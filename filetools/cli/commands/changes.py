@@ -1,0 +1,339 @@
+"""Commands that show changes: `log`, `follow`, `versions`, `diff`, `who`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+import filetools.cli.parameters as suggestions
+import filetools.models as models
+from filetools.cli.command import command
+from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.failures import DIFFERS
+from filetools.cli.parameters import path_argument, whole_version
+from filetools.cli.records import (
+    actor_style,
+    between,
+    change_line,
+    change_to_dict,
+    compared,
+    counted,
+    moment,
+    patch_of,
+    print_unread,
+    required_checkpoint,
+    tree_change_line,
+    unsure_lines,
+    verb_of,
+)
+from filetools.cli.terminal import (
+    STDERR,
+    STDOUT,
+    amount,
+    print_diff,
+    print_json,
+    print_line,
+    print_note,
+    printable,
+    printable_line,
+)
+from filetools.errors import FileToolsError
+from filetools.models.records import Operation
+
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import VersionEntry, VersionsResult
+    from filetools.models.history import LineRange, ProvenanceResult
+    from filetools.models.records import ChangeRecord
+    from filetools.models.result import Result
+
+
+@command("log", READING, examples=("filetools log", "filetools log src/app.py -p -n 5", "filetools log --json"))
+@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file.")
+@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Most changes.")
+@click.option("-p", "--patch", is_flag=True, help="Also show what each did to the text.")
+def log(desk: Desk, path: str | None, *, number: int, patch: bool) -> None:
+    """Print the newest changes, newest first.
+
+    Who did what: agents, people and programs that know nothing of filetools. The tree, or the file, is looked at first: of
+    what changed while nobody watched the log says between which times.
+    """
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        where = None if path is None else desk.path(path)
+        seen = models.LookResult() if where is not None else await files.look()
+        records = await files.latest_changes(number, path=where)
+        if not records and where is not None:
+            await files.file_info(where)  # raises if there is no such file either
+        patches = [await patch_of(files, record) if patch else None for record in records]
+        if not desk.options.as_json:
+            for record, text in zip(records, patches, strict=True):
+                STDOUT.print(change_line(record))
+                _show_patch(text)
+            if not records:
+                print_note("No change is recorded.")
+            if desk.lacks_state:
+                desk.note_no_state()
+            elif not seen.recorded:
+                print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
+            print_unread(seen.unread)
+        epoch = (await files.status())["epoch"]
+        changes = [
+            change_to_dict(record, epoch) | ({} if text is None else {"diff": text})
+            for record, text in zip(records, patches, strict=True)
+        ]
+        return {"changes": changes, "unread": seen.unread}
+
+    desk.read(work, lambda _: None)
+
+
+def _show_patch(text: str | None) -> None:
+    if text is not None:
+        print_diff(text)
+        print_line()
+
+
+@command(
+    "follow",
+    CHANGING,
+    examples=("filetools follow", "filetools follow --json | jq .path", "filetools follow --since 3f2a9c:120"),
+)
+@click.option("--since", metavar="POSITION", help="Begin after this position, such as 3f2a9c:120; else now.")
+def follow(desk: Desk, *, since: str | None) -> None:
+    """Print changes as they happen, until interrupted.
+
+    With --json every change is one line and carries the position after it, for --since.
+    """
+
+    async def work(files: FileToolsFacade) -> None:
+        status = await files.status()
+        epoch = status["epoch"]
+        start = since or f"{epoch}:{status['position']}"
+        if since is not None and (await files.changes(since, limit=1)).resync:
+            print_note("Some changes since that position are no longer known: read the tree again.")
+
+        def show(record: ChangeRecord) -> None:
+            if desk.options.as_json:
+                print_json(change_to_dict(record, epoch))
+            else:
+                STDOUT.print(change_line(record))
+
+        print_note("Following; every change is a line from now on. Ctrl-C ends it.")
+        async for record in files.follow(start):
+            show(record)
+
+    desk.perform(work, lambda _: None, watch=True)
+
+
+_SHORT: Final = 12
+_MOST_VERSIONS: Final = 1000
+_MOST_CHANGES: Final = 10_000
+
+
+@command("versions", READING, examples=("filetools versions src/app.py",))
+@path_argument
+@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Most changes.")
+def versions(desk: Desk, path: str, *, number: int) -> None:
+    """List the versions that a file has had, newest first.
+
+    Also those of other programs, and those that were displaced; read one with 'filetools read --version'.
+    """
+
+    async def work(files: FileToolsFacade) -> VersionsResult:
+        where = desk.path(path)
+        result = await files.versions(where, limit=number)
+        if not result.versions:
+            await files.file_info(where)  # raises if there is no such file either
+        return result
+
+    desk.read(work, lambda result: _show_versions(desk, result))
+
+
+@command(
+    "diff",
+    READING,
+    examples=(
+        "filetools diff",
+        "filetools diff --since before-refactoring src",
+        "filetools diff src/app.py",
+        "filetools diff src/app.py 3f2a9c117b40",
+        "filetools diff a.md 3f2a 77c1",
+    ),
+)
+@click.argument(
+    "path",
+    required=False,
+    shell_complete=suggestions.paths,
+    help="A file, or a folder; without it the whole tree is compared.",
+)
+@click.argument(
+    "old",
+    required=False,
+    metavar="[VERSION]",
+    shell_complete=suggestions.versions,
+    help="A version, or its first digits.",
+)
+@click.argument(
+    "new",
+    required=False,
+    metavar="[VERSION]",
+    shell_complete=suggestions.versions,
+    help="A version, or its first digits.",
+)
+@click.option("--since", metavar="NAME", shell_complete=suggestions.checkpoints, help="Compare with this checkpoint.")
+@click.option(
+    "--until", metavar="NAME", shell_complete=suggestions.checkpoints, help="Compare up to this one, not up to now."
+)
+def diff(
+    desk: Desk, path: str | None, old: str | None, new: str | None, *, since: str | None, until: str | None
+) -> None:
+    """Show what changed in the whole tree, or in a file.
+
+    The whole tree, or a folder, since the last checkpoint, or since that of --since; with it a file, too. A file alone since
+    the version before its last change; since another; or between two. Exit code 1 if they differ.
+    """
+    if (until is not None and since is None) or (old is not None and since is not None):
+        raise click.BadParameter("--until goes with --since, and neither goes with versions")
+
+    async def work(files: FileToolsFacade) -> Result:
+        where = "" if path is None else desk.path(path)
+        if since is not None or (old is None and await _is_folder(files, where)):
+            tree = await _tree_diff(files, where, since, until)
+            if tree.total:
+                desk.note_failure(DIFFERS)
+            return tree
+        file = await _file_diff(files, where, old, new)
+        if file.diff:
+            desk.note_failure(DIFFERS)
+        return file
+
+    desk.read(work, _show)
+
+
+async def _is_folder(files: FileToolsFacade, where: str) -> bool:
+    if not where:
+        return True
+    try:
+        return (await files.file_info(where)).type == "directory"
+    except FileToolsError:
+        return False  # what says so of a file says it better
+
+
+async def _tree_diff(files: FileToolsFacade, where: str, since: str | None, until: str | None) -> models.TreeDiffResult:
+    name = await required_checkpoint(files, since)
+    return await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
+
+
+async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: str | None) -> models.DiffResult:
+    if old is None and not await files.latest_changes(1, path=where):
+        await files.file_info(where)  # raises if there is no such file either
+    first, second = await whole_version(files, where, old), await whole_version(files, where, new)
+    return await files.diff(where, first, second)
+
+
+@command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))
+@path_argument
+def who(desk: Desk, path: str) -> None:
+    """Show who wrote each line of a file last.
+
+    With the change, the actor and the time, and below them the runs of agents that lines are from. Moves are followed.
+    "external" is a program that knows nothing of filetools; lines without a name are older than what is known.
+    """
+
+    async def work(files: FileToolsFacade) -> ProvenanceResult:
+        where = desk.path(path)
+        result = await files.provenance(where)
+        if not desk.options.as_json:
+            _show_lines(result, (await files.read_file(where)).content)
+        return result
+
+    desk.read(work, lambda _: None)
+
+
+def _show_versions(desk: Desk, result: VersionsResult) -> None:
+    for entry in result.versions:
+        print_line(*_version_parts(entry))
+    if not result.versions:
+        print_note(f"No version of {result.path} is recorded.")
+        desk.note_no_state()
+
+
+def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
+    size = "" if entry.size is None else amount(entry.size, "byte")
+    return [
+        (f"{entry.number:>6}  {moment(entry.time)}  ", "dim"),
+        (f"{printable(str(entry.actor['id'])):<10} ", actor_style(str(entry.actor["kind"]))),
+        (f"{verb_of(Operation(entry.operation)):<9}", ""),
+        (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
+        (size if entry.kept else f"{size}, no longer kept", "dim"),
+        (between(entry.between), "dim"),
+    ]
+
+
+def _show(result: Result) -> None:
+    if isinstance(result, models.TreeDiffResult):
+        _show_tree_diff(result)
+    elif isinstance(result, models.DiffResult):
+        _show_diff(result)
+
+
+def _show_diff(result: models.DiffResult) -> None:
+    print_diff(result.diff)
+    if not result.diff:
+        print_note("No difference.")
+
+
+def _show_tree_diff(result: models.TreeDiffResult) -> None:
+    for change in result.changes:
+        if change.diff is None:
+            why = "" if change.diff_omitted is None else f"  no diff: {change.diff_omitted}"
+            print_line(tree_change_line(change), (why, "dim"))
+        else:
+            print_diff(change.diff)
+    for line in unsure_lines(result):
+        STDERR.print(line)
+    if result.total > len(result.changes):
+        print_note(f"… and {result.total - len(result.changes):,} more")
+    print_note(
+        f"{counted(result.counts)} {compared(result)}." if result.total else f"No difference {compared(result)}."
+    )
+
+
+def _show_lines(result: ProvenanceResult, content: str) -> None:
+    lines = content.splitlines()
+    width = len(str(result.total_lines))
+    for part in result.ranges:
+        for number in range(part.first, part.last + 1):
+            text = printable_line(lines[number - 1]) if number <= len(lines) else ""
+            print_line(*_author(part, is_first=number == part.first), (f"{number:>{width}}  ", "dim"), text)
+    _show_runs(result)
+
+
+def _show_runs(result: ProvenanceResult) -> None:
+    """Print of each run which lines are from it, and below that what it was told."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for part in result.ranges:
+        if part.run is not None:
+            turn = f" (turn {part.run['turn']})" if "turn" in part.run else ""
+            span = f"{part.first}-{part.last}" if part.first < part.last else str(part.first)
+            places.setdefault((part.run["id"], part.run["prompt"]), []).append(span + turn)
+    for (run, prompt), spans in places.items():
+        print_line((run, actor_style("agent")), (f"  lines {', '.join(spans)}", "dim"))
+        if prompt:
+            print_line(f"  {printable_line(prompt)}")
+
+
+def _author(part: LineRange, *, is_first: bool) -> list[tuple[str, str]]:
+    """Return change, actor and time for the first line of a range, and blanks for the others."""
+    if not is_first:
+        return [(" " * 28, "")]
+    if part.actor is None:
+        return [(f"  before {part.before}".ljust(28), "dim")]
+    when = "" if part.time is None else moment(part.time, short=True)
+    name = printable(str(part.actor["id"]))[:10]
+    return [
+        (f"{part.number or '':>6} ", "dim"),
+        (f"{name:<10} ", actor_style(str(part.actor["kind"]))),
+        (f"{when:<10}", "dim"),
+    ]

@@ -1,0 +1,351 @@
+"""Commands that change files: `write`, `append`, `edit`, `patch`, `rm`, `mv`, `cp`, `mkdir`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.text import Text
+
+import filetools.cli.parameters as suggestions
+from filetools.cli.command import command
+from filetools.cli.desk import CHANGING, Desk
+from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, path_argument
+from filetools.cli.terminal import STDOUT, amount, print_line, print_note, printable, printable_line
+from filetools.errors import (
+    EditNotFoundError,
+    FileTooLargeError,
+    FileToolsError,
+    InvalidArgumentError,
+    PathNotFoundError,
+    VersionMismatchError,
+)
+
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, PatchResult, WriteResult
+
+_MOST_TRIES: Final = 5
+content_option = click.option(
+    "--content", metavar="TEXT", help="The content itself; keeps the encoding and line ends of the file."
+)
+source_option = click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the bytes of this file, inside or outside the root.",
+)
+
+
+@command(
+    "write",
+    CHANGING,
+    examples=(
+        "git show HEAD:notes.md | filetools write notes.md",
+        "filetools write notes.md --content 'Hello' --mirror ../backup",
+        "filetools write notes.md --from draft.md --expected-version sha256:…",
+        "filetools write notes.md --from draft.md --force",
+    ),
+)
+@path_argument
+@content_option
+@source_option
+@expected_version_option
+@click.option("-f", "--force", is_flag=True, help="Replace what others wrote meanwhile, and unsaved text of editors.")
+def write(
+    desk: Desk, path: str, *, content: str | None, source: Path | None, expected_version: str | None, force: bool
+) -> None:
+    """Create or replace a file.
+
+    The content comes from standard input, or --content, or --from. The file is replaced in one step; mode, owner and
+    attributes stay, missing folders are made. What it replaces stays readable by version.
+    """
+    if force and expected_version is not None:
+        raise click.BadParameter("give --force or --expected-version, not both")
+    given = _given(content, source)
+
+    async def work(files: FileToolsFacade) -> WriteResult:
+        if force:
+            return await _replace(files, desk.path(path), given)
+        return await files.write_file(desk.path(path), given, expected_version=expected_version)
+
+    desk.perform(work, _show_written)
+
+
+@command(
+    "append", CHANGING, examples=("date | filetools append log.txt", "filetools append todo.md --content '- call Ann'")
+)
+@path_argument
+@content_option
+@source_option
+@expected_version_option
+def append(desk: Desk, path: str, *, content: str | None, source: Path | None, expected_version: str | None) -> None:
+    """Add to the end of a file; makes it if missing.
+
+    What is added comes from standard input, or --content, or --from.
+    """
+    given = _given(content, source)
+
+    async def work(files: FileToolsFacade) -> WriteResult:
+        return await files.append_file(desk.path(path), given, expected_version=expected_version)
+
+    desk.perform(work, lambda result: _show_written(result, appended=True))
+
+
+async def _replace(files: FileToolsFacade, path: str, content: str | bytes) -> WriteResult:
+    """Write over whatever stands there."""
+    for _ in range(_MOST_TRIES):
+        with suppress(VersionMismatchError):  # somebody was quicker; then that is what is replaced
+            # A version that was read is replaced; any other would be merged with.
+            version = await _version_read(files, path)
+            return await files.write_file(path, content, expected_version=version, on_conflict="allow")
+    return await files.write_file(path, content, on_conflict="allow")
+
+
+async def _version_read(files: FileToolsFacade, path: str) -> str | None:
+    try:
+        return (await files.read_file(path, limit=1)).version
+    except (PathNotFoundError, FileTooLargeError):
+        return None
+
+
+def _given(content: str | None, source: Path | None) -> str | bytes:
+    """Return what shall be written: text is fitted to the file's encoding, bytes are taken as they are."""
+    if content is not None and source is not None:
+        raise click.BadParameter("give --content or --from, not both")
+    if content is not None:
+        return content
+    if source is None:
+        if sys.stdin.isatty():
+            print_note("Reading from the terminal; end with Ctrl-D.")
+        return sys.stdin.buffer.read()
+    try:
+        return source.read_bytes()
+    except OSError as exc:
+        raise InvalidArgumentError(f"Cannot read {str(source)!r} of --from: {exc.strerror}") from exc
+
+
+def _show_written(result: WriteResult, *, appended: bool = False) -> None:
+    if result.unchanged:
+        verb, style = "unchanged", "dim"
+    elif result.created:
+        verb, style = "created", "green"
+    else:
+        verb, style = ("appended" if appended else "modified"), ""
+    print_line((f"{verb:<9} ", style), printable(result.path), (f"  {amount(result.bytes_written, 'byte')}", "dim"))
+    print_line((f"  {result.version}", "dim"))
+
+
+_STYLES: Final = {"+": "green", "-": "red"}
+_OTHER_TEXT: Final = (
+    "Nothing was changed. Look with 'filetools read': the patch was made from another text, or is applied already."
+)
+_PATCHED: Final = {
+    "add": ("created", "green"),
+    "delete": ("deleted", "red"),
+    "update": ("modified", ""),
+    "move": ("moved", "blue"),
+}
+
+
+@command(
+    "edit",
+    CHANGING,
+    examples=(
+        "filetools edit notes.md --old 'version 1' --new 'version 2'",
+        "filetools edit src/app.py --old colour --new color --all --dry-run",
+    ),
+)
+@path_argument
+@click.option("--old", required=True, metavar="TEXT", help="What stands there now, exactly; it must be there once.")
+@click.option("--new", required=True, metavar="TEXT", help="What shall stand there instead.")
+@click.option("--all", "replace_all", is_flag=True, help="Replace it wherever it stands.")
+@expected_version_option
+@dry_run_option
+def edit(
+    desk: Desk, path: str, *, old: str, new: str, replace_all: bool, expected_version: str | None, dry_run: bool
+) -> None:
+    """Replace exact text in a file; every other byte stays as it is."""
+
+    async def work(files: FileToolsFacade) -> EditResult:
+        from filetools.content.edits import Edit
+
+        edits = [Edit(old=old, new=new, replace_all=replace_all)]
+        return await files.edit_file(desk.path(path), edits, expected_version=expected_version, dry_run=dry_run)
+
+    (desk.read if dry_run else desk.perform)(work, _show_edit)
+
+
+@command("patch", CHANGING, examples=("git diff | filetools patch", "filetools patch fix.diff --dry-run"))
+@click.argument(
+    "file", type=click.Path(path_type=Path), required=False, help="File with the patch; - or none reads standard input."
+)
+@dry_run_option
+def patch(desk: Desk, file: Path | None, *, dry_run: bool) -> None:
+    """Apply a patch to any number of files, all or nothing.
+
+    A unified diff, as diff and git write it, or *** Begin Patch. Its paths are relative to the root, as those of
+    'filetools diff' are. A hunk that does not fit changes nothing at all.
+    """
+    text = _text_of(file)
+
+    async def work(files: FileToolsFacade) -> PatchResult:
+        try:
+            return await files.apply_patch(text, dry_run=dry_run)
+        except EditNotFoundError as error:
+            error.suggested_action = _OTHER_TEXT
+            raise
+
+    (desk.read if dry_run else desk.perform)(work, _show_patched)
+
+
+def _text_of(file: Path | None) -> str:
+    name = "-" if file is None else str(file)
+    try:
+        content = sys.stdin.buffer.read() if file is None or name == "-" else file.read_bytes()
+        return content.decode()
+    except OSError as exc:
+        raise InvalidArgumentError(f"Cannot read the patch {name!r}: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise InvalidArgumentError(f"The patch {name!r} is no UTF-8 text") from exc
+
+
+def _show_patched(result: PatchResult) -> None:
+    for each in result.files:
+        verb, style = _PATCHED[each.kind]
+        origin = "" if each.old_path is None else f"{printable(each.old_path)} → "
+        print_line((f"{verb:<9} ", style), f"{origin}{printable(each.path)}")
+    if result.dry_run:
+        print_note("Nothing was written: this is a dry run.")
+
+
+def _show_edit(result: EditResult) -> None:
+    count = sum(result.counts)
+    verb = "unchanged" if result.unchanged else "modified"
+    print_line(
+        (f"{verb:<9} ", "dim" if result.unchanged else ""), printable(result.path), (f"  {count} replaced", "dim")
+    )
+    for hunk in result.structured_patch:
+        STDOUT.print(
+            Text(f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@", "cyan")
+        )
+        for line in hunk["lines"]:
+            print_line((printable_line(line), _STYLES.get(line[:1], "")))
+    if result.dry_run:
+        print_note("Nothing was written: this is a dry run.")
+
+
+source_argument = click.argument(
+    "source", shell_complete=suggestions.paths, help="What to take, relative to the working folder."
+)
+destination_argument = click.argument(
+    "destination", shell_complete=suggestions.paths, help="New path; into it, if it is a folder or ends in a slash."
+)
+
+
+@command("rm", CHANGING, examples=("filetools rm old.txt notes.md", "filetools rm -r build-output"))
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="PATH...", shell_complete=suggestions.paths, help="Files or folders."
+)
+@click.option("-r", "--recursive", is_flag=True, help="Folders with everything in them.")
+@expected_version_option
+def rm(desk: Desk, paths: tuple[str, ...], *, recursive: bool, expected_version: str | None) -> None:
+    """Delete files or folders.
+
+    One after the other; the bytes of files stay readable by version.
+    """
+    if expected_version is not None and len(paths) > 1:
+        raise click.BadParameter("--expected-version goes with one path")
+
+    async def remove(files: FileToolsFacade, path: str) -> DeleteResult:
+        if (await files.file_info(path)).type == "directory":
+            return await files.delete_directory(path, recursive=recursive)
+        return await files.delete_file(path, expected_version=expected_version)
+
+    async def work(files: FileToolsFacade) -> None:
+        for path in paths:
+            try:
+                desk.show(await remove(files, desk.path(path)), _show_deleted)
+            except FileToolsError as error:
+                await desk.refuse(files, error)
+
+    desk.perform(work, lambda _: None)
+
+
+@command("mv", CHANGING, examples=("filetools mv draft.md notes.md", "filetools mv -f notes.md docs/"))
+@source_argument
+@destination_argument
+@force_option
+def mv(desk: Desk, source: str, destination: str, *, force: bool) -> None:
+    """Move or rename a file or folder.
+
+    Bytes, mode and attributes are untouched; missing folders are made.
+    """
+
+    async def work(files: FileToolsFacade) -> MoveResult:
+        origin = desk.path(source)
+        return await files.move_file(origin, await _target(files, desk, origin, destination), overwrite=force)
+
+    desk.perform(work, _show_moved)
+
+
+@command("cp", CHANGING, examples=("filetools cp config.json config.old.json",))
+@source_argument
+@destination_argument
+@force_option
+def cp(desk: Desk, source: str, destination: str, *, force: bool) -> None:
+    """Copy a file's bytes and mode."""
+
+    async def work(files: FileToolsFacade) -> WriteResult:
+        origin = desk.path(source)
+        return await files.copy_file(origin, await _target(files, desk, origin, destination), overwrite=force)
+
+    desk.perform(work, _show_copied)
+
+
+@command("mkdir", CHANGING, examples=("filetools mkdir docs/pictures",))
+@click.argument("path", help="New folder.")
+def mkdir(desk: Desk, path: str) -> None:
+    """Make a folder and its missing parents."""
+
+    async def work(files: FileToolsFacade) -> DirectoryResult:
+        return await files.create_directory(desk.path(path))
+
+    desk.perform(work, _show_made)
+
+
+async def _target(files: FileToolsFacade, desk: Desk, origin: str, destination: str) -> str:
+    """Return where something goes: into a folder that stands at the destination, as everywhere on a command line."""
+    target = desk.path(destination)
+    if destination.endswith("/") or await _is_folder(files, target):
+        return f"{target}/{origin.rpartition('/')[2]}"
+    return target
+
+
+async def _is_folder(files: FileToolsFacade, path: str) -> bool:
+    try:
+        return (await files.file_info(path)).type == "directory"
+    except PathNotFoundError:
+        return False
+
+
+def _show_deleted(result: DeleteResult) -> None:
+    count = f"  {amount(result.entries, 'entry', 'entries')}" if result.entries > 1 else ""
+    print_line(("deleted   ", "red"), printable(result.path), (count, "dim"))
+
+
+def _show_moved(result: MoveResult) -> None:
+    print_line(("moved     ", "blue"), f"{printable(result.source)} → {printable(result.destination)}")
+
+
+def _show_copied(result: WriteResult) -> None:
+    print_line(("copied    ", "green"), printable(result.path), (f"  {amount(result.bytes_written, 'byte')}", "dim"))
+
+
+def _show_made(result: DirectoryResult) -> None:
+    verb, style = ("made", "green") if result.created else ("exists", "dim")
+    print_line((f"{verb:<10}", style), f"{printable(result.path)}/")

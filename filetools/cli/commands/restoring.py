@@ -1,0 +1,376 @@
+"""Commands that keep and restore states: `checkpoint`, `checkpoints`, `undo`, `redo`, `restore`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.filesize import decimal
+from rich.text import Text
+
+import filetools.cli.parameters as suggestions
+import filetools.models as models
+from filetools.cli.child import refuse_child, run_child
+from filetools.cli.command import command
+from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.failures import CONFLICT
+from filetools.cli.parameters import dry_run_option
+from filetools.cli.records import change_lines, counted, moment, print_unread, unsure_lines
+from filetools.cli.terminal import STDERR, print_line, print_note, printable
+from filetools.errors import EditConflictError, FileToolsError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult
+    from filetools.models.tree_diff import TreeDiffResult
+
+_WIDEST_NAME: Final = 40
+_LONGEST_PROGRAM: Final = 60
+
+
+@command(
+    "checkpoint",
+    CHANGING,
+    examples=(
+        "filetools checkpoint",
+        "filetools checkpoint before-refactoring",
+        "filetools checkpoint --delete old",
+        "filetools checkpoint --around -- make format",
+    ),
+)
+@click.argument(
+    "name", required=False, shell_complete=suggestions.checkpoints, help="Name of this moment; else its date and time."
+)
+@click.argument("command", nargs=-1, metavar="[-- COMMAND]", help="With --around: the program and its arguments.")
+@click.option("--around", is_flag=True, help="Before and after a command; show what it changed.")
+@click.option("--replace", is_flag=True, help="Move a checkpoint of that name here.")
+@click.option("--delete", is_flag=True, help="Forget the checkpoint of that name.")
+def checkpoint(
+    desk: Desk, name: str | None, command: tuple[str, ...], *, around: bool, replace: bool, delete: bool
+) -> None:
+    """Keep the state of the whole tree, to restore it later.
+
+    All files are in it that ignore rules do not leave out, whoever wrote them; up to 16 MiB a file. What changes after a
+    checkpoint is kept, whatever the limits, until the checkpoint is deleted.
+
+    With --around the command after -- runs between two checkpoints, and what it has changed is told on standard error.
+    It ends with the exit code of the command: 127 if there is none of that name, 130 after Ctrl-C. Without NAME the two
+    are automatic: the last 20 such ones are kept.
+    """
+    if name is None and (replace or delete):
+        raise click.BadParameter("--replace and --delete go with a name")
+    if bool(command) != around or (around and delete):
+        raise click.BadParameter("--around goes with a command after --, and with no --delete")
+    if around and command:
+        _around(desk, command, name, replace=replace)
+        return
+
+    async def work(files: FileToolsFacade) -> CheckpointResult:
+        if name is not None and delete:
+            return await files.delete_checkpoint(name)
+        free = next(_free_names(await _names(files))) if name is None else name
+        return await files.checkpoint(free, replace=replace)
+
+    desk.perform(work, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
+
+
+@command("checkpoints", READING, examples=("filetools checkpoints", "filetools checkpoints --json"))
+def checkpoints(desk: Desk) -> None:
+    """List the checkpoints, oldest first, with time and size."""
+    desk.read(lambda files: files.checkpoints(), _show_checkpoints)
+
+
+async def _names(files: FileToolsFacade) -> set[str]:
+    return {each.name for each in (await files.checkpoints()).checkpoints}
+
+
+def _free_names(taken: Container[str], start: str = "") -> Iterator[str]:
+    """Yield names made of a beginning, the date and the time that no checkpoint has."""
+    now = f"{start}{time.strftime('%Y-%m-%d %H:%M:%S')}"
+    names = chain((now,), (f"{now} ({number})" for number in count(2)))
+    return (name for name in names if name not in taken)
+
+
+def _around(desk: Desk, command: Sequence[str], name: str | None, *, replace: bool) -> None:
+    program = command[0].rpartition("/")[2][:_LONGEST_PROGRAM]
+    before, after = ("", "") if name is None else (name, f"{name} (after)")
+
+    async def begin(files: FileToolsFacade) -> None:
+        nonlocal before, after
+        taken = await _names(files)
+        if name is None:
+            before, after = (next(_free_names(taken, f"auto: {when} {program} ")) for when in ("before", "after"))
+        elif after in taken and not replace:
+            raise InvalidArgumentError(
+                f"There is a checkpoint {after!r} already", suggested_action="Choose another name, or pass --replace."
+            )
+        await files.checkpoint(before, replace=replace, automatic=name is None)
+
+    async def compare(files: FileToolsFacade) -> TreeDiffResult:
+        await files.checkpoint(after, replace=replace, automatic=name is None)
+        return await files.diff_tree(before, after)
+
+    async def forget(files: FileToolsFacade) -> None:
+        with suppress(FileToolsError):
+            await files.delete_checkpoint(before)
+
+    desk.perform(begin, lambda _: None)
+    try:
+        desk.note_failure(run_child(command))
+    except OSError as error:
+        desk.note_failure(refuse_child(command, error))
+        desk.perform(forget, lambda _: None)
+    else:
+        desk.perform(compare, lambda result: _show_effect(result, program))
+
+
+def _show_effect(result: TreeDiffResult, program: str) -> None:
+    """Print what a command has changed, out of the way of its own output."""
+    for line in (*change_lines(result), *unsure_lines(result)):
+        STDERR.print(line)
+    if not result.total:
+        print_note(f"{program} changed nothing.")
+        return
+    print_note(f"{program}: {counted(result.counts)}; 'filetools restore {_quoted(result.old)}' takes it back.")
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if " " in name else name
+
+
+def _show_checkpoint(result: CheckpointResult, word: str) -> None:
+    style = "red" if word == "deleted" else "green"
+    print_line((f"{word:<9} ", style), printable(result.name), (f"  {_held(result)}", "dim"))
+    for path in result.by_hash_alone:
+        print_line(("not kept  ", "yellow"), printable(path), ("  too large: it cannot be restored", "dim"))
+    for path in result.unread:
+        print_line(("unread    ", "yellow"), printable(path), ("  it could not be read, or was changing", "dim"))
+
+
+def _show_checkpoints(result: CheckpointsResult) -> None:
+    names = [printable(each.name) for each in result.checkpoints]
+    width = min(max(map(len, names), default=0), _WIDEST_NAME)
+    when = max((len(moment(each.time)) for each in result.checkpoints), default=0)
+    for each, name in zip(result.checkpoints, names, strict=True):
+        style = "dim" if each.automatic else ""
+        print_line(
+            (f"{moment(each.time):<{when}}  ", "dim"), Text(f"{name:<{width}}", style), (f"  {_held(each)}", "dim")
+        )
+    if not result.checkpoints:
+        print_note("There is no checkpoint; 'filetools checkpoint' makes one.")
+
+
+def _held(result: CheckpointResult) -> str:
+    """Return what is in a checkpoint."""
+    if result.files is None or result.bytes is None:
+        return f"the changes after number {result.number}"
+    return f"{result.files:,} file{'' if result.files == 1 else 's'}, {decimal(result.bytes)}"
+
+
+_VERBS: Final = {
+    "write": ("modified", ""),
+    "create": ("created", "green"),
+    "delete": ("deleted", "red"),
+    "move": ("moved", "blue"),
+    "move_directory": ("moved", "blue"),
+    "make_directory": ("made", "green"),
+    "delete_directory": ("removed", "red"),
+    "restore_directory": ("restored", "green"),
+    "set_mode": ("mode", ""),
+    "link": ("linked", ""),
+}
+_FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory", "set_mode")
+_AGO: Final = re.compile(r"(\d+)\s*([smhd])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+
+partial_option = click.option("--partial", is_flag=True, help="Take back what can be, and list the rest.")
+
+
+@command(
+    "undo",
+    CHANGING,
+    examples=(
+        "filetools undo",
+        "filetools undo --of alice --dry-run",
+        "filetools undo -n 17 -n 18",
+        "filetools undo --of '*' --since 10m src",
+        "filetools undo --session s1 --partial",
+        "filetools undo --run run-1a208eb102b5ff5",
+    ),
+)
+@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file or folder.")
+@click.option(
+    "-n",
+    "--number",
+    type=int,
+    multiple=True,
+    shell_complete=suggestions.numbers,
+    help="This change of the log; repeatable.",
+)
+@click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Whose changes; '*' is everybody's.")
+@click.option("--call", metavar="ID", help="The changes of this call.")
+@click.option("--session", metavar="ID", help="The changes of this session.")
+@click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="All changes of this run.")
+@click.option("--since", metavar="WHEN", help="A number of the log, 12:30, 2026-11-20, or 10m ago.")
+@click.option("--until", metavar="WHEN", help="A number of the log, 12:30, 2026-11-20, or 10m ago.")
+@partial_option
+@dry_run_option
+def undo(
+    desk: Desk,
+    path: str | None,
+    *,
+    number: tuple[int, ...],
+    of: str | None,
+    call: str | None,
+    session: str | None,
+    run: str | None,
+    since: str | None,
+    until: str | None,
+    partial: bool,
+    dry_run: bool,
+) -> None:
+    """Take changes back, all or nothing.
+
+    Without anything else your last change; --of takes another's. What others changed since stays: their changes and the
+    undo are merged, and what overlaps is a conflict (exit code 3), never an overwrite.
+    """
+    others = (path, number, of, call, session, since, until)
+    if run is not None and any(others):
+        raise click.BadParameter("--run stands alone: a run is taken back whole")
+    start, end = _moment(since), _moment(until)
+
+    async def work(files: FileToolsFacade) -> UndoResult:
+        return await files.undo(
+            call=call, session=session, since=start, until=end, actor=of, numbers=number or None, run=run,
+            path=None if path is None else desk.path(path), dry_run=dry_run, partial=partial,
+        )  # fmt: skip
+
+    _go_back(desk, work, "undo", dry_run=dry_run)
+
+
+@command("redo", CHANGING, examples=("filetools redo", "filetools redo --dry-run"))
+@partial_option
+@dry_run_option
+def redo(desk: Desk, *, partial: bool, dry_run: bool) -> None:
+    """Take your last undo, or your last restore, back."""
+
+    async def work(files: FileToolsFacade) -> UndoResult:
+        return await files.redo(dry_run=dry_run, partial=partial)
+
+    _go_back(desk, work, "redo", dry_run=dry_run)
+
+
+@command(
+    "restore",
+    CHANGING,
+    examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring src"),
+)
+@click.argument("name", shell_complete=suggestions.checkpoints, help="Name of the checkpoint.")
+@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only this file or folder.")
+@partial_option
+@dry_run_option
+def restore(desk: Desk, name: str, path: str | None, *, partial: bool, dry_run: bool) -> None:
+    """Make the tree, or a part of it, what it was at a checkpoint.
+
+    Whoever changed what, watched or not: bytes, modes, links and folders are as they were. What was not in the
+    checkpoint, and was not made since, is listed as unknown and stays (exit code 3).
+    """
+
+    async def work(files: FileToolsFacade) -> UndoResult:
+        where = None if path is None else desk.path(path)
+        return await files.restore(name, where, dry_run=dry_run, partial=partial)
+
+    _go_back(desk, work, "restore", dry_run=dry_run)
+
+
+def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]], verb: str, *, dry_run: bool) -> None:
+    async def told(files: FileToolsFacade) -> UndoResult:
+        try:
+            result = await work(files)
+        except EditConflictError as error:
+            # An overlap with unsaved text tells its places, and no path for each.
+            if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
+                _show_conflicts(
+                    [models.UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())]
+                )
+            raise
+        if result.conflicts or result.unknown:
+            desk.note_failure(CONFLICT)
+        return result
+
+    (desk.read if dry_run else desk.perform)(told, lambda result: _show(result, verb))
+
+
+def _show(result: UndoResult, verb: str) -> None:
+    for file in result.files:
+        _show_file(file)
+    for path in result.unknown:
+        print_line(("unknown   ", "yellow"), printable(path), ("  nobody knows what was there before; it stays", "dim"))
+    _show_conflicts(result.conflicts)
+    print_unread(result.unread)
+    print_note(_summary(result, verb))
+
+
+def _show_file(file: UndoneFile) -> None:
+    word, style = _VERBS[file.action]
+    end = "/" if file.action in _FOLDERS else ""
+    origin = "" if file.old_path is None else f"{printable(file.old_path)}{end} → "
+    print_line((f"{word:<9} ", style), f"{origin}{printable(file.path)}{end}")
+
+
+def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
+    for conflict in conflicts:
+        numbers = ", ".join(str(number) for number in conflict.numbers)
+        STDERR.print(f"conflict  {printable(conflict.path)}  {printable(conflict.reason)} (change {numbers})")
+        for place in conflict.conflicts:
+            for mark, side in (("now   ", "ours"), ("before", "theirs")):
+                for line in str(place[side]).splitlines():
+                    STDERR.print(f"  {mark}  {printable(line)}", style="dim")
+
+
+def _summary(result: UndoResult, verb: str) -> str:
+    if not any(change.outcome not in ("conflict", "unknown") for change in result.changes):
+        return f"Nothing to {verb}."
+    if not result.files:
+        return "Nothing had to be done: it is as it was already."
+    amount = _amount(result.files)
+    if result.dry_run:
+        return f"{amount} would be taken back; nothing was done."
+    back = "undo" if verb == "redo" else "redo"
+    return f"{amount} taken back; 'filetools {back}' takes this back."
+
+
+def _amount(files: list[UndoneFile]) -> str:
+    """Return how many files and folders there are; folders that only lie on the way to others do not count."""
+    ends = {end for file in files for end in (file.path, file.old_path) if end is not None}
+    folders = [file for file in files if file.action in _FOLDERS]
+    apart = sum(not any(end.startswith(f"{folder.path}/") for end in ends) for folder in folders)
+    counts = ((len(files) - len(folders), "file"), (apart, "folder"))
+    return " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count)
+
+
+def _moment(given: str | None) -> int | datetime | None:
+    """Return the number or the time that a word of the command line names.
+
+    Raises:
+        InvalidArgumentError: It names none.
+    """
+    if given is None or given.isdecimal():
+        return None if given is None else int(given)
+    now = datetime.now().astimezone()
+    if ago := _AGO.fullmatch(given):
+        parts: dict[str, Any] = {_UNITS[ago[2]]: int(ago[1])}
+        return now - timedelta(**parts)
+    try:
+        if _CLOCK.fullmatch(given):
+            given = f"{now:%Y-%m-%d} {given.zfill(5)}"
+        return datetime.fromisoformat(given).astimezone()
+    except ValueError as exc:
+        raise InvalidArgumentError(f"{given!r} is no number of the log and no time") from exc

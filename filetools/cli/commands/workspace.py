@@ -1,0 +1,333 @@
+"""Commands about the root and its mirrors: `init`, `status`, `sync`, `mirror`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+import click
+from rich.filesize import decimal
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+import filetools.models as models
+from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
+from filetools.app.state import keeps_state, prepare_state
+from filetools.cli.command import command
+from filetools.cli.desk import CHANGING, NO_STATE, Desk
+from filetools.cli.failures import FAILED
+from filetools.cli.records import (
+    MOST_LISTED,
+    actor_lines,
+    actor_style,
+    change_lines,
+    change_to_dict,
+    compared,
+    newest_checkpoint,
+    print_unread,
+    unsure_lines,
+    verb_of,
+)
+from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_line, print_note, print_table, printable
+from filetools.cli.workplace import find_workplace, refuse_new_root
+from filetools.errors import DiskFullError
+from filetools.models.records import Operation
+from filetools.models.words import STATE_DIRECTORY
+
+if TYPE_CHECKING:
+    from filetools.app.mirrors import ListedMirror
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import SyncResult
+
+
+@command(
+    "init",
+    ("root", "state_dir", "as_json"),
+    examples=("filetools init", "filetools init ~/project", "filetools init --root ~/project/vendored"),
+)
+@click.argument(
+    "path", type=click.Path(path_type=Path), required=False, help="An existing folder; else the working folder."
+)
+def init(desk: Desk, path: Path | None) -> None:
+    """Make a folder a root, with the state that keeps its history.
+
+    The first change does it, too. The home folder, what holds it, and a folder inside another root become roots by --root
+    alone, so that nobody makes them by accident. Where there is a state already, nothing is done.
+    """
+    named = desk.options.root
+    if path is not None and named is not None:
+        raise click.BadParameter("give PATH or --root, not both")
+    place = find_workplace(path).root if path is not None else named or desk.workplace.folder
+    if named is None:
+        refuse_new_root(place)
+    there = Desk(replace(desk.options, root=place))
+    root, state = there.workplace.root, desk.options.state_dir
+    told = {"root": str(root), "state": os.path.abspath(state or root / STATE_DIRECTORY)}
+    if keeps_state(root, state):
+        there.show(told | {"created": False}, _show_made)
+        return
+    prepare_state(root, state)
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        if (await files.status())["read_only"] is not None:
+            raise DiskFullError("the state directory")  # whatever else forbids it was told before
+        return told | {"created": True}
+
+    there.perform(work, _show_made)
+
+
+def _show_made(told: dict[str, Any]) -> None:
+    state = printable(told["state"])
+    if not told["created"]:
+        print_line(("unchanged ", "dim"), state, ("  it is there already", "dim"))
+        return
+    print_line(("made      ", "green"), state)
+    print_note("From now on every change of the folder can be looked at and taken back.")
+
+
+MOST_LATEST: Final = 10
+"""Changes that the status shows where there is no checkpoint."""
+_INTERNAL: Final = ("epoch", "position", "pending", "durability", "permissions")
+MOST_SHOWN: Final = 50
+"""Paths of each sort that a synchronisation prints; JSON has all of them."""
+
+
+class ProgressEvent(Protocol):
+    """An event, as far as a progress bar needs it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its JSON form."""
+
+
+@command("status", CHANGING, examples=("filetools status", "filetools status --json"))
+@click.option("-v", "--verbose", is_flag=True, help="Also what the journal holds, and settings.")
+def status(desk: Desk, *, verbose: bool) -> None:
+    """Show what changed since the last checkpoint, and what waits for you.
+
+    Without a checkpoint, the newest changes; and of a mirror whether it is level.
+
+    The whole tree is looked at first: what changed while nobody watched is recorded, and paths that nobody could look at
+    are named. The changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
+    """
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        name = await newest_checkpoint(files)
+        changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
+        unread = (await files.look()).unread if changes is None else changes.unread
+        state = await files.status()
+        latest = [] if changes is not None else await files.latest_changes(MOST_LATEST)
+        if desk.lacks_state:
+            # What the opening has for itself ends with it.
+            state |= {"epoch": None, "position": None, "read_only": None}
+        return state | {
+            "has_state": not desk.lacks_state,
+            "changes": None if changes is None else changes.to_dict(),
+            "latest": [change_to_dict(record, state["epoch"]) for record in latest],
+            "approvals": [request.id for request in await files.approvals()],
+            "unread": unread,
+        }
+
+    desk.read(work, lambda state: _show_status(state, verbose=verbose))
+
+
+@command(
+    "sync",
+    CHANGING,
+    examples=("filetools sync", "filetools sync --mirror ../backup --preview", "filetools sync --verify"),
+)
+@click.option("--verify", is_flag=True, help="Read and hash every file, trusting nothing.")
+@click.option("--preview", is_flag=True, help="Only show what would be done.")
+def sync(desk: Desk, *, verify: bool, preview: bool) -> None:
+    """Make the mirror equal to the workspace.
+
+    All mirrors, if the root remembers several; with --mirror, another one, too. Foreign files that stand in the mirror are
+    kept as versions before they are replaced.
+    """
+
+    async def work(files: FileToolsFacade) -> SyncResult:
+        with sync_progress(files):
+            result = await files.sync_all(preview, verify=verify)
+        if not result.success:
+            desk.note_failure(FAILED)
+        return result
+
+    desk.perform(work, _show_sync)
+
+
+@contextmanager
+def sync_progress(files: FileToolsFacade) -> Iterator[None]:
+    """Draw a progress bar from the events of a synchronisation; only on a terminal, and gone when it is done."""
+    columns = (TextColumn("syncing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=STDERR.console, transient=True, disable=not STDERR.is_terminal) as progress:
+        task = progress.add_task("sync", total=None)
+
+        def started(event: ProgressEvent) -> None:
+            progress.update(task, total=event.to_dict()["file_count"])
+
+        def advanced(event: ProgressEvent) -> None:
+            progress.update(task, completed=event.to_dict()["current"])
+
+        heard = (files.on("sync:started", started), files.on("sync:progress", advanced))
+        try:
+            yield
+        finally:
+            for subscription in heard:
+                subscription.unsubscribe()
+
+
+def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
+    table = fact_table()
+    shown = ("root", "problem", "read_only", *(_INTERNAL if verbose else ()))
+    for name, value in state.items():
+        if name in shown and value is not None:
+            table.add_row(name, printable(str(value)))
+    if verbose or state["retention"]["held_over_limit"]:
+        table.add_row("retention", printable(_retention(state["retention"])))
+    if state["approvals"]:
+        waiting = amount(len(state["approvals"]), "approval")
+        table.add_row("waiting", f"{waiting} for your answer; see 'filetools approvals'")
+    for path in state["unrestored"]:
+        table.add_row("unrestored", printable(f"{path} (lost in a power cut, and tried again every second)"))
+    for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
+        table.add_row("unread", printable(f"{path} (it could not be looked at, or was changing)"))
+    for document in state["documents"]:
+        unsaved = "unsaved, " if document["dirty"] else ""
+        table.add_row("open", printable(f"{document['path']} ({unsaved}{', '.join(document['editors'])})"))
+    for name, mirror in state["mirrors"].items():
+        behind = f", {amount(mirror['behind'], 'path')} behind" if mirror["behind"] else ""
+        table.add_row(name, mirror["state"].replace("_", " ") + behind)
+        if mirror["last_error"]:
+            table.add_row("", printable(mirror["last_error"]))
+    print_table(table)
+    if state["changes"] is not None:
+        _show_changes(models.TreeDiffResult.model_validate(state["changes"]))
+    else:
+        _show_latest(state["latest"], has_state=state["has_state"])
+
+
+def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
+    print_line()
+    if not latest:
+        print_line(("No change is recorded yet.", "bold"))
+        if not has_state:
+            print_line((f"There is {NO_STATE}.", "dim"))
+        return
+    print_line(
+        ("The newest changes ", "bold"), ("'filetools log' shows all, 'filetools checkpoint' marks a start", "dim")
+    )
+    for each in latest:
+        operation = Operation(each["operation"])
+        origin = "" if "old_path" not in each else f"{printable(each['old_path'])} → "
+        actor = each["actor"]
+        print_line(
+            f"{verb_of(operation):<9} {origin}{printable(each['path'])}  ",
+            (printable(actor["id"]), actor_style(actor["kind"])),
+        )
+
+
+def _retention(held: dict[str, Any]) -> str:
+    """Return what the journal holds, and why it holds more than it should."""
+    size = f"{decimal(held['bytes'])} of {decimal(held['bytes_limit'])}"
+    over = f"; checkpoint {held['checkpoint']!r} keeps it over its limits" if held["held_over_limit"] else ""
+    return f"{size}, {held['records']:,} of {held['records_limit']:,} records{over}"
+
+
+def _show_changes(result: models.TreeDiffResult) -> None:
+    print_line()
+    print_line(
+        (f"{result.total:,} changed " if result.total else "Nothing changed ", "bold"), (compared(result), "dim")
+    )
+    for line in actor_lines(result):
+        print_line("  ", line)
+    for line in (*change_lines(result), *unsure_lines(result)):
+        print_line(line)
+
+
+def _show_sync(result: SyncResult) -> None:
+    for verb, style, paths in (
+        ("add", "green", result.added),
+        ("modify", "", result.modified),
+        ("delete", "red", result.deleted),
+    ):
+        for path in paths[:MOST_SHOWN]:
+            print_line((f"{verb:<10}", style), printable(path))
+        if len(paths) > MOST_SHOWN:
+            print_line((f"{verb:<10}", style), (f"… and {len(paths) - MOST_SHOWN} more", "dim"))
+    for error in result.errors[:MOST_SHOWN]:
+        print_line(("failed    ", "bold red"), printable(f"{error['path']}: {error['error']}"))
+    if len(result.errors) > MOST_SHOWN:
+        print_line(("failed    ", "bold red"), (f"… and {len(result.errors) - MOST_SHOWN} more", "dim"))
+    print_unread(result.unread)
+    done = "would be synchronised" if result.preview else "synchronised"
+    count = result.total_files if result.preview else result.synced_files
+    STDOUT.print(f"{count} {done}, {result.failed_files} failed, {result.duration_ms} ms")
+
+
+_ALL_OF_IT: Final = ("root", "state_dir", "as_json")
+
+
+@command(
+    "mirror",
+    _ALL_OF_IT,
+    examples=("filetools mirror add ../backup", "filetools mirror list --json", "filetools mirror remove ../backup"),
+)
+@click.argument("action", type=click.Choice(["list", "add", "remove"]), default="list", help="list, add or remove.")
+@click.argument(
+    "folder", type=click.Path(path_type=Path), required=False, metavar="[DIR]", help="Folder of the mirror."
+)
+@click.option("--adopt", is_flag=True, help="With add: take a folder that holds something else; it becomes equal.")
+def mirror(desk: Desk, action: Literal["list", "add", "remove"], folder: Path | None, *, adopt: bool) -> None:
+    """List, add or remove the mirrors that the root remembers.
+
+    A mirror that was added gets a copy of every change, whichever command, server or program makes it. While its folder is
+    away, changes wait for it. 'add' fills it, and ends with exit code 1 if something could not be copied; 'remove' forgets
+    it and leaves its files alone.
+    """
+    if (action == "list") != (folder is None) or (adopt and action != "add"):
+        raise click.BadParameter("'add' and 'remove' go with a DIR, '--adopt' with 'add'")
+    root, state = desk.workplace.root, desk.options.state_dir
+    if folder is None:
+        listed = [asdict(each) for each in list_mirrors(root, state_directory=state)]
+        desk.show({"mirrors": listed}, _show_list)
+        return
+    desk.workplace.refuse_accident()
+    if action == "remove":
+        desk.show(asdict(remove_mirror(root, folder, state_directory=state)), _show_removed)
+    else:
+        _fill(desk, add_mirror(root, folder, state_directory=state, adopt=adopt))
+
+
+def _fill(desk: Desk, added: ListedMirror) -> None:
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        with sync_progress(files):
+            result = await files.sync_all()
+        if not result.success:
+            desk.note_failure(FAILED)
+        return {"path": added.path, "synced_files": result.synced_files, "errors": result.errors}
+
+    desk.perform(work, _show_added)
+
+
+def _show_added(told: dict[str, Any]) -> None:
+    print_line(("added     ", "green"), printable(told["path"]), (f"  {told['synced_files']} synchronised", "dim"))
+    for error in told["errors"]:
+        print_line(("failed    ", "bold red"), printable(f"{error['path']}: {error['error']}"))
+
+
+def _show_removed(told: dict[str, Any]) -> None:
+    forgotten = f"; {amount(told['behind'], 'path')} it lacked" if told["behind"] else ""
+    print_line(("removed   ", "red"), printable(told["path"]), (f"  its files stay{forgotten}", "dim"))
+
+
+def _show_list(told: dict[str, Any]) -> None:
+    for each in told["mirrors"]:
+        behind = amount(each["behind"], "path") + " behind" if each["behind"] else ""
+        named = "" if each["added"] else "only where it is named with --mirror"
+        facts = ", ".join(filter(None, (behind, each["reason"], named)))
+        style = "yellow" if each["state"] == "away" else ""
+        print_line((f"{each['state']:<9} ", style), printable(each["path"]), (f"  {facts}" if facts else "", "dim"))
+    if not told["mirrors"]:
+        print_note("There is no mirror; 'filetools mirror add DIR' adds one.")

@@ -1,0 +1,335 @@
+"""The command `demo`: the story, what it prints, and the count that decides about the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from filetools.app.opening import open_workspace
+from filetools.cli.command import command
+from filetools.cli.demo.agent import SETTINGS, insert, remark
+from filetools.cli.demo.count import CountRow, EditLog, counted, read_tree
+from filetools.cli.demo.page import page_of
+from filetools.cli.desk import Desk
+from filetools.cli.failures import FAILED
+from filetools.cli.terminal import STDOUT, print_beside, print_json, print_refusal
+from filetools.content.edits import Edit
+from filetools.content.text_edits import TextEdit
+from filetools.distribution import install_command
+from filetools.errors import EditConflictError
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.models.words import STATE_DIRECTORY
+
+PROJECT: Final = {
+    "README.md": "# Tally\n\nCounts the words of a text.\n\n## Ideas\n\n- one list for all languages\n",
+    "CHANGELOG.md": "# Changes\n\n- the first version\n",
+    "docs/guide.md": "# Guide\n\nRun `tally FILE`.\n\n- it prints the ten most frequent words\n",
+    "src/tally.py": 'def count_words(text):\n    """Return how often each word occurs."""\n    counts = {}\n'
+    "    for word in text.split():\n        counts[word] = counts.get(word, 0) + 1\n    return counts\n",
+}
+SHARED: Final = ("README.md", "CHANGELOG.md", "docs/guide.md")
+CODE: Final = "src/tally.py"
+ROUNDS: Final = 4
+KILLED_AFTER: Final = 12
+_STYLES: Final = {"+": "green", "-": "red"}
+_SETTLING_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.02
+
+
+@command("demo", ("as_json",), examples=("filetools demo", "filetools demo --open"))
+@click.option("--open", "on_page", is_flag=True, help="Play it, slowly, in the editor page in your browser, too.")
+def demo(desk: Desk, *, on_page: bool) -> None:
+    """See many writers at work, and count what is lost.
+
+    Two agents, a person with unsaved text, a shell, a mirror that is lost and a process that is killed work on a small
+    project in a temporary folder, which is removed at the end. Ends with exit code 0 only if nothing was lost or damaged.
+    """
+    for package in ("rocher", "fastapi", "uvicorn", "mcp") if on_page else ():
+        if importlib.util.find_spec(package) is None:
+            print_refusal(f"the editor page needs the package {package!r}", install_command("editor"))
+            raise click.exceptions.Exit(FAILED)
+    started = time.monotonic()
+    STDOUT.console.quiet = desk.options.as_json
+    found = asyncio.run(_play(on_page=on_page))
+    found.append(CountRow("seconds", f"{time.monotonic() - started:.1f}"))
+    holds = all(finding.holds for finding in found)
+    if desk.options.as_json:
+        print_json({"success": holds, "data": {finding.name: finding.value for finding in found}})
+    else:
+        _print_count(found)
+    if not holds:
+        desk.note_failure(FAILED)
+    desk.end()
+
+
+class Play:
+    """One play: the project with its mirror, opened and perhaps opened again. Lives until the play is over."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.mirror = folder / "project", folder / "mirror"
+        for path, text in PROJECT.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text, encoding="utf-8")
+        self.edits = EditLog()
+        self.pace_seconds = 0.0
+        self._numbers: Counter[str] = Counter()
+        self._opened = AsyncExitStack()
+        self._files: FileToolsFacade | None = None
+
+    @property
+    def files(self) -> FileToolsFacade:
+        """The opened workspace."""
+        assert self._files is not None
+        return self._files
+
+    async def open(self) -> None:
+        """Open the workspace; close it first if it is open."""
+        await self.close()
+        self._files = await self._opened.enter_async_context(
+            open_workspace(self.root, mirror=self.mirror, settings=SETTINGS)
+        )
+
+    async def close(self) -> None:
+        """Close the workspace if it is open."""
+        self._files = None
+        await self._opened.aclose()
+
+    def actor(self, name: str) -> FileToolsFacade:
+        """Return the files as an agent sees them, or as Ann does with her editor."""
+        return self.files.for_actor(Actor(kind="editor" if name == "ann" else "agent", id=name, session="demo"))
+
+    def line(self, name: str, path: str) -> str:
+        """Return the line that somebody's next edit adds."""
+        self._numbers[name] += 1
+        return self.edits.begin(name, path, remark(name, self._numbers[name], path))
+
+    def follow_at(self, pace_seconds: float) -> None:
+        """Pause after each sentence from now on, for people who watch the page."""
+        self.pace_seconds = pace_seconds
+
+    async def insert(self, name: str, path: str) -> str:
+        """Let an agent add a line, and return it."""
+        line = self.line(name, path)
+        self.edits.repeated += await insert(self.actor(name), path, line)
+        self.edits.acknowledge(line)
+        await asyncio.sleep(self.pace_seconds / 4)
+        return line
+
+    async def say(self, text: str, *lines: str) -> None:
+        """Print a sentence, and lines of files; "+" is a line that was added, "-" one that was taken back."""
+        print_beside(Text(), text, start=2)
+        for line in lines:
+            STDOUT.print(Text(f"    {line.rstrip()}", style=_STYLES.get(line[:1], "cyan")))
+        await asyncio.sleep(2 * self.pace_seconds)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> bool:
+        """Wait until a condition holds, a few seconds at most, and return whether it does."""
+        try:
+            async with asyncio.timeout(_SETTLING_SECONDS):
+                while not await holds():  # noqa: ASYNC110 - disks and other processes set no event
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            return False
+        return True
+
+    async def is_settled(self) -> bool:
+        """True if nothing is pending and the mirror is ready and has every change."""
+        status = await self.files.status()
+        mirror = status["mirrors"]["mirror"]
+        return not status["pending"] and mirror["state"] == "ready" and not mirror["behind"]
+
+    def lacking(self, folder: Path) -> set[str]:
+        """Return the lines of acknowledged edits that no file in a folder has."""
+        present = {line for text in read_tree(folder).values() for line in text.decode().splitlines()}
+        return self.edits.acknowledged - present
+
+
+@asynccontextmanager
+async def _opened_play() -> AsyncIterator[Play]:
+    folder = Path(tempfile.mkdtemp(prefix="filetools-demo-"))
+    play = Play(folder)
+    try:
+        await play.open()
+        await play.files.sync_all()
+        yield play
+    finally:
+        await play.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _play(*, on_page: bool) -> list[CountRow]:
+    async with _opened_play() as play:
+        await play.say(f"A project of {len(PROJECT)} files in a temporary folder, with a mirror of it in another.")
+        async with page_of(play) if on_page else nullcontext():
+            for title, part in PARTS.items():
+                STDOUT.print()
+                STDOUT.print(Rule(Text(title, "bold"), align="left", style="dim"), soft_wrap=False)
+                await part(play)
+            await play.until(play.is_settled)
+            await play.files.look()
+            await play.until(play.is_settled)
+        return await counted(play.files, play.root, play.mirror, PROJECT, play.edits)
+
+
+async def _write_together(play: Play) -> None:
+
+    async def work(name: str) -> None:
+        for _ in range(ROUNDS):
+            for path in SHARED:
+                newest[name] = await play.insert(name, path)
+
+    async def shell() -> None:
+        for path in SHARED[:2] * ROUNDS:
+            newest["shell"] = play.line("shell", path)
+            target = str(play.root / path)
+            process = await asyncio.create_subprocess_exec(
+                "sh", "-c", 'echo "$1" >> "$2"', "sh", newest["shell"], target
+            )
+            if await process.wait() == 0:
+                play.edits.acknowledge(newest["shell"])
+            await asyncio.sleep(play.pace_seconds / 4 + _POLL_SECONDS)
+
+    newest: dict[str, str] = {}
+    async with asyncio.TaskGroup() as group:
+        for each in (work("alice"), work("bob"), shell()):
+            group.create_task(each)
+    await play.say(
+        "Each of them added lines to all of the shared files, such as", *(f"+ {each}" for each in newest.values())
+    )
+    await play.say(
+        f"{play.edits.repeated} writes of the agents came too late: refused, and made again on the newer text."
+    )
+
+
+async def _type_without_saving(play: Play) -> None:
+    ann, alice, bob = (play.actor(name) for name in ("ann", "alice", "bob"))
+    opened = await ann.buffers.open(CODE)
+    typed, version = play.line("ann", CODE), opened.buffer_version
+    for place, letter in enumerate(f"{typed}\n"):  # one keystroke at a time
+        edits = [TextEdit(place, place, letter)]
+        version = (await ann.buffers.change(opened.handle, buffer_version=version, edits=edits)).buffer_version
+        await asyncio.sleep(play.pace_seconds / 10)
+    await play.say(f"Ann has typed a line into {CODE}, and not saved it:", f"+ {typed}")
+    if typed in (await alice.read_file(CODE)).content and typed not in (play.root / CODE).read_text(encoding="utf-8"):
+        await play.say("Alice reads the file and sees that line, although it is not on the disk.")
+
+    added = play.line("bob", CODE)
+    await bob.append_file(CODE, f"{added}\n")
+    play.edits.acknowledge(added)
+    if {typed, added} <= {*(await play.files.read_file(CODE)).content.splitlines()}:
+        await play.say("Bob adds a line at the end. It is on the disk, and appears in Ann's editor.", f"+ {added}")
+
+    answer = play.line("alice", CODE)
+    if (await alice.edit_file(CODE, [Edit(old=f"{typed}\n", new=f"{typed}\n{answer}\n")])).in_buffer:
+        await play.say("Alice answers Ann's line. That goes into Ann's editor, not to the disk.", f"+ {answer}")
+
+    refused = play.line("bob", CODE)
+    disk = await bob.read_file(CODE, view="disk")
+    try:
+        await bob.write_file(CODE, f"{refused}\n{disk.content}", expected_version=disk.version)
+    except EditConflictError as error:
+        (conflict, *_) = error.details["conflicts"]
+        sides = (("ann", "ours"), ("bob", "theirs"))
+        shown = (f"{name} | {line}" for name, side in sides for line in conflict[side].splitlines())
+        await play.say("Bob writes where Ann is typing: refused as EDIT_CONFLICT, with both texts.", *shown)
+
+    saved = await ann.buffers.save(opened.handle)
+    play.edits.acknowledge(typed, answer)
+    await ann.buffers.close(opened.handle)
+    await play.say(f"Ann saves: her line and those of the agents are in the file, version {saved.version[7:19]}.")
+
+
+async def _take_back(play: Play) -> None:
+    unwanted = await play.insert("alice", CODE)
+    wanted = play.line("bob", CODE)
+    await play.actor("bob").append_file(CODE, f"{wanted}\n")
+    play.edits.acknowledge(wanted)
+    await play.actor("alice").undo()
+    play.edits.withdraw(unwanted)
+    await play.say("Only her line goes; what Bob wrote after it stays.", f"- {unwanted}", f"  {wanted}")
+
+
+async def _lose_the_mirror(play: Play) -> None:
+    # Not by permissions, which do not bind root: as when a disk is pulled, the folder and what it is written through go.
+    away = play.mirror.with_name("mirror-away")
+    play.mirror.rename(away)
+    shutil.rmtree(away / STATE_DIRECTORY)
+    play.mirror.touch()
+    try:
+        for path in PROJECT:
+            for name in ("alice", "bob"):
+                await play.insert(name, path)
+    finally:
+        play.mirror.unlink()
+        away.rename(play.mirror)
+    lacking = play.lacking(play.mirror)
+    await play.close()
+    await play.say(f"Alice and Bob made {2 * len(PROJECT)} edits. The mirror is back, and lacks {len(lacking)} lines.")
+    await play.open()
+    if await play.until(play.is_settled):
+        caught_up = len(lacking - play.lacking(play.mirror))
+        await play.say(f"The workspace is opened again: the mirror has {caught_up} of the {len(lacking)} lines.")
+
+
+async def _kill_a_writer(play: Play) -> None:
+    # Not by the working folder (-P): a file json.py there would be taken for Python's own. Ctrl-C is for us alone.
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-m", "filetools.cli.demo.agent", str(play.root), str(play.mirror), "carol", *PROJECT,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    output, done = b"", 0
+    try:
+        while done < KILLED_AFTER and (line := await process.stdout.readline()):
+            output += line
+            done += line.startswith(b"done")
+    finally:
+        process.kill()
+        await process.wait()
+    pending = (await play.files.status())["pending"]
+    # What it reported before it died counts, too: an edit that was acknowledged must be there.
+    reports = (output + await process.stdout.read()).decode().splitlines()
+    for word, number, path in (report.split(" ", 2) for report in reports):
+        edit = play.edits.begin("carol", path, remark("carol", int(number), path))
+        if word == "done":
+            play.edits.acknowledge(edit)
+    done = sum(report.startswith("done") for report in reports)
+    await play.say(f"Carol is killed after {done} edits; {pending} more were in the journal, and not yet in the files.")
+    if await play.until(play.is_settled):
+        await play.say(
+            "The surviving process has carried those out; every edit that was acknowledged to Carol is there."
+        )
+
+
+PARTS: Final = {
+    "Two agents and a shell write into the same files at once": _write_together,
+    "Ann types and does not save; the agents go on": _type_without_saving,
+    "Alice takes a change back that Bob has built on": _take_back,
+    "The mirror is lost; the work goes on": _lose_the_mirror,
+    "A second process writes, and is killed in the middle of it": _kill_a_writer,
+}
+
+
+def _print_count(found: list[CountRow]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    for finding in found:
+        verdict = Text("ok", style="green") if finding.holds else Text("BROKEN", style="bold red")
+        table.add_row(finding.name, Text(finding.value, style="bold"), verdict)
+    STDOUT.print()
+    STDOUT.print(Rule(Text("The count", style="bold"), align="left", style="dim"), soft_wrap=False)
+    STDOUT.print(table, soft_wrap=False)

@@ -1,0 +1,185 @@
+"""Parameters that several commands have in common, and the words that a shell offers for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from filetools.cli.desk import Desk, SharedOptions
+from filetools.cli.records import moment, verb_of
+from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.models.records import Operation
+
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
+
+Suggested = list[tuple[str, str]]
+"""Words, each with its meaning."""
+Items = list[CompletionItem]
+
+_PLAIN: Final = re.compile(r"[\w.,@%+/-]+")
+"""What needs no quotes in any shell; the rest is not offered."""
+_MOST: Final = 50
+_DIGITS: Final = 12
+
+
+def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return the paths of a root elsewhere; those below the working folder are completed by the shell itself."""
+    desk = _desk(ctx)
+    if desk.is_inside():
+        return [CompletionItem(incomplete, type="file")]
+    folder = incomplete.rpartition("/")[0]
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        page = await files.list_files(folder, limit=1000)
+        return [(entry.path + ("/" if entry.type == "directory" else ""), "") for entry in page.entries]
+
+    return _fitting(desk.peek(work), incomplete)
+
+
+def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return the versions of the path that stands on the line already."""
+    path = ctx.params.get("path")
+    if not isinstance(path, str):
+        return []
+    desk = _desk(ctx)
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        found = (await files.versions(desk.path(path), limit=_MOST)).versions
+        return [
+            (
+                each.version.removeprefix("sha256:")[:_DIGITS],
+                f"{verb_of(Operation(each.operation))} by {each.actor['id']}, {moment(each.time)}",
+            )
+            for each in found
+            if each.kept
+        ]
+
+    return _fitting(desk.peek(work), incomplete)
+
+
+def checkpoints(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return the names of the checkpoints."""
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        return [(each.name, moment(each.time)) for each in (await files.checkpoints()).checkpoints]
+
+    return _fitting(_desk(ctx).peek(work), incomplete)
+
+
+def actors(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return who has changed something lately."""
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        return [(record.actor.id, record.actor.kind) for record in await files.latest_changes(_MOST)]
+
+    return _fitting(_desk(ctx).peek(work), incomplete)
+
+
+def numbers(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return the numbers of the newest changes."""
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        return [
+            (str(record.number), f"{record.actor.id} {verb_of(record.operation)} {record.path}")
+            for record in await files.latest_changes(_MOST)
+        ]
+
+    return _fitting(_desk(ctx).peek(work), incomplete)
+
+
+def runs(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return the newest runs of agents."""
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        found = await files.runs.list(_MOST)
+        return [(run.id, f"{run.status}, {moment(run.started)}: {run.prompt or run.command}") for run in found]
+
+    return _fitting(_desk(ctx).peek(work), incomplete)
+
+
+def questions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return the requests that wait for an answer."""
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        return [(request.id, f"{request.actor.id}: {request.description}") for request in await files.approvals()]
+
+    return _fitting(_desk(ctx).peek(work), incomplete)
+
+
+def sessions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+    """Return the log sessions of the project on the line."""
+    from filetools.tools import session_logs
+
+    project, logs = (ctx.params.get(name) for name in ("project", "logs"))
+    try:
+        found = session_logs.list_sessions(project or "", logs=logs)
+    except (FileToolsError, OSError):
+        return []
+    return _fitting([(info.session_id, info.title) for info in found], incomplete)
+
+
+def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> Items:
+    """Return the tools that can be called."""
+    from filetools.tools.registry import FILE_TOOLS  # they are many, and only this needs them
+
+    return _fitting([(tool.name, tool.group) for tool in FILE_TOOLS], incomplete)
+
+
+def _desk(ctx: click.Context) -> Desk:
+    given = {**ctx.find_root().params, **{name: value for name, value in ctx.params.items() if value is not None}}
+    root, state = (given.get(name) for name in ("root", "state_dir"))
+    return Desk(
+        SharedOptions(
+            root=None if root is None else Path(str(root)), state_dir=None if state is None else Path(str(state))
+        )
+    )
+
+
+def _fitting(found: Iterable[tuple[str, str]] | None, incomplete: str) -> Items:
+    known = dict(reversed([*(found or ())]))
+    return [
+        CompletionItem(word, help=" ".join(meaning.split()))
+        for word, meaning in reversed(known.items())
+        if _PLAIN.fullmatch(word) and word.startswith(incomplete)
+    ]
+
+
+_PREFIX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
+_MOST_VERSIONS: Final = 1000
+
+
+path_argument = click.argument("path", shell_complete=paths, help="File, relative to the working folder.")
+expected_version_option = click.option(
+    "--expected-version",
+    metavar="VERSION",
+    shell_complete=versions,
+    help="Refuse with exit code 3 unless the file is at this version.",
+)
+force_option = click.option("-f", "--force", is_flag=True, help="Replace a file that stands at the destination.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+
+
+async def whole_version(files: FileToolsFacade, path: str, given: str | None) -> str | None:
+    """Return the version that some first digits name; anything else is left to the workspace to judge.
+
+    Raises:
+        InvalidArgumentError: The path has no such version, or several.
+    """
+    match = _PREFIX.fullmatch(given or "")
+    if given is None or match is None or len(match[1]) == 64:
+        return given
+    known = {entry.version for entry in (await files.versions(path, limit=_MOST_VERSIONS)).versions}
+    found = [version for version in known if version.startswith(f"sha256:{match[1]}")]
+    if len(found) != 1:
+        how_many = "no version" if not found else f"{len(found)} versions"
+        raise InvalidArgumentError(
+            f"{path} has {how_many} beginning with {match[1]!r}", path=path,
+            suggested_action="See which there are with versions().",
+        )  # fmt: skip
+    return found[0]

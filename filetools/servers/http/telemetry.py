@@ -1,0 +1,105 @@
+"""Counts of requests in the text form that Prometheus reads, and spans of OpenTelemetry where it is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, TypeAlias
+
+from filetools.servers.http.asgi import Scope
+
+MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+BUCKETS_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
+
+METHODS: Final = frozenset(("GET", "HEAD", "PUT", "PATCH", "DELETE", "POST", "OPTIONS"))
+"""Methods that are counted by their names; clients can make up any number of others."""
+
+NoteStatus: TypeAlias = Callable[[int], None]
+"""Gets the status of the answer."""
+Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[NoteStatus]]
+"""Makes a span for the time of a block."""
+
+
+class Metrics:
+    """Counts requests; lives as long as the server. Belongs to its loop."""
+
+    def __init__(self) -> None:
+        self.open_requests = 0
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._buckets: Counter[float] = Counter()
+        self._seconds = 0.0
+        self._measured = 0
+
+    def note(self, method: str, status: int, seconds: float) -> None:
+        """Count one finished request."""
+        self._requests[method if method in METHODS else "other", status] += 1
+        self._measured += 1
+        self._seconds += seconds
+        for bound in BUCKETS_SECONDS:
+            self._buckets[bound] += seconds <= bound
+
+    def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
+        """Return everything counted, and what is measured now.
+
+        Args:
+            gauges: For each name what it means, and its value now.
+        """
+        return "\n".join([*self._counted(), *_gauges(gauges)]) + "\n"
+
+    def _counted(self) -> Iterator[str]:
+        yield from _head("filetools_http_requests_total", "counter", "Finished requests.")
+        for (method, status), count in sorted(self._requests.items()):
+            yield f'filetools_http_requests_total{{method="{method}",status="{status}"}} {count}'
+        name = "filetools_http_request_seconds"
+        yield from _head(name, "histogram", "Time from the headers of a request to the end of its answer.")
+        for bound in BUCKETS_SECONDS:
+            yield f'{name}_bucket{{le="{bound:g}"}} {self._buckets[bound]}'
+        yield f'{name}_bucket{{le="+Inf"}} {self._measured}'
+        yield f"{name}_sum {self._seconds:.6f}"
+        yield f"{name}_count {self._measured}"
+
+
+def _gauges(gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
+    for name, (meaning, value) in gauges.items():
+        yield from _head(name, "gauge", meaning)
+        yield f"{name} {value:g}"
+
+
+def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
+    yield f"# HELP {name} {meaning}"
+    yield f"# TYPE {name} {kind}"
+
+
+def tracing() -> Tracing:
+    """Return what makes spans; without the package `opentelemetry` it makes none."""
+    # A package of the same name space may be there without this one.
+    if importlib.util.find_spec("opentelemetry") is None or importlib.util.find_spec("opentelemetry.trace") is None:
+        return _no_span
+    return _spans()
+
+
+@contextmanager
+def _no_span(scope: Scope) -> Iterator[NoteStatus]:
+    yield lambda status: None
+
+
+def _spans() -> Tracing:
+    from opentelemetry import trace
+    from opentelemetry.propagate import extract
+
+    tracer = trace.get_tracer("filetools")
+
+    @contextmanager
+    def span(scope: Scope) -> Iterator[NoteStatus]:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        with tracer.start_as_current_span(
+            str(scope["method"]), context=extract(headers), kind=trace.SpanKind.SERVER
+        ) as current:
+            # Names of conventions; neither contents nor headers are told.
+            current.set_attribute("http.request.method", scope["method"])
+            current.set_attribute("url.path", scope["path"])
+            yield lambda status: current.set_attribute("http.response.status_code", status)
+
+    return span

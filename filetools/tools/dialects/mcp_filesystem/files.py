@@ -1,0 +1,224 @@
+"""The tools that read and change files and folders."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Annotated, Any, Final
+from urllib.parse import quote
+
+from pydantic import Field
+
+from filetools.content.edits import Edit
+from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
+from filetools.models.files import ReadResult
+from filetools.tools.arguments import Parameters
+from filetools.tools.changing import PathAndContent
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
+from filetools.tools.reading import OnePath
+from filetools.tools.tool import ToolContext
+
+MIME_TYPES: Final = {
+    ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+    ".bmp": "image/bmp", ".svg": "image/svg+xml", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
+}  # fmt: skip
+"""What the original goes by: the ending of the name alone."""
+_SAFE_IN_ADDRESSES: Final = "/:!$&'()*+,;=@-._~"
+
+
+class ReadText(Parameters):
+    """Parameters of read_text_file and read_file."""
+
+    path: str
+    head: int | float | None = None
+    tail: int | float | None = None
+
+
+class ReadMultiple(Parameters):
+    """Parameters of read_multiple_files."""
+
+    paths: Annotated[list[str], Field(min_length=1)]
+
+
+async def read_text_file(context: ToolContext, given: ReadText) -> Mapping[str, Any]:
+    """Read a text file, or its first or last lines."""
+    head, tail = _count("head", given.head), _count("tail", given.tail)
+    if head and tail:
+        raise InvalidArgumentError("Cannot specify both head and tail parameters simultaneously", path=given.path)
+    read = await _read(context, given.path, head=head, tail=tail)
+    text = read.content
+    return answer(_without_last_end(text) if head and not tail else text)
+
+
+async def read_media_file(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
+    """Read the bytes of a file."""
+    place = await place_of(context, given.path)
+    most, content = place.files.settings.max_read_bytes, bytearray()
+    with told_as(given.path):
+        async for chunk in place.files.stream_file(place.path):
+            content += chunk
+            if len(content) > most:
+                raise FileTooLargeError(given.path, len(content), most)
+    mime_type = MIME_TYPES.get(PurePath(place.path).suffix.lower(), "application/octet-stream")
+    kind = mime_type.partition("/")[0]
+    return {
+        "kind": kind if kind in ("image", "audio") else "bytes",
+        "content": base64.b64encode(content).decode("ascii"),
+        "mime_type": mime_type,
+        "uri": "file://" + quote(place.absolute, safe=_SAFE_IN_ADDRESSES),
+    }
+
+
+async def read_multiple_files(context: ToolContext, given: ReadMultiple) -> Mapping[str, Any]:
+    """Read several files; one that fails does not stop the others."""
+    parts: list[str] = []
+    for raw_path in given.paths:
+        if context.is_aborted():
+            break
+        try:
+            parts.append(f"{raw_path}:\n{(await _read(context, raw_path)).content}\n")
+        except FileToolsError as error:
+            parts.append(f"{raw_path}: Error - {error.code}: {error.message}")
+    return answer("\n---\n".join(parts))
+
+
+async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
+    """Tell facts of a file or folder; of a link, those of what it leads to."""
+    place = await place_of(context, given.path)
+    with told_as(given.path):
+        info = await place.files.file_info(await real_path(place.root, place.path), times=True)
+    rows = {
+        "size": info.size or 0,
+        "created": _moment(info.created or info.modified),
+        "modified": _moment(info.modified),
+        "accessed": _moment(info.accessed or info.modified),
+        "isDirectory": "true" if info.type == "directory" else "false",
+        "isFile": "true" if info.type == "file" else "false",
+        "permissions": info.mode[-3:].rjust(3, "0"),
+    }
+    return answer("\n".join(f"{name}: {value}" for name, value in rows.items()))
+
+
+async def _read(context: ToolContext, raw_path: str, *, head: int | None = None, tail: int | None = None) -> ReadResult:
+    place = await place_of(context, raw_path)
+    count = head or tail
+    with told_as(raw_path):
+        offset = -tail if tail else 1 if head else None
+        if not place.path:
+            raise PathIsDirectoryError(raw_path)
+        read = await place.files.read_file(place.path, offset=offset, limit=count or None)
+        if read.is_binary:
+            raise InvalidArgumentError(f"{raw_path} is no text; read it with read_media_file", path=raw_path)
+    return read
+
+
+def _count(name: str, value: float | None) -> int | None:
+    if value is None:
+        return None
+    if value < 0 or value != int(value):
+        raise InvalidArgumentError(f"Parameter {name!r}: expected a number of lines, got {value!r}")
+    return int(value)
+
+
+def _without_last_end(text: str) -> str:
+    for end in ("\r\n", "\n", "\r"):
+        if text.endswith(end):
+            return text.removesuffix(end)
+    return text
+
+
+def _moment(moment: datetime) -> str:
+    """Return a time as JavaScript prints it, in the zone of the machine."""
+    local = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone()
+    zone = local.tzname() or ""
+    name = "Coordinated Universal Time" if zone == "UTC" else zone
+    return f"{local:%a %b %d %Y %H:%M:%S} GMT{local:%z} ({name})"
+
+
+CONTEXT_LINES: Final = 4
+"""Unchanged lines around each change of a diff."""
+
+
+class TextPair(Parameters):
+    """One replacement of edit_file."""
+
+    old_text: Annotated[str, Field(alias="oldText")]
+    new_text: Annotated[str, Field(alias="newText")]
+
+
+class EditTexts(Parameters):
+    """Parameters of edit_file."""
+
+    path: str
+    edits: list[TextPair]
+    dry_run: Annotated[bool, Field(alias="dryRun")] = False
+
+
+class SourceAndDestination(Parameters):
+    """Parameters of move_file."""
+
+    source: str
+    destination: str
+
+
+async def write_file(context: ToolContext, given: PathAndContent) -> Mapping[str, Any]:
+    """Create a file, or replace one that the caller has read."""
+    place = await place_of(context, given.path)
+    with told_as(given.path):
+        done = await place.files.write_file(place.path, given.content, require_read=context.require_read)
+    return answer(f"Successfully wrote to {given.path}", done)
+
+
+async def edit_file(context: ToolContext, given: EditTexts) -> Mapping[str, Any]:
+    """Replace texts that each stand in the file once."""
+    place = await place_of(context, given.path)
+    edits = [Edit(old=each.old_text, new=each.new_text) for each in given.edits]
+    with told_as(given.path):
+        done = await place.files.edit_file(place.path, edits, dry_run=given.dry_run, context_lines=CONTEXT_LINES)
+    return answer(_fenced(_diff(place.absolute, done.structured_patch)), done)
+
+
+async def create_directory(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
+    """Create a folder and its missing parents."""
+    place = await place_of(context, given.path)
+    text = f"Successfully created directory {given.path}"
+    if not place.path:
+        return answer(text)
+    with told_as(given.path):
+        return answer(text, await place.files.create_directory(place.path))
+
+
+async def move_file(context: ToolContext, given: SourceAndDestination) -> Mapping[str, Any]:
+    """Move a file or folder to where nothing stands yet."""
+    source = await place_of(context, given.source)
+    destination = await place_of(context, given.destination)
+    if source.files is not destination.files:
+        reason = "a move from one root to another cannot be done in one step; write the file there instead"
+        raise InvalidArgumentError(f"{given.source} and {given.destination}: {reason}", path=given.source)
+    with told_as(given.source):
+        done = await source.files.move_file(source.path, destination.path)
+    return answer(f"Successfully moved {given.source} to {given.destination}", done)
+
+
+def _diff(path: str, hunks: Sequence[Mapping[str, Any]]) -> str:
+    rows = [f"Index: {path}", "=" * 67, f"--- {path}\toriginal", f"+++ {path}\tmodified"]
+    for hunk in hunks:
+        rows.append(f"@@ -{_range(hunk, 'old')} +{_range(hunk, 'new')} @@")
+        rows += hunk["lines"]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _range(hunk: Mapping[str, Any], side: str) -> str:
+    start, count = hunk[f"{side}Start"], hunk[f"{side}Lines"]
+    return f"{start},{count}"
+
+
+def _fenced(diff: str) -> str:
+    """Put a diff between more backticks in a row than it has."""
+    fence = "```"
+    while fence in diff:
+        fence += "`"
+    return f"{fence}diff\n{diff}{fence}\n\n"

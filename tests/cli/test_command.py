@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from filetools.cli.command import COMMANDS, load
+from tests.support.terminal import CommandLine
+
+WITHOUT_AN_EXTRA = """
+import sys
+sys.modules["click"] = None
+from filetools.__main__ import main
+main()
+"""
+
+
+def test_a_missing_extra_names_the_install_command() -> None:
+    done = subprocess.run((sys.executable, "-c", WITHOUT_AN_EXTRA), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "error: the command line needs the package 'click'",
+        "hint: pip install 'agent-filetools[cli]'",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["bogus"], ["read"], ["ls", "--limit", "0"], ["ls", "--bogus"]])
+def test_wrong_usage_ends_with_2(run: CommandLine, arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert (done.code, done.text) == (2, "")
+    assert "Usage: filetools" in done.error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [(["lss"], "'ls'"), (["undoo"], "'undo'"), (["serch"], "'serve'"), (["ls", "--jsn"], "--json")],
+)
+def test_what_is_misspelt_is_answered_with_the_nearest(run: CommandLine, arguments: list[str], nearest: str) -> None:
+    done = run(*arguments)
+    assert (done.code, nearest in done.error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence", "hint"),
+    [
+        (("grpe", "x"), "No such command 'grpe'", "Did you mean 'grep'? Usage: filetools [OPTIONS] COMMAND [ARGS]...;"),
+        (("ls", "--jsn"), "No such option '--jsn'", "Did you mean '--json'? Usage: filetools ls [OPTIONS] [PATH];"),
+        (
+            ("read",),
+            "Missing argument 'PATH'",
+            "Usage: filetools read [OPTIONS] PATH; 'filetools read -h' explains it.",
+        ),
+        (
+            ("write", "a", "--content", "x", "--from", "b"),
+            "Give --content or --from, not both",
+            "Usage: filetools write",
+        ),
+        (("read", "a", "--version"), "Option '--version' requires an argument", "'filetools -h' lists the commands."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_wrong_usage_looks_like_every_other_failure(
+    run: CommandLine, arguments: tuple[str, ...], sentence: str, hint: str
+) -> None:
+    done = run(*arguments)
+    first, second = done.error.splitlines()
+    assert (done.code, done.text, first) == (2, "", f"error INVALID_ARGUMENT: {sentence}")
+    assert second.startswith(f"hint: {hint}")
+    told = run("--json", *arguments)
+    assert (told.code, told.error) == (2, "")
+    assert (told.json["success"], told.json["error_code"], told.json["error"]) == (False, "INVALID_ARGUMENT", sentence)
+    assert told.json["suggested_action"].startswith(hint)
+
+
+def test_what_follows_two_dashes_asks_for_no_json(run: CommandLine) -> None:
+    done = run("ls", "--bogus", "--", "--json")
+    assert (done.code, done.text) == (2, "")
+
+
+def test_a_path_that_is_misspelt_is_answered_with_the_nearest_as_it_is_typed(run: CommandLine) -> None:
+    run("init")
+    assert run("read", "src/ap.py").error.splitlines()[1] == (
+        "hint: Did you mean 'src/app.py'? Look for it with 'filetools ls'."
+    )
+    assert "Did you mean 'app.py'?" in run("rm", "ap.py", cwd=run.folder / "src").error
+    assert "Did you mean '../notes.md'?" in run("info", "notes.md", cwd=run.folder / "src").error
+    told = run("ls", "scr", "--json").json
+    assert told["suggested_action"].startswith("Did you mean 'src'? ")
+    assert told["details"]["similar"] == ["src"]
+
+
+def test_a_product_error_is_a_sentence_and_a_hint_without_a_traceback(run: CommandLine) -> None:
+    done = run("read", "nope.txt")
+    assert (done.code, done.text) == (1, "")
+    assert done.error.splitlines() == [
+        "error FILE_NOT_FOUND: File not found: nope.txt",
+        "hint: Did you mean 'notes.md'? Look for it with 'filetools ls'.",
+    ]
+
+
+@pytest.mark.parametrize("command", [("ls",), ("write", "a", "--content", "x"), ("doctor",), ("doctor", "--settings")])
+def test_a_root_that_is_no_folder_is_refused_with_2_and_said_to_be_so(
+    run: CommandLine, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    done = run(*command, "--root", "nope")
+    assert (done.code, done.text) == (2, "")
+    assert done.error.splitlines()[0] == "error INVALID_ARGUMENT: The root was not found: 'nope'"
+    done = run(*command, "--root", "notes.md")
+    assert (done.code, "The root is no folder: 'notes.md'" in done.error) == (2, True)
+
+
+def test_a_state_directory_that_is_a_file_is_refused(run: CommandLine) -> None:
+    done = run("ls", "--state-dir", "notes.md")
+    assert (done.code, "The state directory is no folder: 'notes.md'" in done.error) == (2, True)
+
+
+def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:
+    done = run("ls", more={"FILETOOLS_WORKER_THREADS": "0"})
+    assert done.code == 2
+    assert done.error.startswith("error INVALID_ARGUMENT: Setting 'worker_threads' from environment")
+
+
+def test_a_closed_pipe_is_quiet(run: CommandLine) -> None:
+    for number in range(3000):
+        (run.folder / f"a-file-with-a-long-name-{number}.txt").touch()
+    with run.as_module("ls", "--all-pages") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"src/\n"
+        process.stdout.close()
+        assert (process.wait(), process.stderr.read()) == (0, b"")
+
+
+def test_an_interrupt_ends_with_130_and_quietly(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "x")
+    with run.started("follow", "--since", _start(run)) as process:
+        assert process.output.readline().endswith(b"a.txt\n")
+        told = b"Following; every change is a line from now on. Ctrl-C ends it.\n"
+        assert (process.interrupt(), process.error.read()) == (130, told)
+
+
+def test_the_module_is_the_command(run: CommandLine) -> None:
+    with run.as_module("--version") as process:
+        assert process.communicate() == (run("--version").raw, b"")
+
+
+NAMES = [name for commands in COMMANDS.values() for name in commands]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_of_a_command_explains_every_option_and_ends_with_examples(name: str, run: CommandLine) -> None:
+    command = load(name)
+    first = " ".join((command.help or "").partition("\n\n")[0].split())
+    assert first == next(commands[name][1] for commands in COMMANDS.values() if name in commands)
+    assert [parameter.name for parameter in command.params if not getattr(parameter, "help", None)] == []
+    page = click.Context(command, info_name=name, max_content_width=100).get_help().partition("Examples:\n")
+    examples = page[2].splitlines()
+    assert examples
+    assert all(f"filetools {name}" in example for example in examples)
+
+
+def test_the_list_of_commands_has_every_command_and_is_as_wide_as_is_good_to_read(run: CommandLine) -> None:
+    lines = run("-h", more={"COLUMNS": "200"}).lines
+    assert [name for name in NAMES if not any(line.split()[:1] == [name] for line in lines)] == []
+    assert 80 < max(map(len, lines)) <= 100
+
+
+def test_usage_marks_what_may_be_left_out(run: CommandLine) -> None:
+    assert run("grep", "-h").lines[0] == "Usage: filetools grep [OPTIONS] PATTERN [PATH...]"
+    assert run("rm", "-h").lines[0] == "Usage: filetools rm [OPTIONS] PATH..."
+
+
+def test_help_and_version_need_no_workspace(run: CommandLine) -> None:
+    shown = run("-h")
+    assert shown.code == 0
+    assert [name for name in ("demo", "read", "follow", "doctor") if name not in shown.text] == []
+    assert run("--version").text.startswith("filetools ")
+    assert not (run.folder / ".filetools").exists()
+
+
+def test_colours_are_for_terminals_only(run: CommandLine) -> None:
+    assert "\x1b" not in run("ls").text
+    assert "\x1b[1;34msrc" in run.at_terminal("ls").text
+    run.environment["NO_COLOR"] = "1"
+    assert "\x1b[1;34m" not in run.at_terminal("ls").text
+
+
+def _start(run: CommandLine) -> str:
+    epoch = run("status", "--json").json["data"]["epoch"]
+    return f"{epoch}:0"

@@ -1,0 +1,39 @@
+"""The demo counts what is on the disk, whoever spoils it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from filetools.cli.demo.play import PARTS, PROJECT
+from tests.support.demo_picture import PICTURE
+from tests.support.terminal import CommandLine
+
+
+def test_a_lost_edit_ends_the_demo_with_1(run: CommandLine, tmp_path: Path) -> None:
+    (run.folder / "json.py").write_text("raise SystemExit('a file of the folder was imported')\n")
+    run.environment["TMPDIR"] = str(tmp_path)
+    with run.started("demo") as process:
+        process.until(lambda: any(tmp_path.glob("filetools-demo-*/project/CHANGELOG.md")))
+        (shared,) = tmp_path.glob("filetools-demo-*/project/CHANGELOG.md")
+        process.until(lambda: "alice" in shared.read_text())
+        spare = shared.with_name("CHANGELOG.md.swp")
+        spare.write_text(PROJECT["CHANGELOG.md"])
+        spare.replace(shared)
+        code, output = process.wait(), process.output.read().decode()
+    assert code == 1, output
+    assert [line.split()[0] for line in output.splitlines() if "BROKEN" in line] == ["lost"]
+    assert not [*tmp_path.glob("filetools-demo-*")]
+
+
+def test_ctrl_c_ends_the_demo_quietly_and_leaves_nothing(run: CommandLine, tmp_path: Path) -> None:
+    run.environment["TMPDIR"] = str(tmp_path)
+    with run.started("demo") as process:
+        process.until(lambda: any(tmp_path.glob("filetools-demo-*/project/CHANGELOG.md")))
+        assert (process.interrupt(), process.error.read()) == (130, b"")
+    assert not [*tmp_path.glob("filetools-demo-*")]
+
+
+def test_the_picture_in_the_documents_is_of_the_present_demo() -> None:
+    drawing = PICTURE.read_text(encoding="utf-8").replace("&#160;", " ")
+    assert all(title in drawing for title in PARTS), "run: make picture"
+    assert "BROKEN" not in drawing

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.cli.failures import envelope_of, exit_code, exit_code_of, hint_of, sentence_of
+from filetools.errors import (
+    BatchFailedError,
+    EditNotFoundError,
+    FileToolsError,
+    InvalidArgumentError,
+    LockTimeoutError,
+    PathNotFoundError,
+    PathTraversalError,
+    VersionMismatchError,
+)
+from tests.support.crashing import QUIET
+from tests.support.terminal import CommandLine
+
+OF_PYTHON = re.compile(r"\w+=(?:[Tt]rue|None)|\b(?:next_|expected_)\w+|\b[a-z]+_(?:file|files|lines|changes)\b|\w\(\)")
+
+
+ALICE = Actor(kind="agent", id="alice")
+ANN = Actor(kind="editor", id="ann")
+
+
+async def make_history(folder: Path) -> None:
+    """Name a moment, and have two actors change one line after it."""
+    async with filetools.open(folder, settings=QUIET) as files:
+        await files.checkpoint("start")
+        for actor, old, new in ((ALICE, "two", "2"), (ANN, "2", "3")):
+            await files.for_actor(actor).edit_file("src/app.py", [Edit(old=old, new=new)])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("checkpoint", "start"),
+        ("undo", "--of", "alice"),
+        ("edit", "notes.md", "--old", "", "--new", "x"),
+        ("edit", "notes.md", "--old", "nope", "--new", "x"),
+        ("edit", "lines.txt", "--old", "same", "--new", "x"),
+        ("edit", "data.bin", "--old", "a", "--new", "b"),
+        ("read", "nope.md"),
+        ("read", "src"),
+        ("read", "notes.md", "--version", "12"),
+        ("diff", "notes.md", "123"),
+        ("ls", "nope"),
+        ("ls", "--cursor", "x"),
+        ("grep", "(?=x)"),
+        ("grep", "a\nb"),
+        ("mv", "notes.md", "lines.txt"),
+        ("mkdir", "notes.md"),
+        ("rm", "src"),
+        ("write", "notes.md", "--content", "x", "--expected-version", "12"),
+        ("write", ".vscode/a", "--content", "x"),
+        ("append", "notes.md", "--content", "x", "--actor", "alice"),
+    ],
+    ids=" ".join,
+)
+def test_a_refusal_names_commands_and_options_and_nothing_of_python(
+    run: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    (run.folder / "lines.txt").write_text("same\nsame\n")
+    (run.folder / "data.bin").write_bytes(b"\0\1a\xff" * 9)
+    asyncio.run(make_history(run.folder))
+    reading = {"FILETOOLS_PERMISSIONS": "read_only"} if "--actor" in arguments else {}
+    done = run(*arguments, more=reading)
+    assert done.code != 0
+    assert OF_PYTHON.findall(done.error) == []
+    told = run(*arguments, "--json", more=reading).json
+    assert OF_PYTHON.findall(told["error"] + told.get("suggested_action", "")) == []
+
+
+def test_options_take_the_place_of_arguments() -> None:
+    error = InvalidArgumentError("no", suggested_action="Choose another name, or pass replace=True.")
+    assert hint_of(error) == "Choose another name, or pass --replace."
+    error = InvalidArgumentError("Edit 1 has an empty old text; use insert_lines or write_file instead")
+    assert sentence_of(error).endswith("use 'filetools append' or 'filetools write' instead")
+
+
+@pytest.mark.parametrize("path", ["read_file.py", "src/write_file", "list_files", "undo_changes-1", "versions()"])
+def test_a_path_stays_as_it_is(path: str) -> None:
+    assert sentence_of(PathNotFoundError(path)) == f"File not found: {path}"
+
+
+def test_tools_that_are_listed_keep_their_names(run: CommandLine) -> None:
+    refused = run("tools", "--tools", "nope")
+    assert refused.code != 0
+    assert {"append_file,", "edit_file,"} <= set(refused.error.split())
+
+
+def test_a_hint_of_the_occasion_is_not_covered_by_that_of_the_code() -> None:
+    plain = PathNotFoundError("a")
+    assert hint_of(plain) == "Look for it with 'filetools ls'."
+    plain.suggested_action = "Open it first."
+    assert hint_of(plain) == "Open it first."
+
+
+def test_a_path_out_of_the_root_is_not_blamed_on_its_dots() -> None:
+    assert sentence_of(PathTraversalError("../a")) == "'../a' leads out of the workspace"
+
+
+def test_the_envelope_has_the_same_words() -> None:
+    told = envelope_of(EditNotFoundError("a.txt", "The old text was not found"))
+    assert (told["error_code"], told["details"]["path"]) == ("EDIT_NOT_FOUND", "a.txt")
+    assert "--old" in told["suggested_action"]
+    assert envelope_of(FileToolsError("bare"))["suggested_action"] == FileToolsError.action
+    assert envelope_of(VersionMismatchError("a", "x", "y"))["retryable"] is False
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("INTERNAL", 1),
+        ("FILE_NOT_FOUND", 1),
+        ("SYNC_FAILED", 1),
+        ("INVALID_ARGUMENT", 2),
+        ("UNKNOWN_TOOL", 2),
+        ("VERSION_MISMATCH", 3),
+        ("EDIT_CONFLICT", 3),
+        ("CHANGED_MEANWHILE", 3),
+        ("LOCK_TIMEOUT", 4),
+        ("FILE_BUSY", 4),
+        ("APPROVAL_REQUIRED", 5),
+        ("APPROVAL_DENIED", 5),
+        ("TOOL_BLOCKED", 5),
+        ("PERMISSION_DENIED", 5),
+        ("PATH_TRAVERSAL", 5),
+        ("SYMLINK_ESCAPE", 5),
+        ("A_CODE_OF_LATER", 1),
+    ],
+)
+def test_each_code_has_its_exit_code(code: str, expected: int) -> None:
+    assert exit_code(code) == expected
+
+
+def test_a_batch_fails_as_its_cause_does() -> None:
+    assert exit_code_of(BatchFailedError(VersionMismatchError("a", "x", "y"))) == 3
+    assert exit_code_of(BatchFailedError(LockTimeoutError("a", 30))) == 4
+
+
+def test_an_error_has_the_exit_code_of_its_code() -> None:
+    assert exit_code_of(InvalidArgumentError("no")) == 2

@@ -1,0 +1,149 @@
+"""Completion as the shell asks for it: the script that is installed, run by a real shell, calling the real command."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from filetools.sessions.log_folders import encode_project_path
+from tests.support.agent_logs import LogWriter
+from tests.support.declared import REPOSITORY
+from tests.support.terminal import CommandLine
+
+BASH = shutil.which("bash")
+PATIENCE_SECONDS = 60
+needs_bash = pytest.mark.skipif(BASH is None, reason="there is no bash")
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder for PATH with the command in it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    command = folder / "filetools"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m filetools "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def environment(run: CommandLine, programs: Path) -> dict[str, str]:
+    path = os.pathsep.join((str(programs), run.environment["PATH"]))
+    return {**run.environment, "PATH": path, "PYTHONPATH": str(REPOSITORY), "PS1": "$ "}
+
+
+def script(run: CommandLine, programs: Path) -> str:
+    asked = subprocess.run(
+        ("bash", "--norc", "-c", "filetools --show-completion bash"),
+        cwd=run.folder, env=environment(run, programs), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return asked.stdout
+
+
+def offered(run: CommandLine, line: str, cwd: Path | None = None) -> list[str]:
+    """Return what the command answers to the script of bash; the last word is the one being typed."""
+    words = line.split(" ")
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_FILETOOLS_COMPLETE": "bash_complete"}
+    done = run(more=asked, cwd=cwd)
+    assert (done.code, done.error) == (0, "")
+    return [line.removeprefix("plain,") for line in done.lines if line.startswith("plain,")]
+
+
+def test_log_sessions_of_the_project_are_offered(run: CommandLine) -> None:
+    run.environment.pop("CLAUDE_CONFIG_DIR", None)
+    assert offered(run, "filetools history extract ") == []
+    folder = run.folder.parent / ".claude" / "projects" / encode_project_path(str(run.folder))
+    session = LogWriter(folder, cwd=str(run.folder)).session().user("Which words are offered?").session_id
+    assert offered(run, f"filetools history extract {session[:2]}") == [session]
+    assert offered(run, "filetools history extract --project / ") == []
+
+
+def test_nothing_is_offered_and_no_state_made_where_nothing_was_opened(run: CommandLine) -> None:
+    for line in ("restore ", "undo --of ", "read ", "read notes.md --version ", "approve "):
+        assert offered(run, f"filetools {line}") == []
+    assert not (run.folder / ".filetools").exists()
+
+
+def test_a_damaged_journal_or_a_missing_root_offers_nothing_and_says_nothing(run: CommandLine) -> None:
+    run("checkpoint", "start")
+    (run.folder / ".filetools" / "journal.db").write_bytes(b"no database" * 500)
+    assert offered(run, "filetools restore ") == []
+    assert offered(run, "filetools restore --root nope ") == []
+
+
+def test_commands_options_and_choices_are_offered(run: CommandLine) -> None:
+    assert offered(run, "filetools re") == ["read", "redo", "restore"]
+    assert offered(run, "filetools undo --p") == ["--partial"]
+    assert offered(run, "filetools write --durability ") == ["commit", "relaxed"]
+    assert "read_file" in offered(run, "filetools call read_")
+
+
+def test_names_versions_numbers_and_actors_are_offered(run: CommandLine) -> None:
+    run("checkpoint", "start")
+    run("checkpoint", "a name; with blanks")
+    run("edit", "src/app.py", "--old", "two", "--new", "TWO", "--actor", "alice")
+    known = [line.split()[4] for line in run("versions", "src/app.py").lines]
+    assert len(known) == 2
+    assert offered(run, "filetools restore ") == ["start"]
+    assert offered(run, "filetools undo --of a") == ["alice"]
+    assert offered(run, "filetools undo -n ") == [line.split()[0] for line in run("log").lines]
+    assert offered(run, "filetools read src/app.py --version ") == known
+    assert offered(run, f"filetools diff src/app.py {known[1]} {known[0][:3]}") == [known[0]]
+
+
+def test_runs_are_offered(run: CommandLine) -> None:
+    run("run", "--", "true")
+    (only,) = (line.split()[0] for line in run("runs").lines)
+    assert offered(run, "filetools undo --run ") == offered(run, "filetools runs run-") == [only]
+
+
+def test_paths_are_left_to_the_shell_but_for_a_root_elsewhere(run: CommandLine, tmp_path: Path) -> None:
+    run("checkpoint", "start")
+    assert offered(run, "filetools read n") == []
+    assert offered(run, "filetools read --root project ", cwd=tmp_path) == ["src/", "notes.md"]
+    assert offered(run, "filetools read --root project src/", cwd=tmp_path) == ["src/app.py"]
+    assert offered(run, "filetools --root project restore ", cwd=tmp_path) == ["start"]
+
+
+@needs_bash
+def test_the_tabulator_key_completes_a_command_a_name_and_a_file(
+    run: CommandLine, programs: Path, tmp_path: Path
+) -> None:
+    (run.folder / "a name with blanks.txt").touch()
+    run("checkpoint", "first-of-all")
+    installed = tmp_path / "completion.sh"
+    installed.write_text(script(run, programs))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(run.folder)
+        os.execvpe("bash", ["bash", "--rcfile", str(installed), "-i"], environment(run, programs))
+    try:
+        keys(terminal, "echo rea''dy\n", until="ready\r\n")
+        keys(terminal, "filetools res\t", until="restore ")
+        keys(terminal, "fir\t", until="first-of-all")
+        keys(terminal, "\x15filetools read 'a n\t", until="'a name with blanks.txt'")
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def keys(terminal: int, typed: str, *, until: str) -> None:
+    """Type, and wait until the terminal shows something."""
+    os.write(terminal, typed.encode())
+    shown, deadline = "", time.monotonic() + PATIENCE_SECONDS
+    while until not in shown:
+        ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
+        assert ready, f"the terminal shows: {shown!r}"
+        shown += os.read(terminal, 4096).decode()

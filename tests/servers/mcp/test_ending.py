@@ -1,0 +1,154 @@
+"""How `filetools mcp` ends: by a signal or with its input, in the midst of calls or before any."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import BrokenResourceError, create_memory_object_stream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage
+from pydantic import TypeAdapter
+
+import filetools
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.transports import run_until_cancelled
+from tests.servers.mcp.test_stdio import HELLO
+from tests.support.declared import REPOSITORY
+
+READY: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def request(number: int, method: str, **params: Any) -> dict[str, Any]:
+    """Return a request."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+@contextmanager
+def started(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start the command with its input open; it is ended at the latest with the block."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "filetools", "mcp", str(root), *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
+    ) as server:  # fmt: skip
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+def exchange(server: subprocess.Popen[str], messages: Sequence[dict[str, Any]], *, answers: int) -> list[Any]:
+    """Send messages, and return so many answers."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write("".join(f"{json.dumps(each)}\n" for each in messages))
+    server.stdin.flush()
+    return [json.loads(server.stdout.readline()) for _ in range(answers)]
+
+
+def write(number: int, path: Path | str, content: str) -> dict[str, Any]:
+    """Return a call that writes a file."""
+    return request(number, "tools/call", name="write_file", arguments={"path": str(path), "content": content})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--tools", "cor"),
+        ("--dialect", "claude"),
+        ("--permissions", "none"),
+        ("--no-such",),
+        ("--dialect", "memory", "--editor"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_answered(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "filetools", "mcp", str(tmp_path), *arguments]
+    lines = f"{json.dumps(HELLO)}\n"
+    ended = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+SIGNALS = [number for name in ("SIGTERM", "SIGINT", "SIGHUP") if (number := getattr(signal, name, None))]
+WRITES = 12
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+@pytest.mark.parametrize(("number", "several"), [*((number, False) for number in SIGNALS), (SIGNALS[0], True)])
+def test_a_signal_in_the_midst_of_calls_closes_the_workspace_before_the_process_dies_of_it(
+    tmp_path: Path, number: signal.Signals, several: bool
+) -> None:
+    content = "y" * 1_000_000
+    with started(tmp_path, *(("--dialect", "mcp-filesystem") if several else ())) as server:
+        place = tmp_path if several else Path()
+        exchange(server, [HELLO, READY, write(2, place / "first", "x")], answers=2)
+        exchange(server, [write(each, place / f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
+        server.send_signal(number)
+        output, errors = server.communicate(timeout=100)
+        assert (server.returncode, errors) == (-number, "")
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in output.splitlines())
+    state = tmp_path / ".filetools"
+    assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
+    assert list((state / "tmp").iterdir()) == []
+    found = {each.name: each.read_text() for each in tmp_path.iterdir() if each.is_file()}
+    assert found.pop("first") == "x"
+    assert set(found.values()) == {content}
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 10, 50])
+async def test_a_server_cancelled_while_messages_wait_ends_by_the_cancellation_alone(tmp_path: Path, step: int) -> None:
+    messages = TypeAdapter[JSONRPCMessage](JSONRPCMessage)
+    sender, incoming = create_memory_object_stream[SessionMessage | Exception](200)
+    outgoing, answers = create_memory_object_stream[SessionMessage](200)
+    for each in [HELLO, READY, *(request(number, "ping") for number in range(2, 150))]:
+        sender.send_nowait(SessionMessage(messages.validate_python(each)))
+    async with filetools.open(tmp_path) as files, Door(files, DoorOptions()) as door:
+        serving = asyncio.create_task(run_until_cancelled(door.server.run(incoming, outgoing, door.initialization)))
+        for _ in range(step):
+            await asyncio.sleep(0)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+    for stream in (sender, incoming, outgoing, answers):
+        stream.close()
+
+
+async def test_what_fails_while_a_server_is_not_cancelled_is_told() -> None:
+    async def failing() -> None:
+        raise ExceptionGroup("of a server", [BrokenResourceError()])
+
+    with pytest.raises(ExceptionGroup, match="of a server"):
+        await run_until_cancelled(failing())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_before_anything_is_asked_ends_the_process(tmp_path: Path, number: signal.Signals) -> None:
+    with started(tmp_path) as server:
+        server.send_signal(number)
+        # Before the command has begun, SIGINT is an exception of the interpreter's.
+        assert server.wait(60) in (-number, 128 + number)
+        assert server.stdout is not None
+        assert server.stdout.read() == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_input_that_is_closed_in_the_midst_of_calls_leaves_a_closed_workspace(tmp_path: Path) -> None:
+    content = "y" * 1_000_000
+    with started(tmp_path) as server:
+        exchange(server, [HELLO, READY, write(2, "first", "x")], answers=2)
+        exchange(server, [write(each, f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
+        _, errors = server.communicate(timeout=100)
+        assert (server.returncode, errors) == (0, "")
+    state = tmp_path / ".filetools"
+    assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
+    assert {each.read_text() for each in tmp_path.glob("file*")} == {content}
