@@ -9,7 +9,6 @@ from filetools.descriptors.descriptors import Descriptors
 from filetools.events.bus import BusStatistics, Responder
 from filetools.events.listeners import Listener
 from filetools.events.types import Event
-from filetools.facade.write_calls import Compute
 from filetools.facade.descriptor_calls import T
 from filetools.facade.feed import FeedPage
 from filetools.facade.progress import Abort, Looked, Progress
