@@ -9,13 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
-
-if TYPE_CHECKING:
-    from filetools.project.registry import Registry
+from filetools.project.registry import Registry
 
 NOTED_SECONDS: Final = 2.0
 """How often it is noted that calls happen."""

@@ -11,24 +11,22 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
+from typing import Any, Final, NoReturn, TextIO, TypeVar
 
 import click
 from rich import text as rich_text
 
+from filetools.app.opening import Opening
 from filetools.cli.failures import exit_code_of, hint_of
 from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings, printable
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
+from filetools.models.result import Result
 from filetools.models.words import STATE_DIRECTORY, Durability
 from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest
-
-if TYPE_CHECKING:  # a shell that completes a word has no time for them
-    from filetools.app.opening import Opening
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.result import Result
-    from filetools.settings import Settings
+from filetools.settings import Settings
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -13,10 +13,8 @@ from click.shell_completion import CompletionItem
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.records import moment, verb_of
 from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Operation
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
 
 Suggested = list[tuple[str, str]]
 """Words, each with its meaning."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich import text as rich_text
 from rich.text import Text
@@ -14,11 +14,8 @@ from filetools.cli.terminal import print_note, printable
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord, Operation
+from filetools.models.tree_diff import TreeChange, TreeDiffResult
 from filetools.models.words import ActorKind
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.tree_diff import TreeChange, TreeDiffResult
 
 _VERBS: Final = {
     Operation.FOUND: "found",

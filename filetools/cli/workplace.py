@@ -170,8 +170,3 @@ def refuse_file(what: str, place: Path) -> None:
     """
     if os.path.lexists(place) and not place.is_dir():
         raise InvalidArgumentError(f"The {what} is no folder: {str(place)!r}", suggested_action="Name a folder.")
-
-
-def is_readable(path: str) -> bool:
-    """Whether something is there that this user may read."""
-    return os.access(path, os.R_OK)

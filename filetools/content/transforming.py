@@ -55,22 +55,6 @@ def moved(position: int, edits: Sequence[TextEdit], *, sticks: Literal["left", "
     return position + shift
 
 
-def inverse(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """Return the edits that make a text again what it was before edits.
-
-    Args:
-        text: The text before the edits.
-        edits: In order, not overlapping.
-    """
-    found = []
-    shift = 0
-    for edit in edits:
-        start = edit.start + shift
-        found.append(TextEdit(start, start + len(edit.text), text[edit.start : edit.end]))
-        shift += len(edit.text) - (edit.end - edit.start)
-    return found
-
-
 class _Places:
     """Where the gaps between the characters of a text lie after edits; asked in rising order. Lives for one call."""
 

@@ -13,7 +13,7 @@ from filetools.content.text_edits import TextEdit
 from filetools.content.wire import wire_text
 from filetools.editors.documents import Changed
 from filetools.editors.open_text import OpenText
-from filetools.errors import BufferClosedError, ChangedMeanwhileError, FileToolsError, InvalidArgumentError
+from filetools.errors import BufferClosedError, ChangedMeanwhileError, FileToolsError
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
@@ -257,21 +257,3 @@ class Buffers:
 def plain_edits(edits: Sequence[TextEdit]) -> list[dict[str, int | str]]:
     """Return edits as JSON."""
     return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]
-
-
-def checked_edits(items: Sequence[Any]) -> list[TextEdit]:
-    """Return edits that came as JSON.
-
-    Raises:
-        InvalidArgumentError: One of them is not {start, end, text}.
-    """
-    found = []
-    for item in items:
-        try:
-            start, end, text = item["start"], item["end"], item["text"]
-        except (TypeError, KeyError) as exc:
-            raise InvalidArgumentError("An edit is an object of start, end and text") from exc
-        if not (isinstance(start, int) and isinstance(end, int) and isinstance(text, str)):
-            raise InvalidArgumentError("An edit has whole numbers start and end, and a text")
-        found.append(TextEdit(start, end, text))
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.facade.foreign_looks import ForeignLooks
@@ -18,9 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.journal.changes import HeadMovedError
 from filetools.models.records import EXTERNAL, ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.watch.hints import Hint
+from filetools.watch.hints import Hint
 
 BATCH_PATHS: Final = 1000
 """Paths whose locks are taken together, so that a burst costs few commits."""

@@ -6,16 +6,14 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.told import NewestRecords
+from filetools.facade.writers import Writers
+from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.facade.foreign import ForeignRecorder
-    from filetools.facade.writers import Writers
-    from filetools.models.records import ChangeRecord
-    from filetools.watch.hints import Hint
+from filetools.watch.hints import Hint
 
 HELD_SECONDS: Final = 0.025
 """How long hints at what filetools itself is writing wait for the end of the call, if it tells of nothing."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
@@ -20,9 +20,7 @@ from filetools.facade.parts import Parts
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.models.records import SYSTEM, ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.stores.store import Displaced
+from filetools.stores.store import Displaced
 
 _log = logging.getLogger(__name__)
 _LIMBO_NAME: Final = re.compile(r".*/limbo/(\d+)-[0-9a-f]+")

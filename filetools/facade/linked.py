@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from filetools.errors import FileToolsError, HardLinkedError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.walk import walk_tree
-
-if TYPE_CHECKING:
-    from filetools.stores.store import FileStat, Store
+from filetools.stores.store import FileStat, Store
 
 MOST_FILES: Final = 1000
 Inode = tuple[int, int]

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
 from filetools.facade.known_names import KnownNames
 from filetools.facade.linked import LinkedNames
 from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.worker_pool import WorkerPool
+from filetools.journal.journal import Journal
 from filetools.locks.table import LockTable
 from filetools.paths.workspace import Workspace
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.settings import Settings
+from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.versions.provenance import RememberedLines
 from filetools.versions.read_tracker import ReadTracker
-
-if TYPE_CHECKING:
-    from filetools.content.facts import FactsCache
-    from filetools.journal.journal import Journal
-    from filetools.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from filetools.content.facts import inspect
 from filetools.errors import (
@@ -40,10 +40,7 @@ from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch, uncounted
-
-if TYPE_CHECKING:
-    from filetools.facade.way import Outcome
-    from filetools.sync.following import InlineFollower
+from filetools.sync.following import InlineFollower
 
 T = TypeVar("T")
 

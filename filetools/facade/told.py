@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from filetools.errors import FileToolsError
+from filetools.facade.parts import Parts
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.facade.parts import Parts
-    from filetools.watch.hints import Hint
+from filetools.watch.hints import Hint
 
 REMEMBERED_PATHS: Final = 4096
 ECHO_OF_SECONDS: Final = 0.025

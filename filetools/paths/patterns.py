@@ -30,18 +30,12 @@ _LETTER: Final = re.compile(r"\w")
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _CHOICE: Final = re.compile(r"\{[^{},]*,[^{}]*\}")
 MAX_GLOBS: Final = 64
-_SEPARATORS: Final = re.compile(r"[,\n\r]")
 
 Sieve = Callable[[Sequence[str], bool], Sequence[str]]
 """Returns those names of one certain folder that are not left out; the second argument says whether they are folders.
 
 It takes many names at once, because calling a function for each costs more than looking at it.
 """
-
-
-def parse_patterns(text: str) -> tuple[str, ...]:
-    """Return the patterns of a list typed with commas or newlines, without blanks around them and without repeats."""
-    return tuple(dict.fromkeys(part.strip() for part in _SEPARATORS.split(text) if part.strip()))
 
 
 def compile_patterns(patterns: Sequence[str], *, defaults: Sequence[str] = ()) -> ExcludeRules:

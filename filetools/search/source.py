@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from filetools.errors import (
     AbortedError,
@@ -20,9 +20,7 @@ from filetools.errors import (
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import MIN_CACHED_NAMES, FolderCache, Identity, SortedFolder, sorted_folder
-
-if TYPE_CHECKING:
-    from filetools.stores.store import FileStat, ScanEntry
+from filetools.stores.store import FileStat, ScanEntry
 
 Abort = Callable[[], bool]
 Facts = tuple[int, int]

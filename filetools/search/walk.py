@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from filetools.errors import AbortedError, AccessDeniedError
 from filetools.models.words import EntryType, Row
@@ -21,9 +21,7 @@ from filetools.search.folder import SortedFolder, combined, is_ours, position_af
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, LOOK_EVERY, MAX_KEPT, Abort, Listable, Source
-
-if TYPE_CHECKING:
-    from filetools.stores.store import ScanEntry
+from filetools.stores.store import ScanEntry
 
 LOOKED_AT: Final = 256
 """Fewest names that are sieved at a time."""

@@ -125,18 +125,10 @@ class LocalReading:
         finally:
             os.close(descriptor)
 
-    def scan_facts(self, path: WorkspacePath) -> dict[str, Facts]:
-        """Return the names in a directory with the facts of each, filetools' own included; what vanishes is left out.
-
-        Raises:
-            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
-        """
-        return self.scan_again(path, None, ())[0]
-
     def scan_again(
         self, path: WorkspacePath, state: Facts | None, names: Collection[str]
     ) -> tuple[dict[str, Facts], Facts | None]:
-        """Do the same as `scan_facts`; the names are read only if they may have changed.
+        """Return the names in a directory with the facts of each; the names are read only if they may have changed.
 
         Args:
             path: The directory.

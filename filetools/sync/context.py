@@ -7,17 +7,15 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+from filetools.events.types import Event
+from filetools.journal.journal import Journal
 from filetools.locks.table import LockTable
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.owners import FOREIGN_NAME
-
-if TYPE_CHECKING:
-    from filetools.events.types import Event
-    from filetools.journal.journal import Journal
-    from filetools.stores.store import Store
+from filetools.stores.store import Store
 
 T = TypeVar("T")
 

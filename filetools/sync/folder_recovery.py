@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from filetools.content.version import version_of
 from filetools.errors import (
@@ -20,13 +19,11 @@ from filetools.errors import (
 )
 from filetools.journal.changes import DIRECTORY_REMOVALS
 from filetools.journal.history import RecordFilter
+from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.journal.journal import Journal
-    from filetools.stores.store import Store
+from filetools.stores.store import Store
 
 
 class FolderMoves:

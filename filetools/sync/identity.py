@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError, PathNotFoundError, SyncFailedError
+from filetools.journal.changes import MirrorRow
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
+from filetools.stores.store import Store
 from filetools.sync.context import SyncContext
-
-if TYPE_CHECKING:
-    from filetools.journal.changes import MirrorRow
-    from filetools.stores.store import Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 _MOST_BYTES: Final = 1024

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filetools.errors import FileToolsError
+from filetools.facade.facade import FileToolsFacade
 from filetools.project.folder import folder_path, opened_folder
 from filetools.project.git import git_remote, git_state
 from filetools.project.instructions import instruction_root, instructions
 from filetools.project.manifests import dependencies
 from filetools.project.prompt import format_context, gather
 from filetools.project.readme import readme as readme_in
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
 
 
 async def gather_context(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed
-from filetools.content.transforming import inverse, moved, transform
+from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.transforming import moved, transform
 from tests.support.step_count import steps_of
 from tests.support.swapper import dose
 
@@ -141,11 +141,3 @@ def test_a_caret_keeps_the_characters_on_its_sides(edits: Edits, position: int) 
         behind = [one for one in after[place:] if one in TEXT]
         assert all(TEXT.index(one) < position for one in before)
         assert all(TEXT.index(one) >= position for one in behind)
-
-
-@given(edit_lists("abc"))
-def test_the_inverse_takes_edits_back(edits: Edits) -> None:
-    after = apply_text_edits(TEXT, edits)
-    back = inverse(TEXT, edits)
-    assert apply_text_edits(after, back) == TEXT
-    assert composed(edits, back) == [] or apply_text_edits(TEXT, composed(edits, back)) == TEXT

@@ -270,7 +270,7 @@ CROWDED = """
 import os, resource, sys
 from pathlib import Path
 from filetools.errors import FileToolsError
-from filetools.journal import SqliteJournal
+from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.reserve import RESERVE_BYTES
 journal = SqliteJournal(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))

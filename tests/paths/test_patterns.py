@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.patterns import Glob, compile_patterns, glob_below, is_glob, parse_patterns
+from filetools.paths.patterns import Glob, compile_patterns, glob_below, is_glob
 from filetools.settings import DEFAULT_EXCLUDES
 
 
@@ -89,10 +89,6 @@ def test_defaults_leave_out_what_the_documentation_names() -> None:
 
 def test_own_patterns_join_defaults_without_repeats() -> None:
     assert compile_patterns(["b", "a", "b"], defaults=["a", "c"]).patterns == ("a", "c", "b")
-
-
-def test_lists_may_be_typed_with_commas_or_newlines() -> None:
-    assert parse_patterns(" a, b\nc\r\n\n,a,, d e ") == ("a", "b", "c", "d e")
 
 
 def test_no_patterns_give_no_filter() -> None:

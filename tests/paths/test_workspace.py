@@ -232,7 +232,7 @@ def test_denied_access_is_typed(root: Path, resolver: ResolverChoice) -> None:
     write(root / "closed" / "file")
     (root / "closed").chmod(0o700)
     script = (
-        "import os, sys\nfrom filetools.paths import Workspace\nfrom filetools.errors import AccessDeniedError\n"
+        "import os, sys\nfrom filetools.paths.workspace import Workspace\nfrom filetools.errors import AccessDeniedError\n"
         "workspace = Workspace.open(sys.argv[1], resolver=sys.argv[2])\nos.setuid(65534)\n"
         "try:\n    workspace.open_file(workspace.resolve('closed/file'))\n"
         "except AccessDeniedError as error:\n    sys.exit(0 if error.path == 'closed/file' else 4)\nsys.exit(3)\n"
@@ -486,7 +486,7 @@ def test_too_many_open_files_is_retryable(root: Path, resolver: ResolverChoice) 
     write(root / "file")
     script = (
         "import os, resource, sys\n"
-        "from filetools.paths import Workspace\nfrom filetools.errors import RateLimitedError\n"
+        "from filetools.paths.workspace import Workspace\nfrom filetools.errors import RateLimitedError\n"
         "workspace = Workspace.open(sys.argv[1], resolver=sys.argv[2])\npath = workspace.resolve('file')\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))\n"
         "try:\n    while True:\n        workspace.open_file(path)\n"

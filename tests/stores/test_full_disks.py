@@ -160,7 +160,7 @@ import time
 from pathlib import Path
 from filetools.errors import FileToolsError
 from filetools.paths.workspace import Workspace
-from filetools.stores import LocalStore
+from filetools.stores.local import LocalStore
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)
 store = LocalStore(workspace, private_directory=root / ".filetools")

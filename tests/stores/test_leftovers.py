@@ -17,7 +17,7 @@ PREPARE = """
 import sys
 from pathlib import Path
 from filetools.paths.workspace import Workspace
-from filetools.stores import LocalStore
+from filetools.stores.local import LocalStore
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)
 store = LocalStore(workspace, private_directory=root / ".filetools")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import click
 from rich.filesize import decimal
@@ -31,10 +31,8 @@ from filetools.cli.terminal import (
     printable,
 )
 from filetools.errors import FileToolsError
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.permissions.requests import ApprovalAnswer
+from filetools.facade.facade import FileToolsFacade
+from filetools.permissions.requests import ApprovalAnswer
 
 _LISTED: Final = 60
 """Characters of a command where many are listed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -39,14 +39,11 @@ from filetools.cli.terminal import (
     printable_line,
 )
 from filetools.errors import FileToolsError
-from filetools.models.records import Operation
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.files import VersionEntry, VersionsResult
-    from filetools.models.history import LineRange, ProvenanceResult
-    from filetools.models.records import ChangeRecord
-    from filetools.models.result import Result
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import VersionEntry, VersionsResult
+from filetools.models.history import LineRange, ProvenanceResult
+from filetools.models.records import ChangeRecord, Operation
+from filetools.models.result import Result
 
 
 @command("log", READING, examples=("filetools log", "filetools log src/app.py -p -n 5", "filetools log --json"))

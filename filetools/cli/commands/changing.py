@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 from rich.text import Text
@@ -23,10 +23,8 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, PatchResult, WriteResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, PatchResult, WriteResult
 
 _MOST_TRIES: Final = 5
 content_option = click.option(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from filetools.app.health import examine, repair
-from filetools.app.surroundings import extras, facts, installation, look_around
+from filetools.app.health import Health, Rescue, StateRepair, examine, repair
+from filetools.app.surroundings import Check, extras, facts, installation, look_around
 from filetools.cli.command import command
 from filetools.cli.desk import CHECKING, NO_STATE, Desk
 from filetools.cli.failures import FAILED
@@ -25,10 +25,6 @@ from filetools.cli.terminal import (
     print_table,
     printable,
 )
-
-if TYPE_CHECKING:
-    from filetools.app.health import Health, Rescue, StateRepair
-    from filetools.app.surroundings import Check
 
 _PANEL: Final = "Workspace"
 MOST_SHOWN: Final = 10

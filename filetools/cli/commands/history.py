@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import IO, Any, Final, Literal, NoReturn
 
 import click
 
@@ -26,11 +26,10 @@ from filetools.cli.failures import FAILED
 from filetools.cli.terminal import STDOUT, exact_json, printable, printable_text
 from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import WriteResult
 from filetools.settings import MIB
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.files import WriteResult
+from filetools.tools import session_logs
 
 _SHORT: Final = 8
 _WHOLE_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -94,7 +93,6 @@ def list_sessions(
     desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, form: Literal["text", "json"]
 ) -> None:
     """List the sessions that agents have logged of a project, the newest first."""
-    from filetools.tools import session_logs
 
     found = session_logs.list_sessions(project, logs=logs, with_worktrees=not no_worktrees)
     if _wants_json(desk, form):
@@ -118,7 +116,6 @@ def list_sessions(
 @output_option
 def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
     """Print what was said in one session, and to the agents below it, as JSON."""
-    from filetools.tools import session_logs
 
     wanted = prefix.strip().lower()
     if not wanted:
@@ -155,7 +152,6 @@ def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_workt
 @output_option
 def collect(desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
     """Print what was said in all sessions of a project, the newest session first, as JSON."""
-    from filetools.tools import session_logs
 
     items = session_logs.collect_feedback(
         project, logs=logs, with_worktrees=not no_worktrees,
@@ -182,7 +178,6 @@ def analyze(
     desk: Desk, *, source: str, form: Literal["text", "json"], include_sidechains: bool, include_errors: bool
 ) -> None:
     """Count what was said, by kind."""
-    from filetools.tools import session_logs
 
     items = _items(source)
     found = session_logs.analyze(items, include_sidechains=include_sidechains, include_errors=include_errors)
@@ -218,7 +213,6 @@ def rules(
     min_length: int,
 ) -> None:
     """Print what could be rules, the oldest first, each once."""
-    from filetools.tools import session_logs
 
     found = session_logs.rules(
         _items(source), min_length=min_length, include_sidechains=include_sidechains, include_errors=include_errors
@@ -241,7 +235,6 @@ def _shortened(ids: Sequence[str]) -> dict[str, str]:
 
 
 def _items(source: str) -> list[dict[str, Any]]:
-    from filetools.tools import session_logs
 
     try:
         return session_logs.parse_items(sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes())

@@ -7,7 +7,7 @@ import codecs
 import shlex
 import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -27,12 +27,10 @@ from filetools.cli.terminal import (
     printable,
     printable_text,
 )
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import InfoResult, ReadResult
+from filetools.models.listing import Entry, ListResult
 from filetools.models.words import VERSION_PREFIX
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.files import InfoResult, ReadResult
-    from filetools.models.listing import Entry, ListResult
 
 _PANEL: Final = "Files"
 _PAGE: Final = 1000

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from rich.filesize import decimal
@@ -24,11 +24,9 @@ from filetools.cli.parameters import dry_run_option
 from filetools.cli.records import change_lines, counted, moment, print_unread, unsure_lines
 from filetools.cli.terminal import STDERR, print_line, print_note, printable
 from filetools.errors import EditConflictError, FileToolsError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult
-    from filetools.models.tree_diff import TreeDiffResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult
+from filetools.models.tree_diff import TreeDiffResult
 
 _WIDEST_NAME: Final = 40
 _LONGEST_PROGRAM: Final = 60

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import click
 from rich.text import Text
@@ -19,10 +19,8 @@ from filetools.cli.desk import READING, Desk
 from filetools.cli.failures import FAILED
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.searching import GrepMatch, GrepResult, SearchResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.searching import GrepMatch, GrepResult, SearchResult
 
 _PAGE: Final = 1000
 Search = Callable[..., Awaitable["models.GrepResult"]]

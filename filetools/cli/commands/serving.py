@@ -12,12 +12,12 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, get_args
+from typing import Final, NoReturn, get_args
 
 import click
 
-from filetools.app.folders import folder_at
-from filetools.app.opening import open_workspace
+from filetools.app.folders import Folder, folder_at
+from filetools.app.opening import Opening, open_workspace
 from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.cli.command import command
 from filetools.cli.desk import Desk, SharedOptions, user_name
@@ -27,16 +27,11 @@ from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
-from filetools.settings import STATE_DIRECTORY
+from filetools.servers.http.application import ServerApplication
+from filetools.servers.http.serving import Listener
+from filetools.servers.mcp.options import DoorOptions
+from filetools.settings import STATE_DIRECTORY, Settings
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
-
-if TYPE_CHECKING:
-    from filetools.app.folders import Folder
-    from filetools.app.opening import Opening
-    from filetools.servers.http.application import ServerApplication
-    from filetools.servers.http.serving import Listener
-    from filetools.servers.mcp.options import DoorOptions
-    from filetools.settings import Settings
 
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
 allow_roots_option = click.option(

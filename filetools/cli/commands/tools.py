@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import click
 from rich.table import Table
@@ -26,14 +26,12 @@ from filetools.cli.terminal import (
     printable,
     printable_text,
 )
+from filetools.facade.facade import FileToolsFacade
+from filetools.tools import descriptors as descriptor_tools
 from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.exports import ExportFormat, exported
 from filetools.tools.registry import FILE_TOOLS, chosen
-from filetools.tools.tool import AnyTool
-
-if TYPE_CHECKING:
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.tools.tool import ToolContext
+from filetools.tools.tool import AnyTool, ToolContext
 
 DEFAULT_GROUP: Final = "core"
 """What a model gets if nobody says more: each definition costs it attention."""
@@ -252,10 +250,9 @@ fd_argument = click.argument("fd", help="Id, such as fd:1; 'filetools fd list' t
 @command("list", READING, group=fd, examples=("filetools fd list --actor claude-code",))
 def list_descriptors(desk: Desk) -> None:
     """List the descriptors that can be read, with their sizes."""
-    from filetools.tools import descriptors as tools
     from filetools.tools.arguments import NoParameters
 
-    desk.read(lambda files: tools.list_fds(_context(files), NoParameters()), _show_rows)
+    desk.read(lambda files: descriptor_tools.list_fds(_context(files), NoParameters()), _show_rows)
 
 
 @command(
@@ -272,13 +269,14 @@ def read(
     desk: Desk, fd: str, *, mode: Literal["page", "line", "char"] | None, start: int | None, count: int | None
 ) -> None:
     """Print the text of a descriptor: all of it, or some pages, lines or characters."""
-    from filetools.tools import descriptors as tools
 
     is_whole = mode is None and start is None and count is None
-    asked = tools.ReadFd(
+    asked = descriptor_tools.ReadFd(
         fd=fd, read_all=is_whole, mode=mode or "page", start=start, count=1 if count is None else count
     )
-    desk.read(lambda files: tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"]))
+    desk.read(
+        lambda files: descriptor_tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"])
+    )
 
 
 @command(
@@ -294,14 +292,18 @@ def read(
 @click.option("--context", "-C", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around each.")
 def search(desk: Desk, fd: str, pattern: str, *, regex: bool, ignore_case: bool, context: int) -> None:
     """Find lines in the text of a descriptor."""
-    from filetools.tools import descriptors as tools
 
-    asked = tools.SearchFd(
-        fd=fd, pattern=pattern, regex=regex, ignore_case=ignore_case, context=context, max_matches=tools.MOST_MATCHES
+    asked = descriptor_tools.SearchFd(
+        fd=fd,
+        pattern=pattern,
+        regex=regex,
+        ignore_case=ignore_case,
+        context=context,
+        max_matches=descriptor_tools.MOST_MATCHES,
     )
 
     async def work(files: FileToolsFacade) -> Mapping[str, Any]:
-        found = await tools.search_fd(_context(files), asked)
+        found = await descriptor_tools.search_fd(_context(files), asked)
         if not found["matches"]:
             desk.note_failure(1)  # as grep does
         return found
@@ -321,10 +323,13 @@ def search(desk: Desk, fd: str, pattern: str, *, regex: bool, ignore_case: bool,
 @click.option("--new", is_flag=True, help="Only if there is no such file.")
 def save(desk: Desk, fd: str, path: str, *, append: bool, new: bool) -> None:
     """Write the whole text of a descriptor to a file."""
-    from filetools.tools import descriptors as tools
 
-    asked = tools.FdToFile(fd=fd, file_path=desk.path(path), mode="append" if append else "write", exist_ok=not new)
-    desk.perform(lambda files: tools.fd_to_file(_context(files), asked), lambda frame: print_note(frame["message"]))
+    asked = descriptor_tools.FdToFile(
+        fd=fd, file_path=desk.path(path), mode="append" if append else "write", exist_ok=not new
+    )
+    desk.perform(
+        lambda files: descriptor_tools.fd_to_file(_context(files), asked), lambda frame: print_note(frame["message"])
+    )
 
 
 def _context(files: FileToolsFacade) -> ToolContext:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import click
 from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import filetools.models as models
-from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
+from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import keeps_state, prepare_state
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
@@ -34,13 +34,10 @@ from filetools.cli.records import (
 from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_line, print_note, print_table, printable
 from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import SyncResult
 from filetools.models.records import Operation
 from filetools.models.words import STATE_DIRECTORY
-
-if TYPE_CHECKING:
-    from filetools.app.mirrors import ListedMirror
-    from filetools.facade.facade import FileToolsFacade
-    from filetools.models.files import SyncResult
 
 
 @command(

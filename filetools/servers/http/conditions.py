@@ -48,11 +48,6 @@ class Conditions:
         """Whether there are any."""
         return self.if_match is not None or self.if_none_match is not None
 
-    @property
-    def only_new(self) -> bool:
-        """Whether the file must not exist yet."""
-        return self.if_none_match is not None and self.if_none_match.any
-
     def require(self, version: str | None) -> None:
         """Refuse a change of what stands at this version; None stands for no file.
 
