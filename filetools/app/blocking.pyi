@@ -14,6 +14,7 @@ from filetools.facade.feed import FeedPage
 from filetools.facade.progress import Abort, Looked, Progress
 from filetools.facade.requests import NewlineChoice, OnLocked, OnStale, View
 from filetools.facade.transactions.results import TransactionResult
+from filetools.facade.write_calls import Compute
 from filetools.locks.holder import LockInfo
 from filetools.models import Actor
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave

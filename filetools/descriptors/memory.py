@@ -11,7 +11,7 @@ from typing import Protocol
 
 from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
-from filetools.journal.journal import Contents
+from filetools.journal.contents import Contents
 from filetools.journal.table import TableRow
 
 

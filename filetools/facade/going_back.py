@@ -20,8 +20,7 @@ from filetools.facade.steps.texts import PutMode
 from filetools.facade.undoing import Phase, UndoPlan, make_plan
 from filetools.facade.way import Outcome
 from filetools.journal.changes import RelationKind
-from filetools.journal.history import RecordFilter
-from filetools.journal.journal import History
+from filetools.journal.history import History, RecordFilter
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 

@@ -35,8 +35,7 @@ from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, p
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal.changes import RelationKind
-from filetools.journal.history import RecordFilter
-from filetools.journal.journal import History
+from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected

@@ -17,7 +17,7 @@ from filetools.facade.steps.put_back import PutBack
 from filetools.facade.steps.unsaved import put_beside, unsaved_text
 from filetools.facade.undo_steps import relations
 from filetools.journal.changes import RelationKind
-from filetools.journal.journal import History
+from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.versions.draft_tree import DraftNode, DraftTree
 from filetools.versions.undo import Clash, UndoFinding

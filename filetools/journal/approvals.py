@@ -45,7 +45,7 @@ class ApprovalRow:
     """Whether a call has used the answer."""
 
 
-class SqliteApprovals:
+class ApprovalTable:
     """The approvals of an embedded journal, for one process. Any thread may call.
 
     Args:

@@ -14,7 +14,7 @@ _SELECT: Final = "SELECT mirror, key, path, number, tries FROM debts"
 _SELECT_MIRROR: Final = "SELECT place, identity, position, root FROM mirrors"
 
 
-class SqliteBacklog:
+class Backlog:
     """Backlogs in an embedded journal; implements `Backlog`."""
 
     def __init__(self, database: Database) -> None:
@@ -50,7 +50,7 @@ class SqliteBacklog:
         )
 
     def reset(self, mirror: str) -> None:
-        """Forget the failed tries of a mirror."""
+        """Forget the failed tries of a mirror, for an explicit synchronisation."""
         self._change("UPDATE debts SET tries = 0 WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
@@ -66,7 +66,7 @@ class SqliteBacklog:
             self._database.write(lambda connection: _run(connection, statement, rows), durable=False)
 
 
-class SqliteMirrors:
+class Mirrors:
     """The mirrors of the root of an embedded journal; implements `Mirrors`."""
 
     def __init__(self, database: Database) -> None:

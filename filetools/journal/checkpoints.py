@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from filetools.errors import FileToolsError
 from filetools.journal.contents import digest_of, version_from
@@ -98,37 +98,6 @@ class Checkpoint:
 Keep = Callable[[Mapping[str, SnapshotRow]], Set[str]]
 
 
-class Checkpoints(Protocol):
-    """States of the whole tree with a name; retention keeps all that came after the oldest."""
-
-    def save(
-        self,
-        name: str,
-        tree: Mapping[str, SnapshotRow],
-        number: int,
-        *,
-        replace: bool = False,
-        automatic: bool = False,
-        keep: Keep = ...,
-    ) -> Checkpoint | None:
-        """Give a state of the tree a name, all at once; None if another has it already and must not be replaced."""
-
-    def all(self) -> list[Checkpoint]:
-        """Return all checkpoints, oldest first."""
-
-    def get(self, name: str) -> Checkpoint | None:
-        """Return the checkpoint of a name, or None."""
-
-    def snapshot(self, name: str) -> tuple[Checkpoint, Mapping[str, SnapshotRow] | None] | None:
-        """Return the checkpoint of a name and what stood in the tree, by key; no tree if not all of it is known."""
-
-    def remove(self, name: str) -> bool:
-        """Forget a checkpoint; False if there is none of that name."""
-
-    def expire(self, before: float = ...) -> bool:
-        """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Made:
     """A checkpoint, and how many others went for it."""
@@ -149,7 +118,7 @@ class _Newest:
     """How many rows all snapshots had then."""
 
 
-class SqliteCheckpoints:
+class Checkpoints:
     """Checkpoints of an embedded journal; implements `Checkpoints`."""
 
     def __init__(self, database: Database) -> None:

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
-from filetools.journal.contents import SqliteContents, digest_of
+from filetools.journal.contents import Contents, digest_of
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
     forget_heads_below,
@@ -84,7 +84,7 @@ class CommitDraft:
 class Recorder:
     """Records drafts for one opening of a journal. Lives as long as the journal; works behind the gate only."""
 
-    def __init__(self, contents: SqliteContents, opening: int) -> None:
+    def __init__(self, contents: Contents, opening: int) -> None:
         self._contents = contents
         self._opening = opening
 

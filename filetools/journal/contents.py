@@ -67,7 +67,7 @@ Portion = list[tuple[str, bytes, bytes]]
 """Version, bytes, and the bytes that a row gets."""
 
 
-class SqliteContents:
+class Contents:
     """Contents of an embedded journal; implements `Contents`."""
 
     def __init__(self, database: Database, blobs: BlobFolder) -> None:
@@ -76,7 +76,11 @@ class SqliteContents:
         self._blobs = blobs
 
     def get(self, version: str) -> bytes:
-        """Return the bytes of a version, verified against its hash."""
+        """Return the bytes of a version, verified against its hash.
+
+        Raises:
+            VersionGoneError: They are not kept, or no longer intact.
+        """
         digest = digest_of(version)
         row = self._database.row(_GET, (digest,))
         while row is not None:
@@ -96,7 +100,7 @@ class SqliteContents:
         return row is not None and self._is_there(digest, *row)
 
     def put(self, content: bytes, version: str) -> None:
-        """Make content durable ahead of its commit that gets a file of its own; other content does nothing here."""
+        """Make very large content durable ahead of the commit that refers to it; other content travels in the commit."""
         if len(content) > LARGEST_ENTRY_BYTES:
             with TRANSLATED:
                 self._blobs.put(digest_of(version).hex(), content)

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit
@@ -99,53 +99,7 @@ class NewDocument:
     text: str
 
 
-class DocumentTable(Protocol):
-    """Texts that editors have open, shared by every process."""
-
-    def all(self) -> list[Document]:
-        """Return every open document, without its text."""
-
-    def changed(self, since: int) -> ChangedDocuments:
-        """Return what became of documents since a position, at a cost that does not grow with those that are open."""
-
-    def behind(self) -> list[Document]:
-        """Return the documents that build on another version of their file than the head."""
-
-    def unsaved_below(self, key: str) -> list[Document]:
-        """Return the documents below a folder that have unsaved text."""
-
-    def text(self, document_id: str) -> tuple[Document, str] | None:
-        """Return a document and its text, both of one moment; None if it is closed."""
-
-    def history(self, document_id: str, since: int) -> list[DocumentEdit]:
-        """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
-
-    def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
-        """Return the version that an actor's change of this name made; None if it is not in the kept history."""
-
-    def handle(self, name: str) -> Handle | None:
-        """Return a handle, or None if there is none of this name."""
-
-    def handles(self, document_id: str | None = None) -> list[Handle]:
-        """Return the handles of a document, or of all."""
-
-    def open(self, new: NewDocument, handle: Handle) -> Document:
-        """Add a handle to the document of a path, which is made if nobody has it open; returns the document."""
-
-    def renew(self, name: str, until: float) -> bool:
-        """Extend the lease of a handle; False if it is gone."""
-
-    def release(self, name: str) -> Document | None:
-        """Give up a handle; returns the dirty document that nobody holds any more, for the caller to keep its text."""
-
-    def abandoned(self) -> list[Document]:
-        """Return the documents that nobody holds."""
-
-    def advance(self, change: DocumentChange, actor: Actor) -> bool:
-        """Give a document its next text; False if it has moved on since, or is closed, and nothing was done."""
-
-
-class SqliteDocuments:
+class DocumentTable:
     """Documents of an embedded journal; implements `DocumentTable`."""
 
     def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
@@ -157,7 +111,7 @@ class SqliteDocuments:
         return [document_from(row) for row in self._database.rows(_DOCUMENTS)]
 
     def changed(self, since: int) -> ChangedDocuments:
-        """Return what became of documents since a position; 0 is before all."""
+        """Return what became of documents since a position, at a cost that does not grow with those that are open."""
         rows = self._database.rows(_CHANGED, (since,))
         if not rows or rows[0][0] != since:  # the position itself is not kept any more, nor perhaps what followed it
             position = rows[-1][0] if rows else 0

@@ -83,7 +83,7 @@ class NameChange(NamedTuple):
     actor_kind: ActorKind
 
 
-class SqliteHistory:
+class History:
     """The past of an embedded journal; implements `History`."""
 
     def __init__(self, database: Database, reader: RecordReader) -> None:
@@ -91,7 +91,13 @@ class SqliteHistory:
         self._reader = reader
 
     def select(self, wanted: RecordFilter, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that are in the files, or in an unsaved document, newest first."""
+        """Return records that are in the files, or in an unsaved document, newest first; files merely found left out.
+
+        Args:
+            wanted: Which.
+            below: Only records with a smaller number, to go on after a page.
+            limit: Most records; fewer are always the last.
+        """
         conditions, values = _conditions(wanted)
         bound = _NO_NUMBER if below is None else below
         found: list[ChangeRecord] = []
@@ -121,7 +127,7 @@ class SqliteHistory:
         return self._reader.records(_BELOW, (*bounds_below(key), below))
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
-        """Return the newest deletion of a folder of these keys, or move to such a key or away from it."""
+        """Return the newest deletion of a folder of these keys, or move to such a key or away from it, before a record."""
         values = (*keys, _NO_NUMBER if below is None else below)
         marks = ",".join("?" * len(keys))
         found = [

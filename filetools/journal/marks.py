@@ -40,7 +40,7 @@ _KEPT: Final = (
 )
 
 
-class SqliteMarks:
+class Marks:
     """Marks of an embedded journal; implements `Marks`."""
 
     def __init__(self, database: Database, reader: RecordReader, notes: Notes) -> None:
@@ -49,7 +49,7 @@ class SqliteMarks:
         self._notes = notes
 
     def applied(self, numbers: Iterable[int]) -> None:
-        """Note that files carry these records."""
+        """Note that files carry these records; written with the next commit or `flush`, whichever is first."""
         self._notes.add(numbers)
 
     def flush(self) -> bool:
@@ -99,10 +99,10 @@ class SqliteMarks:
         self._database.write(work, durable=False)
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
-        """Return the records of one path from its last synced one on, newest first."""
+        """Return the records of one path from its last synced one on, newest first; at most 1000."""
         return self._reader.records(_UNSETTLED, (key,))
 
     def kept(self, numbers: Iterable[int]) -> set[int]:
-        """Return those of these records that retention has not removed."""
+        """Return those of these records that retention has not removed; what hangs on the others may go too."""
         found = (self._database.row(_KEPT, (number,)) for number in numbers)
         return {row[0] for row in found if row is not None}

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.checkpoints import SqliteCheckpoints, oldest_kept
+from filetools.journal.checkpoints import Checkpoints, oldest_kept
 from filetools.journal.contents import IS_BLOB, IS_FREE
 from filetools.journal.database import Database
 from filetools.journal.seen_versions import tidy_seen_versions
@@ -120,7 +120,7 @@ class Retention:
     def __init__(self, database: Database, blobs: BlobFolder, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._blobs = blobs
-        self._checkpoints = SqliteCheckpoints(database)
+        self._checkpoints = Checkpoints(database)
         self._clock = clock
         self._swept_at: float | None = None
         self._tidied_at: float | None = None

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
@@ -56,23 +56,7 @@ class SeenVersion:
     """Codec that the actor named for the text; None if it took it as the bytes say."""
 
 
-class SeenVersions(Protocol):
-    """Which versions each actor has seen, or was told, of each path."""
-
-    def of(self, owner: str) -> list[tuple[str, SeenVersion]]:
-        """Return an actor's (key, row) pairs, the oldest first."""
-
-    def heads(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
-        """Return (key, path, who, version) of the newest change of every path that an actor knows, the newest last."""
-
-    def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
-        """Keep (owner, key, row) in this order; None for a row drops all that was kept of the path."""
-
-    def forget(self, owners: Iterable[str]) -> None:
-        """Drop all rows of some actors."""
-
-
-class SqliteSeenVersions:
+class SeenVersions:
     """The read tracker's rows in an embedded journal; implements `SeenVersions`."""
 
     def __init__(self, database: Database) -> None:

@@ -12,29 +12,29 @@ from pathlib import Path
 from typing import Final
 
 from filetools.errors import DiskFullError, FileToolsError
-from filetools.journal.approvals import SqliteApprovals
-from filetools.journal.backlog import SqliteBacklog, SqliteMirrors
+from filetools.journal.approvals import ApprovalTable
+from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change
-from filetools.journal.checkpoints import SqliteCheckpoints
+from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, Recorder
-from filetools.journal.contents import LARGEST_ROW_BYTES, SqliteContents
+from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
 from filetools.journal.database import Database
-from filetools.journal.documents import SqliteDocuments
+from filetools.journal.documents import DocumentTable
 from filetools.journal.folders import drop_heads_aside
 from filetools.journal.group import GroupCommit
-from filetools.journal.history import SqliteHistory
-from filetools.journal.marks import SqliteMarks
+from filetools.journal.history import History
+from filetools.journal.marks import Marks
 from filetools.journal.notes import Notes
 from filetools.journal.opening import ISSUED, boot_id, is_same_file
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
-from filetools.journal.seen_versions import SqliteSeenVersions
+from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
-from filetools.journal.tree_index import SqliteTreeIndex
+from filetools.journal.tree_index import TreeIndex
 from filetools.models.records import Actor, ChangeRecord
 from filetools.models.words import Durability
 
@@ -81,19 +81,19 @@ class SqliteJournal(SqliteReading):
         except BaseException:
             database.close()
             raise
-        self.contents = SqliteContents(database, blobs)
-        self.backlog = SqliteBacklog(database)
-        self.mirrors = SqliteMirrors(database)
-        self.seen_versions = SqliteSeenVersions(database)
-        self.documents = SqliteDocuments(database, on_visible)
-        self.approvals = SqliteApprovals(database, f"{database.opening:x}", on_visible)
+        self.contents = Contents(database, blobs)
+        self.backlog = Backlog(database)
+        self.mirrors = Mirrors(database)
+        self.seen_versions = SeenVersions(database)
+        self.documents = DocumentTable(database, on_visible)
+        self.approvals = ApprovalTable(database, f"{database.opening:x}", on_visible)
         self.descriptors = SqliteTable(database, "descriptors", on_visible)
         self.registry = SqliteTable(database, "registry", on_visible)
         self.runs = SqliteTable(database, "runs", on_visible)
-        self.marks = SqliteMarks(database, reader, notes)
-        self.history = SqliteHistory(database, reader)
-        self.checkpoints = SqliteCheckpoints(database)
-        self.tree_index = SqliteTreeIndex(database)
+        self.marks = Marks(database, reader, notes)
+        self.history = History(database, reader)
+        self.checkpoints = Checkpoints(database)
+        self.tree_index = TreeIndex(database)
         self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
         self._retention = Retention(database, blobs)
 

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from filetools.journal.changes import Change, HeadFacts
 from filetools.journal.contents import VERSION_TEXT, digest_of
@@ -89,35 +89,7 @@ class Looked:
     at its end is known to have been so at that time."""
 
 
-class TreeIndex(Protocol):
-    """What looks at the whole tree have met; commits keep the rows of its folders."""
-
-    def looked(self) -> Looked | None:
-        """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
-
-    def writes_by_others(self) -> int:
-        """Return how often others than this opening have written what looks have met; another number: read it again."""
-
-    def heads_since(self, position: int) -> dict[str, HeadFacts | None] | None:
-        """Return the heads of the paths recorded since a position; None if they are too many, or not all that has changed."""
-
-    def rows(self) -> PlainRows[IndexRow]:
-        """Return all rows by key."""
-
-    def get(self, key: str) -> IndexRow | None:
-        """Return the row of a key, or None; of files with a head, the head says more."""
-
-    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str], position: int) -> bool:
-        """Write what a look has met, and drop the keys of what it has missed; False if folders have moved since `position`."""
-
-    def found(self, met: Mapping[str, IndexRow], position: int, *, by_look: bool = True) -> bool:
-        """Give files that nobody has recorded their first heads; False if folders have moved since `position`."""
-
-    def complete(self, looked: Looked) -> None:
-        """Note that the whole tree was looked at: what has neither a head nor a row is not there."""
-
-
-class SqliteTreeIndex:
+class TreeIndex:
     """The tree index of an embedded journal; implements `TreeIndex`."""
 
     def __init__(self, database: Database) -> None:

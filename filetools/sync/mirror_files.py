@@ -20,7 +20,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.journal import Contents
+from filetools.journal.contents import Contents
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Store

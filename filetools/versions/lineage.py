@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from filetools.journal.journal import History
+from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, Operation
 
 PAGE: Final = 500

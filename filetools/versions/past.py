@@ -6,8 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Protocol
 
-from filetools.journal.history import RecordFilter
-from filetools.journal.journal import History
+from filetools.journal.history import History, RecordFilter
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
 

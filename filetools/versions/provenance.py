@@ -15,8 +15,7 @@ from filetools.content.facts import inspect
 from filetools.content.formats import decode
 from filetools.content.myers import common_prefix, common_suffix
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal.history import RecordFilter
-from filetools.journal.journal import History
+from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.versions.lineage import lineage
 

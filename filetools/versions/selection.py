@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.journal.history import RecordFilter
-from filetools.journal.journal import History
+from filetools.journal.history import History, RecordFilter
 from filetools.models.records import Actor, ChangeRecord, RecordState
 from filetools.models.words import ActorKind
 

@@ -52,7 +52,7 @@ async def make_history(folder: Path) -> None:
         ("diff", "notes.md", "123"),
         ("ls", "nope"),
         ("ls", "--cursor", "x"),
-        ("grep", "(?=x)"),
+        ("grep", "(?=x"),
         ("grep", "a\nb"),
         ("mv", "notes.md", "lines.txt"),
         ("mkdir", "notes.md"),

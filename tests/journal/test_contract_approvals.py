@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow
-from filetools.journal.journal import ApprovalTable, Journal
+from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow, ApprovalTable
+from filetools.journal.journal import Journal
 from tests.support.journals import OpenJournal
 
 NOW: Final = 1000.0

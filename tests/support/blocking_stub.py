@@ -142,7 +142,11 @@ def _imports_of(module: str) -> dict[str, str]:
         match node:
             case ast.ImportFrom(module=origin, names=imported):
                 names |= {each.name: str(origin) for each in imported}
-            case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+            case (
+                ast.ClassDef(name=name)
+                | ast.Assign(targets=[ast.Name(id=name)])
+                | ast.AnnAssign(target=ast.Name(id=name))
+            ):
                 names[name] = module
             case _:
                 pass

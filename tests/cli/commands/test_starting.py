@@ -94,7 +94,7 @@ def test_completion_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp
     before = listing(tmp_path)
     for line in ("filetools restore ", "filetools read notes.md --version "):
         words = line.split(" ")
-        more = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_FILETOOLS_COMPLETE": "complete_bash"}
+        more = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_FILETOOLS_COMPLETE": "bash_complete"}
         assert run(more=more).code == 0
     assert listing(tmp_path) == before
 
