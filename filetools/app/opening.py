@@ -23,7 +23,7 @@ from filetools.events.bus import EventBus
 from filetools.events.types import Event
 from filetools.facade.aside import keep_aside
 from filetools.facade.clerk import Clerk
-from filetools.facade.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.feed import Feed
 from filetools.facade.known_names import KnownNames
 from filetools.facade.parts import Parts
@@ -49,7 +49,6 @@ from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery
-from filetools.tools import registry
 from filetools.versions.read_tracker import ReadTracker
 from filetools.watch.bell import Bell
 from filetools.watch.exclusion import Excluded, is_left_out_below
@@ -119,9 +118,11 @@ def open_workspace(
     return Opening(place, copy, state, given, create=create)
 
 
-def _tools(files: FileToolsFacade) -> registry.ToolRegistry:
+def _tools(files: FileToolsFacade) -> ToolCaller:
     """Return all tools of an actor; long results become descriptors where the settings say so."""
-    return registry.ToolRegistry(
+    from filetools.tools.registry import ToolRegistry  # all tools and their schemas; a program may never call one
+
+    return ToolRegistry(
         files, descriptors=files.descriptors() if files.settings.file_descriptor.enabled else None
     )
 
