@@ -16,7 +16,7 @@ WindowMode = Literal["page", "line", "char"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextWindow:
+class PageWindow:
     """A part of a text."""
 
     text: str
@@ -74,11 +74,11 @@ class PagedText:
         page = self.page_of(position) - 1
         return self._first_lines[page] + self.text.count("\n", self._starts[page], position)
 
-    def whole(self) -> TextWindow:
+    def whole(self) -> PageWindow:
         """Return all of the text."""
         return self._window(0, len(self.text), start=1, count=self.total_pages)
 
-    def window(self, mode: WindowMode, start: int, count: int) -> TextWindow:
+    def window(self, mode: WindowMode, start: int, count: int) -> PageWindow:
         """Return some pages, lines or characters; fewer than `count` where the text ends.
 
         Args:
@@ -115,8 +115,8 @@ class PagedText:
             position = self.text.index("\n", position) + 1
         return position
 
-    def _window(self, begin: int, end: int, *, start: int, count: int) -> TextWindow:
-        return TextWindow(
+    def _window(self, begin: int, end: int, *, start: int, count: int) -> PageWindow:
+        return PageWindow(
             text=self.text[begin:end],
             start=start,
             count=count,

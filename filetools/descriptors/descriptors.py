@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-from filetools.content.paging import OutOfRangeError, PagedText, TextWindow, WindowMode
+from filetools.content.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame
 from filetools.descriptors.memory import MemoryTable, MemoryTexts, Texts
 from filetools.descriptors.rows import DescriptorInfo, OwnedRows, Source, info_of
@@ -240,7 +240,7 @@ class Descriptors:
         return {} if self.settings.body == "auto" else {"body": self.settings.body}
 
 
-def _lines(part: TextWindow) -> str:
+def _lines(part: PageWindow) -> str:
     return f"{part.first_line}-{part.last_line}"
 
 
@@ -255,7 +255,7 @@ def _escaped(text: str) -> str:
     return escape(text, {'"': "&quot;"})
 
 
-def _window(fd: str, paged: PagedText, mode: WindowMode, start: int | None, count: int) -> TextWindow:
+def _window(fd: str, paged: PagedText, mode: WindowMode, start: int | None, count: int) -> PageWindow:
     if mode not in _MODES:
         raise _bad_parameter(fd, f"Invalid mode: {mode}. Valid options are 'page', 'line', or 'char'.")
     if count < 1:

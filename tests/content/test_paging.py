@@ -85,9 +85,9 @@ def paged_part(page: object, begin: int) -> object:
     """The same part, as a window of characters."""
     from dataclasses import replace
 
-    from filetools.content.paging import TextWindow
+    from filetools.content.paging import PageWindow
 
-    assert isinstance(page, TextWindow)
+    assert isinstance(page, PageWindow)
     return replace(page, start=begin, count=len(page.text))
 
 

@@ -71,12 +71,12 @@ async def test_the_first_refusal_says_of_what_kind_it_is(files: FileToolsFacade)
 async def test_what_was_round_a_patch_is_told(
     files: FileToolsFacade, root: Path, before: str, behind: str, name: str | None
 ) -> None:
-    patch = '*** Begin Patch\n*** Update File: b.txt\n@@\n-"three"\n+"four"\n*** End Patch\n'
+    patch = "*** Begin Patch\n*** Update File: b.txt\n@@\n-“three”  \n+“four”\n*** End Patch\n"
     done = await files.apply_patch(f"{before}{patch}{behind}")
     assert (root / "b.txt").read_text() == "two\n“four”\n"
     told = [each["message"] for each in done.warnings if each["code"] == "REPAIRED"]
     assert told[:-1] == ([f"The patch was taken out of {name}"] if name else [])
-    assert "hunk 1 of b.txt were found but for quotes" in told[-1]
+    assert "hunk 1 of b.txt were found but for blanks at line ends" in told[-1]
 
 
 @pytest.mark.parametrize(("before", "behind"), [("cat <<EOF\n", "EOF\n"), ("~~~diff\n", "~~~\n")])
