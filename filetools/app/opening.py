@@ -122,9 +122,7 @@ def _tools(files: FileToolsFacade) -> ToolCaller:
     """Return all tools of an actor; long results become descriptors where the settings say so."""
     from filetools.tools.registry import ToolRegistry  # all tools and their schemas; a program may never call one
 
-    return ToolRegistry(
-        files, descriptors=files.descriptors() if files.settings.file_descriptor.enabled else None
-    )
+    return ToolRegistry(files, descriptors=files.descriptors() if files.settings.file_descriptor.enabled else None)
 
 
 class Opening:

@@ -76,7 +76,7 @@ class WatchChanges(Parameters):
 
 
 class SearchProgress:
-    """Tells how much a search in several pages has looked at; lives as long as its call."""
+    """Reports how much one call has searched, over all its pages and readings of the pattern."""
 
     def __init__(self, context: ToolContext, what: str) -> None:
         self._context = context
@@ -171,12 +171,13 @@ def case_blind(pattern: str) -> str:
 
 async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult:
     """Return one page of the files and folders whose path fits a pattern."""
+    told = SearchProgress(context, "names looked at")
 
     async def search(change: Mapping[str, Any]) -> SearchResult | None:
-        other = await _searched(context, asked.model_copy(update=change))
+        other = await _searched(context, asked.model_copy(update=change), told)
         return other if other.total else None
 
-    found = await _searched(context, asked)
+    found = await _searched(context, asked, told)
     if found.total or asked.cursor is not None:
         return found
     pattern = _relative(context.files, asked.pattern)
@@ -194,10 +195,9 @@ async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult
     return found if fits is None else _with_hint(found, f"{fits[1]}, such as {fits[0].entries[0].path}")
 
 
-async def _searched(context: ToolContext, asked: SearchFiles) -> SearchResult:
+async def _searched(context: ToolContext, asked: SearchFiles, told: SearchProgress) -> SearchResult:
     pattern = _relative(context.files, asked.pattern)
     search = partial(context.files.search_files, pattern, path=asked.path, all=asked.all, abort=context.is_aborted)
-    told = SearchProgress(context, "names looked at")
     found = await in_parts(
         context, asked.limit, asked.cursor,
         lambda limit, cursor: search(limit=limit, cursor=cursor, progress=told.page()),
@@ -207,13 +207,14 @@ async def _searched(context: ToolContext, asked: SearchFiles) -> SearchResult:
 
 async def grep_files(context: ToolContext, asked: GrepFiles) -> GrepResult:
     """Return one page of the lines in which a pattern matches."""
+    told = SearchProgress(context, "files searched")
 
     async def search(change: Mapping[str, Any]) -> GrepResult | None:
-        other = await _grepped(context, asked.model_copy(update=change))
+        other = await _grepped(context, asked.model_copy(update=change), told)
         return other if other.total else None
 
     try:
-        found = await _grepped(context, asked)
+        found = await _grepped(context, asked, told)
     except InvalidArgumentError as error:
         if "position" not in error.details or asked.literal:
             raise
@@ -253,11 +254,10 @@ async def _why_nothing(
     return None
 
 
-async def _grepped(context: ToolContext, asked: GrepFiles) -> GrepResult:
+async def _grepped(context: ToolContext, asked: GrepFiles, told: SearchProgress) -> GrepResult:
     glob = None if asked.glob is None else _relative(context.files, asked.glob)
     options = asked.model_dump(exclude={"limit", "cursor"}) | {"glob": glob}
     grep = partial(context.files.grep_files, **options, abort=context.is_aborted)
-    told = SearchProgress(context, "files searched")
     found = await in_parts(
         context, asked.limit, asked.cursor,
         lambda limit, cursor: grep(limit=limit, cursor=cursor, progress=told.page()),
