@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,20 +66,6 @@ def test_settings_keep_what_their_types_say() -> None:
     assert kept == (5.0, ("a",), DescriptorSettings(max_bytes=9))
     assert isinstance(settings.lock_timeout_seconds, float)
     assert replace(settings) == settings != filetools.Settings()
-
-
-def test_what_nobody_has_set_needs_no_check_by_pydantic(tmp_path: Path) -> None:
-    program = """
-        import sys
-        from dataclasses import replace
-        from filetools.settings import load_settings
-        settings, _ = load_settings({}, environment={})
-        replace(settings, watch=False)
-        print("pydantic" in sys.modules, replace(settings, durability="relaxed").durability, "pydantic" in sys.modules)
-    """
-    run = [sys.executable, "-c", textwrap.dedent(program)]
-    done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.split() == ["False", "relaxed", "True"]
 
 
 def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
