@@ -53,7 +53,7 @@ class LoopThread:
     def leave(self, *error: Any) -> None:
         """Close the workspace and end the thread; may be called twice."""
         if self._process == os.getpid():
-            self._stack.__exit__(*error)
+            self._stack.__exit__(*(error or (None, None, None)))
 
     def call(self, work: Callable[[], Any]) -> Any:
         """Do work on the loop and return its result. An interrupt cancels the work and waits for its end.
