@@ -7,7 +7,7 @@ from typing import Final
 
 from filetools.distribution import install_command, version_line
 
-NEEDED: Final = ("click", "rich", "platformdirs")
+NEEDED: Final = ("click", "rich")
 """What the extra `cli` brings; without it the library works, and the command says what to install."""
 
 

@@ -646,6 +646,15 @@ class StateElsewhereError(FileToolsError):
         super().__init__("This root already keeps its state in another directory")
 
 
+class StateUntrustedError(FileToolsError):
+    """Raised when a state directory cannot be used safely: another user owns or can write it, or it was exchanged."""
+
+    code = "STATE_UNTRUSTED"
+
+    def __init__(self, directory: object, reason: str, action: str) -> None:
+        super().__init__(f"The state directory {str(directory)!r} is not trusted: {reason}", suggested_action=action)
+
+
 class OutcomeUnknownError(FileToolsError):
     """Raised when the connection broke during a commit and its outcome cannot be told."""
 

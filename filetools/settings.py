@@ -1,15 +1,17 @@
 """Settings: their defaults, their sources in order, and the only place that reads the environment.
 
-Order of precedence: arguments, `FILETOOLS_*` variables, `<state_dir>/settings.toml`, the user's configuration folder.
-No file that a tool could write is ever a source.
+Order of precedence: arguments, `FILETOOLS_*` variables, the user's file for this root, the user's general file. A
+`settings.toml` in the root's own state directory may have come with the tree: it only narrows what these allow.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -24,7 +26,10 @@ if TYPE_CHECKING:  # pydantic is needed where somebody has set something
 
     _Kind = type["Settings"] | type["DescriptorSettings"]
 
+_log = logging.getLogger(__name__)
+
 MIB: Final = 1024 * 1024
+SETTINGS_FILE: Final = "settings.toml"
 ENVIRONMENT_PREFIX: Final = "FILETOOLS_"
 SESSION_VARIABLE: Final = "FILETOOLS_SESSION"
 
@@ -57,6 +62,17 @@ PROTECTED_PATHS: Final = (
     ".claude/**",
     ".mcp.json",
 )
+
+
+_STRICTEST_FIRST: Final[Mapping[str, tuple[Any, ...]]] = {
+    "permissions": ("read_only", "guarded", "ask", "allow"),
+    "follow_symlinks": (False, True),
+    "hard_links": ("refuse", "break"),
+    "announce_instructions": (False, True),
+}
+_LOWERED: Final = frozenset({"max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"})
+_EXTENDED: Final = frozenset({"protected_paths"})
+"""What the settings of a tree can narrow, by the way in which they do; everything else in them is left out."""
 
 
 def _check(settings: Settings | DescriptorSettings) -> None:
@@ -214,19 +230,36 @@ class Settings:
         return found
 
 
+def user_directory() -> Path:
+    """Return the user's configuration folder for filetools, which may not exist yet.
+
+    `FILETOOLS_CONFIG_DIR` names it; otherwise it is `filetools` in `$XDG_CONFIG_HOME` or `~/.config`, on macOS in
+    `~/Library/Application Support`, on Windows in `%LOCALAPPDATA%`.
+    """
+    if named := os.environ.get("FILETOOLS_CONFIG_DIR"):
+        return Path(named).absolute()
+    if sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Application Support")
+    elif sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
+    else:
+        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(base, "filetools").absolute()
+
+
 def load_settings(
     arguments: Mapping[str, Any] | None = None,
     *,
-    state_directory: Path | None = None,
-    user_directory: Path | None = None,
+    own_directory: Path | None = None,
+    tree_directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[Settings, dict[str, str]]:
     """Build the settings from all sources.
 
     Args:
         arguments: Values given by the program; None values count as not given.
-        state_directory: Where `settings.toml` of this workspace lies.
-        user_directory: The user's configuration folder for filetools.
+        own_directory: The user's folder for this root.
+        tree_directory: The state directory in the root, whose settings may have come with a clone and only narrow.
         environment: Variables to read; by default those of the process.
 
     Returns:
@@ -237,10 +270,9 @@ def load_settings(
     """
     variables = os.environ if environment is None else environment
     layers: list[tuple[str, Mapping[str, Any]]] = []
-    if user_directory is not None:
-        layers.append(("user settings.toml", _read_toml(user_directory / "settings.toml")))
-    if state_directory is not None:
-        layers.append(("workspace settings.toml", _read_toml(state_directory / "settings.toml")))
+    layers.append(("user settings.toml", _read_toml(user_directory() / SETTINGS_FILE)))
+    if own_directory is not None:
+        layers.append(("user settings.toml of this root", _read_toml(own_directory / SETTINGS_FILE)))
     layers.append(("environment", _from_environment(variables)))
     layers.append(("argument", {name: value for name, value in (arguments or {}).items() if value is not None}))
     merged: dict[str, Any] = {}
@@ -248,7 +280,42 @@ def load_settings(
     for source, values in layers:
         merged.update(values)
         sources.update(dict.fromkeys(values, source))
-    return Settings(**_checked(Settings, merged, sources)), sources
+    settings = Settings(**_checked(Settings, merged, sources))
+    if tree_directory is not None:
+        settings = _narrowed(settings, tree_directory / SETTINGS_FILE, sources)
+    return settings, sources
+
+
+def _narrowed(settings: Settings, file: Path, sources: dict[str, str]) -> Settings:
+    """Return settings narrowed by those of the tree; what would widen them is left out, and named in the log."""
+    try:
+        found = _read_toml(file)
+        asked = Settings(**_checked(Settings, found))
+    except InvalidArgumentError as exc:
+        _say_once(f"the tree's own settings are not used: {exc}")
+        return settings
+    narrower: dict[str, Any] = {}
+    for name in found:
+        mine, theirs = getattr(settings, name), getattr(asked, name)
+        if name in _STRICTEST_FIRST:
+            order = _STRICTEST_FIRST[name]
+            value = min(mine, theirs, key=order.index)
+        elif name in _LOWERED:
+            value = min(mine, theirs)
+        elif name in _EXTENDED:
+            value = tuple(dict.fromkeys((*mine, *theirs)))
+        else:
+            value = mine
+        if value != mine:
+            narrower[name], sources[name] = value, "settings.toml in the tree"
+        if value != theirs and name not in _EXTENDED:
+            _say_once(f"{name} = {theirs!r} in {str(file)!r} is not used: settings in a tree can only narrow yours")
+    return replace(settings, **narrower) if narrower else settings
+
+
+@cache
+def _say_once(text: str) -> None:
+    _log.warning("%s", text)
 
 
 def descriptor_settings(table: Mapping[str, Any]) -> DescriptorSettings:
@@ -293,7 +360,7 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         import tomllib  # where there is a file
 
         return tomllib.loads(text)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as exc:  # what is no UTF-8 or no TOML is a ValueError
         raise InvalidArgumentError(f"Cannot read {path.name} of the settings: {exc}") from exc

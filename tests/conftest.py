@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
@@ -12,6 +16,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Each opened root leaves a note in the user's configuration folder, and settings there would change what is tested.
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="filetools-config-")
+os.environ.pop("FILETOOLS_CONFIG_DIR", None)
+atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 # The same examples in every run, however slow the machine: a failure comes back, and a run says something of the code
 # alone. Others are tried with `--hypothesis-profile=default`.

@@ -44,7 +44,7 @@ from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice, PolicyChanged
 from filetools.permissions.rule_file import RuleFile
 from filetools.search.ignores import IgnoreCache, stack_above
-from filetools.settings import Settings, load_settings
+from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import AttachedMirror, SyncManager
@@ -208,7 +208,11 @@ class Opening:
         first = WorkerPool(1)
         try:
             state = await first.run(prepare)
-            settings, _ = await first.run(partial(load_settings, self._given, state_directory=state.rules))
+            settings, _ = await first.run(
+                partial(
+                    load_settings, self._given, own_directory=state.rules, tree_directory=self._root / STATE_DIRECTORY
+                )
+            )
         finally:
             first.close()
         return state, settings
@@ -284,7 +288,7 @@ class Opening:
         policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
-        rules = RuleFile(state.rules / "permissions.json")
+        rules = RuleFile((state.rules or state.directory) / "permissions.json")
         gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper

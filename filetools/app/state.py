@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from filetools.app.trust import claim, own_folder, refuse_owner
 from filetools.errors import (
     AccessDeniedError,
     DiskFullError,
@@ -38,7 +39,7 @@ _ROOM_BYTES: Final = 1024 * 1024
 """What a journal needs to begin with, and some work."""
 _REMEDIES: Final = {
     "DISK_FULL": "Free some space, then open it again.",
-    "PERMISSION_DENIED": "Give write access to the state directory, or name another with state_dir, then open it again.",
+    "PERMISSION_DENIED": "Give write access to it, or name another state directory with state_dir, then open it again.",
 }
 _ID_TEXT: Final = re.compile(rb"[0-9a-f]{32}")
 
@@ -54,8 +55,8 @@ class StateLocation:
     """`.filetools` in the root: temporary files, which must lie on the root's own file system."""
     directory: Path
     """Journal, locks and the rest; the same unless the caller moved it."""
-    rules: Path
-    """Where settings and permissions are read."""
+    rules: Path | None
+    """The user's folder for this root, where settings and permissions are read; None if it has no state of this user."""
     refusal: FileToolsError | None = None
     """Why nothing can be changed: the state can be written nowhere, or was not to be made; `directory` lasts only as long
     as the opening."""
@@ -70,7 +71,9 @@ def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
     if os.path.lexists(private) and (private.is_symlink() or not private.is_dir()):
         return False
     place = private if private.is_dir() else root
-    if not os.access(place, os.R_OK | os.X_OK) or any(os.path.lexists(private / name) for name in (_JOURNAL, _ID)):
+    if not os.access(place, os.R_OK | os.X_OK) or os.path.lexists(private / _ID):
+        return False
+    if os.path.lexists(private / _JOURNAL) and (state_directory is not None or own_folder(private) is not None):
         return False
     if state_directory is None:
         return os.access(place, os.W_OK)
@@ -84,14 +87,14 @@ def keeps_state(root: Path, state_directory: Path | None = None) -> bool:
     if directory.is_symlink() or not os.path.lexists(directory / _JOURNAL):
         return False
     if directory == private:
-        return True
+        return own_folder(private) is not None
     bound = _read(directory / _ID)
     is_told = _read(directory / _ROOT) == os.fsencode(os.path.realpath(root))
     return is_told or (bound is not None and bound == _read(private / _ID))
 
 
 def prepare_state(root: Path, state_directory: Path | None, *, create: bool = True) -> StateLocation:
-    """Make the state directory if it is missing, and bind the root to it.
+    """Make the state directory if it is missing, and bind the root to it; one that came with the tree is not used.
 
     A root that cannot be written needs no `.filetools` where the state lies elsewhere.
 
@@ -104,6 +107,7 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
         NoStateError: It has none, and shall get none.
         WorkspaceGoneError: The root is no directory.
         StateElsewhereError: The root keeps its state in another directory.
+        StateUntrustedError: Another user owns the state directory, or can write it.
         AccessDeniedError, DiskFullError, StateDamagedError, StorageFailedError: It cannot be made.
     """
     if not root.is_dir():
@@ -115,14 +119,24 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
     try:
         _make_private(directory)
         if directory != private:
-            private = _bound(root, private, directory)
+            refuse_owner(directory)
+            private, rules = _bound(root, private, directory), directory
         elif _read(directory / _ID) is not None:
             raise StateElsewhereError
+        else:
+            rules = own_folder(directory) or claim(directory)
     except FileToolsError:
         raise
     except OSError as exc:
         raise _explained(exc) from exc
-    return StateLocation(private=private, directory=directory, rules=directory)
+    return StateLocation(private=private, directory=directory, rules=rules)
+
+
+def own_directory(root: Path, state_directory: Path | None) -> Path | None:
+    """Return where the user keeps settings, permissions and secrets of a root; None if it has no state of this user."""
+    if state_directory is not None:
+        return state_directory if state_directory.is_dir() else None
+    return own_folder(root / STATE_DIRECTORY)
 
 
 def planted_state() -> StateDamagedError:
@@ -152,9 +166,10 @@ def temporary_state(
     Raises:
         FileToolsError: The refusal; there is no place for that state either.
     """
-    rules = root / STATE_DIRECTORY if state_directory is None else state_directory
-    if rules.exists() and not os.access(rules, os.R_OK | os.X_OK):
-        raise refusal  # it may hold rules about reading
+    kept = root / STATE_DIRECTORY if state_directory is None else state_directory
+    if kept.exists() and not os.access(kept, os.R_OK | os.X_OK):
+        raise refusal  # whether there are rules about reading cannot be told
+    rules = own_directory(root, state_directory)
     for parent in dict.fromkeys((tempfile.gettempdir(), *_MEMORY)):
         with suppress(OSError):
             directory = Path(tempfile.mkdtemp(prefix="filetools-", dir=parent))

@@ -12,6 +12,7 @@ from filetools.errors import AccessDeniedError, InvalidArgumentError
 
 TOKEN_FILE: Final = "token"  # noqa: S105 - the name of the file
 _SHORTEST: Final = 16
+_FOR_OTHERS: Final = 0o077
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -19,12 +20,19 @@ def read_token(file: Path) -> str:
     """Return the token that a file holds.
 
     Raises:
-        InvalidArgumentError: There is no such file, or it holds no token.
+        InvalidArgumentError: There is no such file, others can read it, or it holds no token.
     """
     try:
-        token = file.read_text(encoding="ascii").strip()
+        with open(file, encoding="ascii") as opened:
+            found = os.fstat(opened.fileno())
+            token = opened.read().strip()
     except (OSError, UnicodeDecodeError) as exc:
         raise InvalidArgumentError(f"Cannot read a token from {file.name!r}: {exc.__class__.__name__}") from exc
+    if os.name != "nt" and (found.st_mode & _FOR_OTHERS or found.st_uid not in (0, os.geteuid())):
+        raise InvalidArgumentError(
+            f"The token file {str(file)!r} can be read by other users, or belongs to one",
+            suggested_action=f"Make a file of your own for it, then run: chmod 600 {file}",
+        )
     if len(token) < _SHORTEST or not token.isprintable() or " " in token:
         raise InvalidArgumentError(f"{file.name!r} holds no token: one word of at least {_SHORTEST} characters")
     return token

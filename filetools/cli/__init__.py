@@ -2,4 +2,4 @@
 
 from filetools.distribution import require_extra
 
-require_extra("cli", "filetools.cli", "click", "rich", "platformdirs")
+require_extra("cli", "filetools.cli", "click", "rich")

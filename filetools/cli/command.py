@@ -61,6 +61,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "Workspace": {
         "init": ("commands.workspace", "Make a folder a root, with the state that keeps its history."),
+        "trust": ("commands.workspace", "Use a state that came with the folder, once you know what it holds."),
         "status": ("commands.workspace", "Show what changed since the last checkpoint, and what waits for you."),
         "sync": ("commands.workspace", "Make the mirror equal to the workspace."),
         "mirror": ("commands.workspace", "List, add or remove the mirrors that the root remembers."),

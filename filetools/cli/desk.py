@@ -78,15 +78,13 @@ class Desk:
         Args:
             arguments: Values that the command itself gives.
         """
-        import platformdirs
-
+        from filetools.app.state import own_directory
         from filetools.settings import load_settings
 
-        state = self.options.state_dir or self.workplace.root / STATE_DIRECTORY
-        refuse_file("state directory", state)
-        user = platformdirs.user_config_path("filetools", appauthor=False)
+        root, state = self.workplace.root, self.options.state_dir
+        refuse_file("state directory", state or root / STATE_DIRECTORY)
         given = {"durability": self.options.durability, **arguments}
-        return load_settings(given, state_directory=state, user_directory=user)
+        return load_settings(given, own_directory=own_directory(root, state), tree_directory=root / STATE_DIRECTORY)
 
     def perform(
         self, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None], *, watch: bool = False

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+from filetools.app.trust import own_folder
 from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
 from filetools.models.words import STATE_DIRECTORY
 
@@ -130,7 +131,15 @@ def root_above(folder: Path) -> Path | None:
     home = _home()
     wide = () if home is None else (home, *home.parents)
     near = takewhile(lambda place: place not in wide and place != place.parent, (folder, *folder.parents))
-    return next((place for place in near if (place / STATE_DIRECTORY).is_dir()), None)
+    return next((place for place in near if _has_usable_state(place)), None)
+
+
+def _has_usable_state(folder: Path) -> bool:
+    """Whether a folder has a state that no other user put there: anybody can make one in a shared folder such as /tmp."""
+    state = folder / STATE_DIRECTORY
+    if not state.is_dir():
+        return False
+    return os.name == "nt" or state.lstat().st_uid == os.geteuid() or own_folder(state) is not None
 
 
 def _refuse_wide(folder: Path, remedy: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 import stat
 from contextlib import closing
@@ -23,6 +24,9 @@ from filetools.journal.translation import BUSY_SECONDS
 
 DATABASE_NAME: Final = "journal.db"
 PARTS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm")
+MARK_FILE: Final = "mark"
+"""What the user's own configuration folder knows a state directory by; a database keeps the mark beside which it was made."""
+_MARK: Final = re.compile("[0-9a-f]{32}")
 PAGE_BYTES: Final = 4096
 _UNFINISHED: Final = f"{DATABASE_NAME}.new"
 _FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -126,8 +130,24 @@ def _create(directory: Path) -> None:
     with closing(connect_to_empty(fresh)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         migrate(connection)
+        keep_mark(connection, directory)
         connection.execute("COMMIT")
     install(fresh, directory)
+
+
+def mark_of(directory: Path) -> str | None:
+    """Return the mark of a state directory; None if it has none, as one that its user named with `state_dir`."""
+    try:
+        mark = (directory / MARK_FILE).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return mark if _MARK.fullmatch(mark) else None
+
+
+def keep_mark(connection: sqlite3.Connection, directory: Path) -> None:
+    """Have a database say beside which mark it lies, so that one that is put in its place is noticed."""
+    if (mark := mark_of(directory)) is not None:
+        connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', ?)", (mark,))
 
 
 def _size_of(part: Path) -> int | None:

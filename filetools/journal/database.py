@@ -46,7 +46,7 @@ class Database:
             AccessDeniedError, DiskFullError: The directory cannot be written.
             LockTimeoutError: Somebody writes it all the time.
         """
-        self._directory = directory
+        self.directory = directory
         self._wal = directory / PARTS[1]
         self._wal_seen_ns = 0
         self._process = os.getpid()
@@ -161,7 +161,7 @@ class Database:
         self._wal_seen_ns = changed_ns
         if size < at_least_bytes and not is_idle:
             return False
-        is_synced = sync_ahead(self._directory)
+        is_synced = sync_ahead(self.directory)
         with TRANSLATED, self.gate:
             self.identities.check()
             if not is_synced:
@@ -191,7 +191,7 @@ class Database:
                 self._writer.checkpoint()
                 self._close_connections()
                 if not self._wal.exists():  # nobody else has it open: the last one who closes removes it
-                    self.position.note_closed(self._directory / PARTS[0])
+                    self.position.note_closed(self.directory / PARTS[0])
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)

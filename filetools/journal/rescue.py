@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install
+from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install, keep_mark
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.carving import Pages
 from filetools.journal.contents import IS_BLOB
@@ -103,6 +103,7 @@ def _rebuild(directory: Path, fresh: Path) -> Rescue:
     with closing(connect_to_empty(fresh)) as target:
         target.execute("BEGIN IMMEDIATE")
         migrate(target)
+        keep_mark(target, directory)
         blobs, segments = (
             BlobFolder(directory / "blobs", durable=True),
             SegmentFolder(directory / "segments", durable=True),

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from filetools.errors import DiskFullError, FileToolsError
+from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.approvals import ApprovalTable
 from filetools.journal.backlog import Backlog, Mirrors
+from filetools.journal.birth import mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import Checkpoints
@@ -181,6 +182,13 @@ def _confirm(database: Database, durability: Durability, connection: sqlite3.Con
     if issued < reached:
         _log.warning("the journal had come to record %d and is back at %d; its readers start anew", reached, issued)
     epoch = secrets.token_hex(6) if issued < reached or lost_tail or is_copy else str(meta["epoch"])
+    mark = mark_of(database.directory)
+    if mark is not None and meta.get("mark") != mark:
+        raise StateUntrustedError(
+            database.directory,
+            "its journal is not the one that was made here",
+            "Put the journal back, or move it away.",
+        )
     relaxed = "relaxed" if "relaxed" in (durability, meta.get("durability")) and not lost_tail else durability
     wanted = {"epoch": epoch, "boot": boot, "durability": relaxed, "inode": found}
     changed = [(name, value) for name, value in wanted.items() if meta.get(name) != value]

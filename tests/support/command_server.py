@@ -19,12 +19,11 @@ import traceback
 from typing import Any, Final, NoReturn
 
 import click
-import platformdirs
 from rich import console, progress, table
 
 import filetools
 
-LOADED: Final = (click, platformdirs, console, progress, table)
+LOADED: Final = (click, console, progress, table)
 FRESH: Final = ("__main__", "adapters", "cli")
 """Loaded by each process: consoles look at the streams and the environment when they are made."""
 LARGEST_REQUEST_BYTES = 200_000

@@ -65,7 +65,7 @@ LENT: Final[Mapping[tuple[str, str], str]] = {
 
 AT_HOME: Final[Mapping[str, frozenset[str]]] = {
     "adapters": frozenset({"agents", "deepagents", "langchain_core", "pydantic_ai"}),
-    "cli": frozenset({"click", "rich", "platformdirs"}),
+    "cli": frozenset({"click", "rich"}),
     "servers": frozenset({"anyio", "mcp", "mcp_types", "fastapi", "starlette", "uvicorn"}),
 }
 """Extras that a unit may import at the top of its modules, because nobody imports the unit without them."""

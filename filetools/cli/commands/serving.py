@@ -18,6 +18,7 @@ import click
 
 from filetools.app.folders import Folder, folder_at
 from filetools.app.opening import Opening, open_workspace
+from filetools.app.state import own_directory
 from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.cli.command import command
 from filetools.cli.desk import Desk, SharedOptions, user_name
@@ -30,7 +31,7 @@ from filetools.models.words import Preset
 from filetools.servers.http.application import ServerApplication
 from filetools.servers.http.serving import Listener
 from filetools.servers.mcp.options import DoorOptions
-from filetools.settings import STATE_DIRECTORY, Settings
+from filetools.settings import Settings
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
@@ -258,7 +259,6 @@ def serve(
     refuse_relative([str(root)])
     place = root.resolve()
     mirror, state = desk.options.mirror, desk.options.state_dir
-    secrets = state or place / STATE_DIRECTORY
     settings, must_ask = _settings_and_asking(desk, place, permissions, is_attended=open_page)
     settings = allowing(settings, allow_root)
     token = None if token_file is None else read_token(token_file)
@@ -271,6 +271,7 @@ def serve(
 
     async def run() -> None:
         async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
+            secrets = own_directory(place, state) or files.state_directory
             at = listener
             # By a name of its own it is called through a proxy, and so by other machines.
             if token is None and (name or not is_loopback(host)):

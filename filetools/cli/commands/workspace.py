@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import filetools.models as models
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import keeps_state, prepare_state
+from filetools.app.trust import accept, newest_aside, registered_in
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
 from filetools.cli.failures import FAILED
@@ -35,6 +36,7 @@ from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_lin
 from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade
+from filetools.journal.examination import examine_journal
 from filetools.models.files import SyncResult
 from filetools.models.records import Operation
 from filetools.models.words import STATE_DIRECTORY
@@ -83,6 +85,48 @@ def _show_made(told: dict[str, Any]) -> None:
         return
     print_line(("made      ", "green"), state)
     print_note("From now on every change of the folder can be looked at and taken back.")
+
+
+@command(
+    "trust", ("root", "as_json"), examples=("filetools trust", "filetools trust --yes"),
+)  # fmt: skip
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def trust(desk: Desk, *, yes: bool) -> None:
+    """Use a state that came with the folder, once you know what it holds.
+
+    A '.filetools' that came with a clone, an archive or a copy is set aside when the folder is opened first: its history
+    would be read, its mirrors written to and its projects shown to agents. This command says what it holds and puts it
+    back; what was used until now is set aside instead.
+    """
+    state = desk.workplace.root / STATE_DIRECTORY
+    aside = newest_aside(state) if state.is_dir() else None
+    if aside is None:
+        desk.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
+        return
+    report = examine_journal(aside)
+    told = {
+        "accepted": aside.name,
+        "records": report.records if report else 0,
+        "mirrors": [row.place for row in report.mirrors] if report else [],
+        "projects": registered_in(aside),
+        "problem": str(report.problem) if report and report.problem else None,
+    }
+    if not desk.options.as_json:
+        _show_brought(told)
+    if not yes and not (STDERR.is_terminal and click.confirm("Use it from now on?", err=True)):
+        raise click.UsageError("nothing was changed; to accept it, run: filetools trust --yes")
+    accept(state, aside)
+    desk.show(told, lambda _: print_note("It is used from now on. What was used until now is set aside."))
+
+
+def _show_brought(told: dict[str, Any]) -> None:
+    print_line((f"{STATE_DIRECTORY}/{told['accepted']} holds ", ""), amount(told["records"], "record"))
+    if told["problem"]:
+        print_line(("problem   ", "yellow"), printable(told["problem"]))
+    for place in told["mirrors"]:
+        print_line(("mirror    ", "yellow"), printable(place), ("  every change would be copied there", "dim"))
+    for place in told["projects"]:
+        print_line(("project   ", "yellow"), printable(place), ("  agents could read it", "dim"))
 
 
 MOST_LATEST: Final = 10

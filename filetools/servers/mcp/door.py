@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app.token import own_token
+from filetools.app.trust import own_folder
 from filetools.distribution import installed_version
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.asking import Asking
@@ -87,7 +88,7 @@ class Door:
         self.server.add_request_handler("resources/directory/read", DirectoryParams, resources.read_directory)
         self.server.add_request_handler("skills/list", wire.PaginatedRequestParams, resources.list_skills)
         self.server.add_request_handler("skills/get", DirectoryParams, resources.get_skill)
-        key = own_token(files.state_directory, KEY_FILE)
+        key = own_token(own_folder(files.state_directory) or files.state_directory, KEY_FILE)
         self.server.middleware.append(Sealing(key, callers.principal, self.server.name))
 
     @property

@@ -1,0 +1,248 @@
+"""Which state directories this user made, and where: each has a folder in the user's own configuration folder.
+
+A state directory that came with a clone, an archive or a copy has no such folder, or one that names another place. What
+it holds is set aside, in a subfolder, until `filetools trust` accepts it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from filetools.errors import AccessDeniedError, StateUntrustedError
+from filetools.journal.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of
+from filetools.journal.blobs import sync_directory
+from filetools.settings import SETTINGS_FILE, user_directory
+
+_log = logging.getLogger(__name__)
+
+_ROOTS: Final = "roots"
+_PLACE: Final = "place.json"
+_ASIDE: Final = "set-aside-"
+_STAYING: Final = frozenset({".gitignore", SETTINGS_FILE})
+"""What a tree may bring: settings in it only narrow."""
+_WRITABLE_BY_OTHERS: Final = 0o022
+_SQLITE_IN_USE_BYTE: Final = 128
+"""Each connection to a database holds a shared lock on this byte of its -shm file (WAL_DMS in SQLite's os_unix.c)."""
+_LOCK_SECONDS: Final = 30.0
+_FORGOTTEN_AFTER_SECONDS: Final = 90 * 86_400.0
+"""Long enough for a disk that is not mounted now."""
+
+
+def own_folder(state: Path) -> Path | None:
+    """Return the user's folder for a state directory; None if this user did not make it in this place.
+
+    A directory that was moved is recognised by its inode, one that was restored from a backup by its path.
+
+    Raises:
+        StateUntrustedError: Others can write the directory.
+    """
+    mark = mark_of(state)
+    if mark is None:
+        return None
+    folder = user_directory() / _ROOTS / mark
+    try:
+        known = json.loads((folder / _PLACE).read_bytes())
+        found = _place_of(state)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(known, dict) or known.get("owner") != found["owner"]:
+        return None
+    if known != found:
+        is_moved = (known.get("device"), known.get("inode")) == (found["device"], found["inode"])
+        if not is_moved and known.get("path") != found["path"]:
+            return None
+        with suppress(OSError):  # a user's folder that cannot be written still tells what is trusted
+            _write(folder / _PLACE, json.dumps(found).encode())
+    if os.name != "nt" and state.stat().st_mode & _WRITABLE_BY_OTHERS:
+        raise StateUntrustedError(state, "other users can write it", f"Run: chmod 700 {state}")
+    return folder
+
+
+def claim(state: Path) -> Path:
+    """Make a state directory the user's own, and return the user's folder for it; what it brought is set aside.
+
+    Raises:
+        StateUntrustedError: Another user owns it, or another program works in what would be set aside.
+        AccessDeniedError: The user's configuration folder cannot be written.
+        OSError: The state directory cannot be written.
+    """
+    with _locked():
+        folder = own_folder(state)
+        if folder is not None:
+            return folder
+        refuse_owner(state)
+        if brought := brought_by(state):
+            aside = _set_aside(state, brought)
+            _log.warning(
+                "%s was not made here by you: what it held is now in %r and is not used; 'filetools trust' accepts it",
+                state, aside.name,
+            )  # fmt: skip
+        return _make_own(state)
+
+
+def refuse_owner(state: Path) -> None:
+    """Refuse a state directory of another user.
+
+    Raises:
+        StateUntrustedError: Another user owns it.
+    """
+    if os.name != "nt" and state.lstat().st_uid != os.geteuid():
+        raise StateUntrustedError(
+            state, "another user owns it", "Keep the state elsewhere: name a folder with state_dir."
+        )
+
+
+def brought_by(state: Path) -> list[str]:
+    """Return the names of what a state directory holds that is used only if this user made it."""
+    return sorted(name for name in os.listdir(state) if name not in _STAYING and not name.startswith(_ASIDE))
+
+
+def newest_aside(state: Path) -> Path | None:
+    """Return the folder of what was set aside last; None if nothing was."""
+    numbers = _aside_numbers(state)
+    return state / f"{_ASIDE}{numbers[-1]}" if numbers else None
+
+
+def registered_in(aside: Path) -> list[str]:
+    """Return the folders that a state which was set aside lists as projects of its root."""
+    if not (aside / DATABASE_NAME).is_file():
+        return []
+    with suppress(OSError, ValueError, sqlite3.Error), closing(connect(aside / DATABASE_NAME, mode="ro")) as connection:
+        rows = connection.execute("SELECT value FROM registry WHERE key LIKE 'project%'").fetchall()
+        return sorted(str(json.loads(value).get("path")) for (value,) in rows)
+    return []
+
+
+def accept(state: Path, aside: Path) -> None:
+    """Use what was set aside; what was used until now is set aside instead. Blocks.
+
+    Raises:
+        StateUntrustedError: Another program works in the state directory.
+        OSError, sqlite3.Error: It cannot be done; nothing is lost.
+    """
+    with _locked():
+        if brought := brought_by(state):
+            _set_aside(state, brought)
+        for name in os.listdir(aside):
+            if name not in _STAYING | {MARK_FILE}:
+                (aside / name).rename(state / name)
+        _make_own(state)
+        if (state / DATABASE_NAME).exists():
+            with closing(connect(state / DATABASE_NAME)) as connection:
+                keep_mark(connection, state)
+        with suppress(OSError):
+            (aside / MARK_FILE).unlink(missing_ok=True)
+            aside.rmdir()
+
+
+def _make_own(state: Path) -> Path:
+    """Mark a directory. The user's side comes first: a mark without it would be a stranger's."""
+    mark = secrets.token_hex(16)
+    roots = user_directory() / _ROOTS
+    folder = roots / mark
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        _forget_gone(roots)
+        _write(folder / _PLACE, json.dumps(_place_of(state)).encode())
+    except OSError as exc:
+        raise _no_user_directory(exc) from exc
+    if os.name != "nt":
+        state.chmod(0o700)
+    _write(state / MARK_FILE, mark.encode())
+    return folder
+
+
+def _forget_gone(roots: Path) -> None:
+    """Remove the folders of roots that are gone for long, such as temporary ones, unless the user keeps settings there."""
+    before = time.time() - _FORGOTTEN_AFTER_SECONDS
+    for folder in roots.iterdir():
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            if folder.stat().st_mtime > before or os.listdir(folder) != [_PLACE]:
+                continue
+            if not os.path.lexists(json.loads((folder / _PLACE).read_bytes())["path"]):
+                (folder / _PLACE).unlink()
+                folder.rmdir()
+
+
+def _set_aside(state: Path, names: list[str]) -> Path:
+    _refuse_in_use(state)
+    numbers = _aside_numbers(state)
+    aside = state / f"{_ASIDE}{numbers[-1] + 1 if numbers else 1}"
+    aside.mkdir(mode=0o700)
+    # The database last: whoever dies in between leaves one that is still not used, and goes into another folder.
+    for name in sorted(names, key=lambda name: name.startswith(DATABASE_NAME)):
+        (state / name).rename(aside / name)
+    sync_directory(state)
+    return aside
+
+
+def _aside_numbers(state: Path) -> list[int]:
+    found = (name.removeprefix(_ASIDE) for name in os.listdir(state) if name.startswith(_ASIDE))
+    return sorted(int(number) for number in found if number.isdecimal())
+
+
+def _refuse_in_use(state: Path) -> None:
+    """Refuse to move a database away under a process that has it open, such as one in a container."""
+    try:
+        import fcntl
+    except ImportError:  # Windows refuses the renaming itself
+        return
+    with suppress(FileNotFoundError), open(state / PARTS[2], "r+b") as shared:
+        try:
+            fcntl.lockf(shared, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _SQLITE_IN_USE_BYTE)
+        except OSError as exc:
+            raise StateUntrustedError(
+                state, "another program works in it", f"End that program, or run: filetools trust {state.parent}"
+            ) from exc
+
+
+def _place_of(state: Path) -> dict[str, Any]:
+    found = state.stat()
+    return {
+        "path": os.path.realpath(state), "device": found.st_dev, "inode": found.st_ino, "owner": found.st_uid,
+    }  # fmt: skip
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Have one process at a time decide whose a state directory is."""
+    folder = user_directory()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(folder / f"{_ROOTS}.lock", timeout=_LOCK_SECONDS):
+            yield
+    except (OSError, Timeout) as exc:
+        if isinstance(exc, Timeout) or getattr(exc, "filename", None) in (str(folder), str(folder / f"{_ROOTS}.lock")):
+            raise _no_user_directory(exc) from exc
+        raise
+
+
+def _no_user_directory(error: OSError) -> AccessDeniedError:
+    refused = AccessDeniedError(str(user_directory()), error.strerror or str(error))
+    refused.suggested_action = (
+        "filetools notes there which state directories are yours. Make it writable, name another folder with"
+        " FILETOOLS_CONFIG_DIR, or keep the state elsewhere with state_dir."
+    )
+    return refused
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write it durably, whole or not at all."""
+    temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
+    with open(temporary, "wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    temporary.replace(file)
+    sync_directory(file.parent)
