@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from filetools.app.health import Health, Rescue, StateRepair, examine, repair
+from filetools.app.state import own_directory
 from filetools.app.surroundings import Check, extras, facts, installation, look_around
 from filetools.cli.command import command
 from filetools.cli.desk import CHECKING, NO_STATE, Desk
@@ -22,9 +23,11 @@ from filetools.cli.terminal import (
     print_error,
     print_json,
     print_line,
+    print_note,
     print_table,
     printable,
 )
+from filetools.settings import SETTINGS_FILE, user_directory
 
 _PANEL: Final = "Workspace"
 MOST_SHOWN: Final = 10
@@ -197,6 +200,10 @@ def _show_settings(desk: Desk) -> None:
         style = "" if sources[name] == "default" else "bold"
         table.add_row(name, Text(printable(shown), style=style), Text(sources[name], style=style or "dim"))
     print_table(table)
+    own = own_directory(desk.workplace.root, desk.options.state_dir)
+    print_note(f"Settings for every root: {user_directory() / SETTINGS_FILE}")
+    if own is not None:
+        print_note(f"Settings for this root: {own / SETTINGS_FILE}")
 
 
 def _shown(value: object) -> str:
