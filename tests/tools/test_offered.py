@@ -14,9 +14,9 @@ from filetools.models.records import Actor
 from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.offered import Names, Offered
 from filetools.tools.registry import FILE_TOOLS, OWN_NAMES, ToolRegistry, chosen
-from tests.support.claude_mistakes import CLAUDE_MISTAKES
 from tests.support.mistakes import MISTAKES, SETTINGS, plant
 from tests.support.repaired import CLAUDE, DEFAULT
+from tests.tools.dialects.test_claude_code import REFUSED
 
 CORE: Final = chosen(FILE_TOOLS, ["core"])
 READS: Final = [tool for tool in CORE if tool.effect == "read"]
@@ -50,7 +50,7 @@ async def test_no_answer_names_a_tool_that_is_not_offered(tmp_path: Path, dialec
     root = tmp_path / "project"
     root.mkdir()
     plant(root)
-    mistakes = [(each.tool, each.wrong) for each in (*MISTAKES, *CLAUDE_MISTAKES)]
+    mistakes = [*((each.tool, each.wrong) for each in MISTAKES), *((tool, given) for tool, given, *_ in REFUSED)]
     mistakes += [(each.tool, dict(each.arguments)) for each in (*DEFAULT, *CLAUDE)]
     told_of: list[str] = []
     async with filetools.open(root, settings={**SETTINGS, "lock_timeout_seconds": 1.0}) as files:
