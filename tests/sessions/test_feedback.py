@@ -97,13 +97,6 @@ def test_texts_of_a_message_are_joined_by_an_empty_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["y", "ok", " Continue ", "/compact now", "👍", "", [{"type": "text", "text": "no"}]]
-)
-def test_what_is_trivial_is_no_feedback(content: Any) -> None:
-    assert feedback_of(user(content)) == []
-
-
-@pytest.mark.parametrize(
     "content", [INTERRUPTED, INTERRUPTED_CALL, f"No! {INTERRUPTED}", [{"type": "text", "text": INTERRUPTED}]]
 )
 def test_a_text_with_the_mark_of_an_interruption_is_one(content: Any) -> None:
@@ -129,22 +122,6 @@ def test_a_result_that_is_an_error_is_a_denial(text: str, is_denied: bool, reaso
 @pytest.mark.parametrize("mark", [False, None, 1, "true", [True], {}])
 def test_only_true_makes_a_result_an_error(mark: Any) -> None:
     assert feedback_of(user([failed(is_error=mark)])) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ([{"type": "text", "text": "one"}, "two", {"type": "image"}, {"type": "text", "text": 3}], "one\ntwo"),
-        (None, ""),
-    ],
-)
-def test_texts_of_a_denial_are_joined_by_a_newline(content: Any, text: str) -> None:
-    assert said(feedback_of(user([failed(content)]))) == [text]
-
-
-@pytest.mark.parametrize("call_id", [None, 5, ["t"], {}])
-def test_a_denial_without_the_id_of_its_call_is_one(call_id: Any) -> None:
-    assert feedback_of(user([failed(tool_use_id=call_id)])) == [item("tool_denial", "It failed")]
 
 
 def test_each_error_is_a_denial_and_stands_before_the_text() -> None:
@@ -217,13 +194,6 @@ def test_what_agents_were_told_in_the_log_of_their_session_is_marked(writer: Log
     ]  # fmt: skip
 
 
-def test_an_agent_that_does_not_name_itself_has_the_id_of_its_file(writer: LogWriter, logs: Path) -> None:
-    writer.session(ID).agent("Look at all files", agentId="a1").user("Look again", agentId=None, isSidechain=False)
-    assert [(each.content, each.agent_id, each.sidechain) for each in extract(logs)] == [
-        ("Look at all files", "a1", True), ("Look again", "a1", True),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("layout", ["flat", "nested"])
 def test_agents_without_the_log_of_their_session_count(writer: LogWriter, logs: Path, layout: Layout) -> None:
     session = writer.session(ID).user("What a person said")
@@ -236,13 +206,6 @@ def test_an_agent_in_both_layouts_counts_once(writer: LogWriter, logs: Path) -> 
     agent = writer.session(ID).agent("Look at all files", agentId="a1")
     shutil.copy(agent.path, writer.folder)
     assert said(extract(logs)) == said(collect(logs)) == ["Look at all files"]
-
-
-def test_the_same_text_of_two_agents_counts_twice(writer: LogWriter, logs: Path) -> None:
-    session = writer.session(ID).user("Look at all files", timestamp=AT, uuid=None)
-    for agent_id in ("a1", "a2"):
-        session.agent("ok", agentId=agent_id).user("Look at all files", timestamp=AT, uuid=None)
-    assert [each.agent_id for each in extract(logs)] == [None, "a1", "a2"]
 
 
 def test_what_was_copied_into_a_second_session_is_collected_once(writer: LogWriter, logs: Path) -> None:

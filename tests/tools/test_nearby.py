@@ -35,9 +35,7 @@ async def test_where_nothing_is_alike_nothing_is_suggested(files: FileToolsFacad
     [
         ("src/App.PY", ["src/app.py"]),
         ("src/ap.py", ["src/app.py"]),
-        ("src/apps.txt", ["src/app.py"]),
         ("app.py", ["src/app.py"]),
-        ("readme.txt", ["README.md"]),
         ("home/ann/project/src/app.py", ["src/app.py"]),
         ("guide.md", ["docs/guide.md", "docs/old/guide.md"]),
         ("doc", ["docs"]),
