@@ -41,7 +41,7 @@ READS: Final = 20
 READ_CALLS: Final = ["openat2", "fstat", "preadv2", "fstat", "close"]
 READ_STEPS: Final = 85
 TRACED_WRITES: Final = 5
-TRACED_ROUNDS: Final = 6
+TRACED_ROUNDS: Final = 12
 """Tracing is slow: the shorter a round, the likelier one that nothing came between."""
 WRITE_STEPS: Final = 1600
 """Of a write of 1 KB with a mirror, those of C included."""
@@ -68,7 +68,7 @@ async def main():
     async with filetools.open(root, mirror=root.parent / "mirror", settings=settings) as files:
         await files.write_file("{PATH}", "x" * 1024)
         for round in range({TRACED_ROUNDS}):
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.2)
             os.write(1, b"begin")
             for number in range({TRACED_WRITES}):
                 await files.write_file("{PATH}", f"{{round * {TRACED_WRITES} + number:1024}}")
