@@ -15,6 +15,7 @@ from typing import Final
 from filelock import lock_descriptor
 
 from filetools.app.state import is_id, planted_state
+from filetools.app.trust import own_folder
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
 from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
@@ -25,7 +26,8 @@ from filetools.settings import STATE_DIRECTORY
 KEEPER_LOCK: Final = "keeper.lock"
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDERS: Final = ("beside", "blobs", "limbo", "locks", "segments", "tmp", "trash")
-_FILES: Final = (KEEPER_LOCK, "bell", "gate", "gate.waiting", "id", "permissions.json", "position", "reserve")
+_FILES: Final = (KEEPER_LOCK, "bell", "gate", "gate.waiting", "id", "mark", "position", "reserve")
+_RULES: Final = "permissions.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
     with _kept(directory, aside):
         misplaced = tuple(_misplaced(root, directory))
         for name in misplaced:
-            _put_aside(directory, aside, name)
+            _put_aside(_rules_folder(root, directory) if name == _RULES else directory, aside, name)
         if "id" in misplaced:  # on both sides, which must be equal
             _put_aside(root / STATE_DIRECTORY, aside / "root", "id")
         report = examine_journal(directory)
@@ -135,12 +137,17 @@ def _misplaced(root: Path, directory: Path) -> Iterator[str]:
     if not all(is_id(each.read_bytes()) for each in ids):
         yield "id"
     try:
-        RuleFile(directory / "permissions.json").read()
+        RuleFile(_rules_folder(root, directory) / _RULES).read()
     except StateDamagedError:
-        if _kind(directory / "permissions.json") == stat.S_IFREG:
-            yield "permissions.json"
+        yield _RULES
     except FileToolsError:
         pass  # of a newer release: not damaged
+
+
+def _rules_folder(root: Path, directory: Path) -> Path:
+    """Return where permissions lie: in the user's folder for the root, or in a state directory that the user named."""
+    own = own_folder(directory) if directory == root / STATE_DIRECTORY else None
+    return own or directory
 
 
 def _kind(place: Path) -> int | None:

@@ -13,6 +13,8 @@ import pytest
 
 import filetools
 from filetools.app.health import examine, repair
+from filetools.app.state import prepare_state
+from filetools.app.trust import own_folder
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.crashing import QUIET
 from tests.support.journals import put
@@ -24,8 +26,7 @@ Harm = Callable[[Path], object]
 def filled(root: Path) -> Path:
     """Leave a journal as a killed process leaves it: most of it in the write-ahead file."""
     (root / "a.txt").write_text("A\n")
-    state = root / ".filetools"
-    state.mkdir()
+    state = prepare_state(root, None).directory
     journal = SqliteJournal(state)
     for index in range(40):
         put(journal, f"f{index % 8}", os.urandom(1000))
@@ -83,7 +84,9 @@ HARMS: dict[str, Harm] = {
     **{f"a file for {name}": instead(name, Path.touch) for name in ("blobs", "locks", "segments")},
     "a folder for gate": instead("gate", Path.mkdir),
     "a link for locks": instead("locks", lambda place: place.symlink_to("a")),
-    "nonsense for permissions": lambda state: (state / "permissions.json").write_text("nonsense"),
+    "nonsense for permissions": lambda state: (
+        (own_folder(state) or state).joinpath("permissions.json").write_text("nonsense")
+    ),
 }
 
 

@@ -16,6 +16,7 @@ from filetools.errors import AccessDeniedError, InvalidArgumentError
 def test_what_is_no_token_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "secret"
     file.write_bytes(content)
+    file.chmod(0o600)
     with pytest.raises(InvalidArgumentError, match="'secret'"):
         read_token(file)
 

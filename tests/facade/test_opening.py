@@ -194,8 +194,11 @@ async def test_settings_that_make_no_sense_are_refused(tmp_path: Path, name: str
     assert await code_of_opening(tmp_path, settings={name: value}) == "INVALID_ARGUMENT"
 
 
-async def test_a_settings_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
-    grow(tmp_path, {".filetools/settings.toml": b"= nonsense"})
+async def test_a_settings_file_of_the_user_that_is_no_toml_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FILETOOLS_CONFIG_DIR", str(tmp_path / "user"))
+    grow(tmp_path, {"user/settings.toml": b"= nonsense"})
     assert await code_of_opening(tmp_path) == "INVALID_ARGUMENT"
 
 

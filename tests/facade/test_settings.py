@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.app.trust import own_folder
 from filetools.settings import DescriptorSettings, load_settings, session_logs_folder
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused
@@ -68,24 +69,26 @@ def test_settings_keep_what_their_types_say() -> None:
     assert replace(settings) == settings != filetools.Settings()
 
 
-def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
-    state, user = tmp_path / "state", tmp_path / "user"
-    grow(state, {"settings.toml": b"worker_threads = 3\nmax_read_bytes = 3\npermissions = 'ask'\n"})
+def test_each_source_wins_over_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, user = tmp_path / "own", tmp_path / "user"
+    monkeypatch.setenv("FILETOOLS_CONFIG_DIR", str(user))
+    grow(own, {"settings.toml": b"worker_threads = 3\nmax_read_bytes = 3\npermissions = 'ask'\n"})
     grow(user, {"settings.toml": b"worker_threads = 2\nmax_read_bytes = 2\npermissions = 'guarded'\nwatch = false\n"})
     environment = {"FILETOOLS_WORKER_THREADS": "4", "FILETOOLS_MAX_READ_BYTES": "4", "FILETOOLS_EXCLUDE": "a, b"}
-    settings, sources = load_settings(
-        {"worker_threads": 5, "watch": None}, state_directory=state, user_directory=user, environment=environment
-    )
+    settings, sources = load_settings({"worker_threads": 5, "watch": None}, own_directory=own, environment=environment)
     found = {name: (getattr(settings, name), sources[name]) for name in ("worker_threads", "max_read_bytes")}
     assert found == {"worker_threads": (5, "argument"), "max_read_bytes": (4, "environment")}
-    assert (settings.permissions, sources["permissions"]) == ("ask", "workspace settings.toml")
+    assert (settings.permissions, sources["permissions"]) == ("ask", "user settings.toml of this root")
     assert (settings.watch, sources["watch"]) == (False, "user settings.toml")
     assert (settings.exclude, sources["exclude"]) == (("a", "b"), "environment")
     assert (settings.durability, sources["durability"]) == ("commit", "default")
 
 
-async def test_the_settings_file_of_the_workspace_holds(tmp_path: Path) -> None:
-    grow(tmp_path, {".filetools/settings.toml": b"max_write_bytes = 4\npermissions = 'read_only'\n"})
+async def test_the_users_file_for_a_root_holds(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        own = own_folder(files.state_directory)
+    assert own is not None
+    grow(own, {"settings.toml": b"max_write_bytes = 4\npermissions = 'read_only'\n"})
     async with filetools.open(tmp_path, settings=QUIET) as files:
         assert (files.settings.max_write_bytes, files.settings.permissions) == (4, "read_only")
         await refused("TOOL_BLOCKED", files.write_file("a.txt", "x"))

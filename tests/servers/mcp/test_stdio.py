@@ -14,6 +14,8 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 import filetools
+from filetools.app.state import prepare_state
+from filetools.app.trust import own_folder
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from tests.support.mcp_clients import ERAS, RELAXED, facts, process, text
 from tests.support.mcp_people import Person, one_round, shown_to, state_of
@@ -53,8 +55,7 @@ def test_a_group_that_does_not_exist_is_a_usage_error(root: Path) -> None:
 
 
 def test_nothing_but_the_protocol_is_on_standard_output_and_the_end_of_input_ends_it(root: Path) -> None:
-    (root / ".filetools").mkdir()
-    (root / ".filetools" / "permissions.json").write_text("{}")
+    (own_folder(prepare_state(root, None).directory) or root).joinpath("permissions.json").write_text("{}")
     calls = [
         HELLO,
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
