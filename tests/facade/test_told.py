@@ -42,7 +42,7 @@ def coarse(stat: FileStat) -> FileStat:
 class CoarseReader(FaultyReader):
     @property
     def stat(self) -> FileStat:
-        return coarse(super().stat)
+        return coarse(self.inner.stat)
 
 
 class CoarseStore(FaultyStore):
@@ -53,11 +53,11 @@ class CoarseStore(FaultyStore):
         return TICK_NS
 
     def stat(self, path: WorkspacePath) -> FileStat | None:
-        found = super().stat(path)
+        found = self.inner.stat(path)
         return None if found is None else coarse(found)
 
     def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
-        content, found = super().read(path, limit=limit)
+        content, found = self.inner.read(path, limit=limit)
         return content, coarse(found)
 
     def open(self, path: WorkspacePath) -> Reader:

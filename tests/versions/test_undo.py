@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filetools.models.records import Actor
+from tests.support.dose import dose
 from tests.support.histories import Workshop
 from tests.support.step_count import steps_of
-from tests.support.swapper import dose
 
 ALICE = Actor(kind="agent", id="alice")
 BOB = Actor(kind="agent", id="bob")
