@@ -84,7 +84,7 @@ async def killed_among(root: Path, mirror: Path, number: int, chance: random.Ran
         writers = [stack.enter_context(a_writer(root, mirror, policy, f"{number % 5}-{name}")) for name in names]
         # What is not read would hold them up, and who is held up holds up others.
         readers = [
-            asyncio.create_task(asyncio.to_thread(lambda writer=writer, heard=heard: heard.extend(writer.rest())))
+            asyncio.create_task(asyncio.to_thread(follow, writer, heard))
             for writer, heard in zip(writers, said, strict=True)
         ]
         await until_said(said, [chance.randint(20, 60) for _ in said])
@@ -96,6 +96,11 @@ async def killed_among(root: Path, mirror: Path, number: int, chance: random.Ran
         await asyncio.gather(*readers)
         assert [writer.wait() for writer in writers[1:]] == [0] * (len(writers) - 1), "refused for the death of another"
     return [fact for heard in said for fact in heard]
+
+
+def follow(writer: Forked, heard: list[dict[str, Any]]) -> None:
+    for fact in writer.rest():
+        heard.append(fact)
 
 
 async def until_said(said: list[list[dict[str, Any]]], counts: list[int]) -> None:

@@ -180,7 +180,7 @@ class _Told(_Anything):  # type: ignore[misc]  # has every method of what is ins
         def half() -> object:
             return found(given[0], given[1][: len(given[1]) // 2], **options)
 
-        def whole() -> object:
+        def whole() -> Any:
             result = found(*given, **options)
             return list(result) if isinstance(result, GeneratorType) else result
 
