@@ -99,8 +99,7 @@ async def killed_among(root: Path, mirror: Path, number: int, chance: random.Ran
 
 
 def follow(writer: Forked, heard: list[dict[str, Any]]) -> None:
-    for fact in writer.rest():
-        heard.append(fact)
+    heard.extend(writer.rest())
 
 
 async def until_said(said: list[list[dict[str, Any]]], counts: list[int]) -> None:
