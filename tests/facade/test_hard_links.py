@@ -27,11 +27,6 @@ from tests.support.opened import (
 )
 
 NAMES = ("a.txt", "d/b.txt", "d/s/c.txt")
-<<<<<<< HEAD
-=======
-DEATHS = 12
-"""Moments of each kind of change that are tried by default; all of them from FILETOOLS_DOSE=2 on."""
->>>>>>> main
 Call = Callable[[FileToolsFacade], Awaitable[object]]
 CHANGES: dict[str, tuple[Call, bytes]] = {
     "write": (lambda files: files.write_file("d/b.txt", "new\n"), b"new\n"),
