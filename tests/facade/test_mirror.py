@@ -13,6 +13,7 @@ import filetools
 from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
 from tests.support.crashing import snapshot
+from tests.support.dose import dose
 from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
@@ -24,7 +25,6 @@ from tests.support.mirror_worlds import (
     scripted,
 )
 from tests.support.opened import refused
-from tests.support.swapper import dose
 
 QUICK: dict[str, Any] = {
     "watch": False,

@@ -11,7 +11,7 @@ from shutil import which
 import pytest
 
 from tests.support.declared import REPOSITORY
-from tests.support.swapper import dose
+from tests.support.dose import dose
 
 _PROGRAM = """
 import asyncio, os, subprocess, sys

@@ -15,8 +15,8 @@ import filetools
 from filetools import Actor, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
+from tests.support.dose import dose
 from tests.support.exact_trees import Tree, on_disk
-from tests.support.swapper import dose
 
 DEEDS = 24
 BOSS = Actor(kind="editor", id="boss", session="w")
