@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools.app.trust import own_folder
-from filetools.settings import DescriptorSettings, load_settings, session_logs_folder
+from filetools.settings import load_settings, session_logs_folder
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused
 
@@ -59,14 +59,6 @@ async def test_a_value_out_of_range_is_refused_by_name(tmp_path: Path, name: str
 def test_settings_made_by_a_program_are_checked(given: dict[str, Any], named: str) -> None:
     with pytest.raises(filetools.errors.InvalidArgumentError, match=named):
         filetools.Settings(**given)
-
-
-def test_settings_keep_what_their_types_say() -> None:
-    settings = filetools.Settings(lock_timeout_seconds=5, exclude=["a"], file_descriptor={"max_bytes": 9})  # type: ignore[arg-type]
-    kept = (settings.lock_timeout_seconds, settings.exclude, settings.file_descriptor)
-    assert kept == (5.0, ("a",), DescriptorSettings(max_bytes=9))
-    assert isinstance(settings.lock_timeout_seconds, float)
-    assert replace(settings) == settings != filetools.Settings()
 
 
 def test_each_source_wins_over_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,15 +110,6 @@ async def test_one_thread_is_enough(tmp_path: Path) -> None:
         await files.write_multiple([{"path": f"{number}.txt", "content": "x"} for number in range(5)])
         assert (await files.list_files()).total == 5
         assert (await files.sync_all(verify=True)).success
-
-
-def test_without_a_home_folder_logs_of_agents_are_in_no_folder_one_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(name: str) -> str:
-        return name
-
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    monkeypatch.setattr("os.path.expanduser", unknown)
-    assert session_logs_folder() == Path("/.claude/projects")
 
 
 def test_logs_of_agents_are_in_the_home_folder_unless_the_environment_names_another(

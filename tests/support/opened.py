@@ -13,6 +13,8 @@ import pytest
 
 import filetools
 from filetools.app.opening import Opening
+from filetools.app.state import prepare_state
+from filetools.app.trust import own_folder
 from filetools.content.version import version_of
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
@@ -197,3 +199,10 @@ async def steps_until(condition: Callable[[], object], seconds: float = 60.0) ->
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.002)
+
+
+def own_settings(root: Path, text: str) -> None:
+    """Give a root a state, and settings of its user."""
+    own = own_folder(prepare_state(root, None).directory)
+    assert own is not None
+    (own / "settings.toml").write_text(text)

@@ -48,9 +48,8 @@ def settings_page() -> str:
     """Return the page of all settings."""
     about = (
         "Given to `filetools.open(…, settings={…})`, as `FILETOOLS_<NAME>` in the environment, or in a `settings.toml`, in"
-        " this order: arguments, environment, `<state_dir>/settings.toml`, the file in the user's configuration folder"
-        " (read by the command line). `filetools doctor --settings` prints each value with its source. Sizes are in"
-        " bytes, times in seconds."
+        " this order: arguments, environment, the user's file for the root, the user's general file. One in the tree only"
+        " narrows. `filetools doctor --settings` prints each value with its source. Sizes are in bytes, times in seconds."
     )
     nested = "`file_descriptor` is a table of its own, `[file_descriptor]` in a file; it has no variables."
     rows = [*_fields_of(Settings), "", "## file_descriptor", "", nested, "", *_fields_of(DescriptorSettings)]

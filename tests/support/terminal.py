@@ -115,6 +115,8 @@ class CommandLine:
         self.folder = folder
         unwanted = ("FILETOOLS_", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "XDG_")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
+        # The same configuration folder as that of the test itself, so that both open one state.
+        self.environment["XDG_CONFIG_HOME"] = os.environ["XDG_CONFIG_HOME"]
         self.environment |= {"HOME": str(home), "USER": "ann", "LOGNAME": "ann", "TERM": "xterm-256color"}
 
     def __call__(

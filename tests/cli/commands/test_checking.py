@@ -57,16 +57,22 @@ def test_doctor_makes_no_state_and_says_what_is_missing(run: CommandLine) -> Non
 
 def test_doctor_prints_each_setting_with_its_source(run: CommandLine, tmp_path: Path) -> None:
     (run.folder / ".filetools").mkdir()
-    (run.folder / ".filetools" / "settings.toml").write_text("worker_threads = 8\nlock_timeout_seconds = 5\n")
-    user = tmp_path / ".config" / "filetools"
+    (run.folder / ".filetools" / "settings.toml").write_text("worker_threads = 8\nmax_read_bytes = 5\n")
+    user = tmp_path / "configuration"
     user.mkdir(parents=True)
     (user / "settings.toml").write_text("worker_threads = 4\nretention_bytes = 10\n")
     told = run(
-        "doctor", "--settings", "--durability", "relaxed", "--json", more={"FILETOOLS_LOCK_TIMEOUT_SECONDS": "7"}
+        "doctor",
+        "--settings",
+        "--durability",
+        "relaxed",
+        "--json",
+        more={"FILETOOLS_LOCK_TIMEOUT_SECONDS": "7", "FILETOOLS_CONFIG_DIR": str(user)},
     ).json["data"]
     assert told.keys() == {each.name for each in fields(Settings)}
     assert told["durability"] == {"value": "relaxed", "source": "argument"}
     assert told["lock_timeout_seconds"] == {"value": 7.0, "source": "environment"}
-    assert told["worker_threads"] == {"value": 8, "source": "workspace settings.toml"}
+    assert told["worker_threads"] == {"value": 4, "source": "user settings.toml"}
+    assert told["max_read_bytes"] == {"value": 5, "source": "settings.toml in the tree"}
     assert told["retention_bytes"] == {"value": 10, "source": "user settings.toml"}
     assert told["hard_links"] == {"value": "refuse", "source": "default"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.opened import own_settings
 from tests.support.terminal import CommandLine
 
 MANY = 300
@@ -16,7 +17,7 @@ def kept(run: CommandLine) -> CommandLine:
     for number in range(MANY):
         (run.folder / "many" / f"a_file_with_a_rather_long_name_{number:03}.txt").touch()
     run("write", "x.txt", stdin=b"x\n")
-    (run.folder / ".filetools" / "settings.toml").write_text("[file_descriptor]\nenabled = true\n")
+    own_settings(run.folder, "[file_descriptor]\nenabled = true\n")
     done = run("call", "list_files", '{"path": "many"}', "--actor", "alice")
     assert done.json["data"]["fd"] == "fd:1"
     return run

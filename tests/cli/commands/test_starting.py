@@ -90,7 +90,7 @@ def test_a_state_directory_that_is_not_there_is_not_made_by_reading(
 
 def test_completion_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp_path: Path) -> None:
     (run.folder / ".filetools").mkdir()
-    (run.folder / ".filetools" / "settings.toml").write_text("worker_threads = 4\n")
+    (run.folder / ".filetools" / "settings.toml").write_text("max_read_bytes = 4\n")
     before = listing(tmp_path)
     for line in ("filetools restore ", "filetools read notes.md --version "):
         words = line.split(" ")

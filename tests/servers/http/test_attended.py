@@ -40,21 +40,18 @@ def test_agents_ask_nobody_where_nobody_is(root: Path) -> None:
         assert said(server) == ""
 
 
-@pytest.mark.parametrize("place", ["option", "environment", "settings of the root", "settings of the user"])
+@pytest.mark.parametrize("place", ["option", "environment", "settings of the user"])
 @pytest.mark.parametrize(("preset", "code"), [("allow", None), ("read_only", "TOOL_BLOCKED")])
 def test_a_preset_that_was_named_holds(root: Path, place: str, preset: str, code: str | None) -> None:
     arguments, environment = ["--open"], {**NO_BROWSER, "XDG_CONFIG_HOME": str(root.parent / "config")}
-    files = {
-        "settings of the root": root / ".filetools" / "settings.toml",
-        "settings of the user": root.parent / "config" / "filetools" / "settings.toml",
-    }
     if place == "option":
         arguments += ["--permissions", preset]
     elif place == "environment":
         environment["FILETOOLS_PERMISSIONS"] = preset
     else:
-        files[place].parent.mkdir(parents=True)
-        files[place].write_text(f'permissions = "{preset}"\n')
+        settings = root.parent / "config" / "filetools" / "settings.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'permissions = "{preset}"\n')
     with http_server(root, *arguments, environment=environment) as server:
         assert code_of_a_write(server) == code
         assert SAID not in said(server)

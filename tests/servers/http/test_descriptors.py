@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 
 from tests.support.http_servers import HttpServer, http_server
+from tests.support.opened import own_settings
 
 MANY = 400
 
@@ -86,10 +87,8 @@ def test_it_is_paged_searched_and_saved_by_the_tools(server: HttpServer, kept: s
 
 async def test_where_settings_enable_them_every_door_offers_the_tools(tmp_path: Path) -> None:
     root = tmp_path / "project"
-    (root / ".filetools").mkdir(parents=True)
-    (root / ".filetools" / "settings.toml").write_text(
-        "[file_descriptor]\nenabled = true\nmax_direct_output_chars = 50\n"
-    )
+    root.mkdir()
+    own_settings(root, "[file_descriptor]\nenabled = true\nmax_direct_output_chars = 50\n")
     (root / "a.txt").write_text("line\n" * 30)
     with http_server(root) as serving:
         assert call(serving, "read_file", path="a.txt")["data"]["frame"] == "fd_result"
