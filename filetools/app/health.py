@@ -14,14 +14,14 @@ from typing import Final
 
 from filelock import lock_descriptor
 
-from filetools.app.state import is_id, planted_state
+from filetools.app.state import blocking, is_id, planted_state
 from filetools.app.trust import own_folder
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
 from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
 from filetools.journal.rescue import rescue_journal
+from filetools.models.words import STATE_PATH
 from filetools.permissions.rule_file import RuleFile
-from filetools.settings import STATE_DIRECTORY
 
 KEEPER_LOCK: Final = "keeper.lock"
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -69,9 +69,9 @@ class StateRepair:
 
 def examine(root: Path, state_directory: Path | None = None) -> Health:
     """Look at a root and its journal. Reads the whole journal; blocks, so call it where no loop runs."""
-    directory = state_directory or root / STATE_DIRECTORY
-    if directory.is_symlink() or not directory.is_dir():
-        is_planted = os.path.lexists(directory)
+    directory = state_directory or root / STATE_PATH
+    if blocking(directory) is not None or not directory.is_dir():
+        is_planted = blocking(directory) is not None
         problem = JournalReport(problem=planted_state()) if is_planted else None
         return Health(exists=root.is_dir(), has_state=is_planted, journal=problem)
     return Health(
@@ -93,10 +93,10 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
         StateDamagedError: Something else stands in the place of the state directory.
         StateTooNewError, AccessDeniedError, DiskFullError: The journal cannot be used, but is not damaged either.
     """
-    directory = state_directory or root / STATE_DIRECTORY
-    if directory.is_symlink() or not directory.is_dir():
-        if os.path.lexists(directory):
-            raise planted_state()
+    directory = state_directory or root / STATE_PATH
+    if blocking(directory) is not None:
+        raise planted_state()
+    if not directory.is_dir():
         return None
     aside = directory / time.strftime("damaged-%Y%m%d-%H%M%S")
     with _kept(directory, aside):
@@ -104,7 +104,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
         for name in misplaced:
             _put_aside(_rules_folder(root, directory) if name == _RULES else directory, aside, name)
         if "id" in misplaced:  # on both sides, which must be equal
-            _put_aside(root / STATE_DIRECTORY, aside / "root", "id")
+            _put_aside(root / STATE_PATH, aside / "root", "id")
         report = examine_journal(directory)
         if report is None or report.problem is None:
             damage = ", ".join(misplaced)
@@ -133,7 +133,7 @@ def _misplaced(root: Path, directory: Path) -> Iterator[str]:
             for name in sorted(os.listdir(directory / "locks"))
             if _is_planted(directory / "locks" / name)
         )
-    ids = [side / "id" for side in (directory, root / STATE_DIRECTORY) if _kind(side / "id") == stat.S_IFREG]
+    ids = [side / "id" for side in (directory, root / STATE_PATH) if _kind(side / "id") == stat.S_IFREG]
     if not all(is_id(each.read_bytes()) for each in ids):
         yield "id"
     try:
@@ -146,7 +146,7 @@ def _misplaced(root: Path, directory: Path) -> Iterator[str]:
 
 def _rules_folder(root: Path, directory: Path) -> Path:
     """Return where permissions lie: in the user's folder for the root, or in a state directory that the user named."""
-    own = own_folder(directory) if directory == root / STATE_DIRECTORY else None
+    own = own_folder(directory) if directory == root / STATE_PATH else None
     return own or directory
 
 

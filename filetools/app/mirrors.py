@@ -16,10 +16,10 @@ from filetools.errors import InvalidArgumentError
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.journal.sqlite import SqliteJournal
+from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.settings import STATE_DIRECTORY
 from filetools.stores.late import LateStore
 from filetools.stores.local import LocalStore
 from filetools.stores.store import FileStat, Store
@@ -30,7 +30,7 @@ ROOT_MOVED: Final = (
     "the root was moved or copied since the mirror was added; 'filetools mirror add --adopt' takes it along"
 )
 MirrorPresence = Literal["attached", "filling", "away"]
-_OF_A_ROOT: Final = (f"{STATE_DIRECTORY}/journal.db", f"{STATE_DIRECTORY}/id", "journal.db")
+_OF_A_ROOT: Final = (f"{STATE_PATH}/journal.db", f"{STATE_PATH}/id", "journal.db")
 """What the folder of another root holds, or its state directory."""
 _ANOTHER: Final = "Name another folder."
 
@@ -285,7 +285,7 @@ def _listed(journal: SqliteJournal, row: MirrorRow, home: bytes) -> ListedMirror
 
 
 def _has_state(root: Path, state_directory: Path | None) -> bool:
-    return (state_directory or root / STATE_DIRECTORY).is_dir()
+    return (state_directory or root / STATE_PATH).is_dir()
 
 
 @contextmanager

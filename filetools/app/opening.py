@@ -113,6 +113,8 @@ def open_workspace(
         given = {**known, **{name: value for name, value in given.items() if value is not None}}
     place = Path(os.path.abspath(root))
     state = None if state_dir is None else Path(os.path.abspath(state_dir))
+    if state == place / STATE_DIRECTORY:
+        state = None
     copy = None if mirror is None else mirror_of(mirror)
     refuse_overlaps(place, copy if isinstance(copy, Path) else None, state)
     return Opening(place, copy, state, given, create=create)

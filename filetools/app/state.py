@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from filetools.app.trust import claim, own_folder, refuse_owner
+from filetools.app.trust import REPOSITORY, claim, folders_of, own_folder, refuse_owner
 from filetools.errors import (
     AccessDeniedError,
     DiskFullError,
@@ -27,7 +27,7 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.journal.blobs import sync_directory
-from filetools.settings import STATE_DIRECTORY
+from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 
 _JOURNAL: Final = "journal.db"
 _ID: Final = "id"
@@ -52,7 +52,7 @@ class StateLocation:
     """The directories of one root."""
 
     private: Path
-    """`.filetools` in the root: temporary files, which must lie on the root's own file system."""
+    """`.filetools/state` in the root: temporary files, which must lie on the root's own file system."""
     directory: Path
     """Journal, locks and the rest; the same unless the caller moved it."""
     rules: Path | None
@@ -67,10 +67,10 @@ def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
 
     False also where something else stands in its place, or where nothing can be written: opening says what is wrong.
     """
-    private = root / STATE_DIRECTORY
-    if os.path.lexists(private) and (private.is_symlink() or not private.is_dir()):
+    private = root / STATE_PATH
+    if blocking(private) is not None:
         return False
-    place = private if private.is_dir() else root
+    place = next(each for each in (private, private.parent, root) if each.is_dir())
     if not os.access(place, os.R_OK | os.X_OK) or os.path.lexists(private / _ID):
         return False
     if os.path.lexists(private / _JOURNAL) and (state_directory is not None or own_folder(private) is not None):
@@ -82,7 +82,7 @@ def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
 
 def keeps_state(root: Path, state_directory: Path | None = None) -> bool:
     """Whether a root keeps its state there, in the root itself or elsewhere."""
-    private = root / STATE_DIRECTORY
+    private = root / STATE_PATH
     directory = private if state_directory is None else state_directory
     if directory.is_symlink() or not os.path.lexists(directory / _JOURNAL):
         return False
@@ -114,12 +114,13 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
         raise WorkspaceGoneError(f"{root.name!r} is not a directory")
     if not create and lacks_state(root, state_directory):
         raise NoStateError
-    private = root / STATE_DIRECTORY
+    private = root / STATE_PATH
     directory = private if state_directory is None else state_directory
     try:
+        if own_folder(directory) is None:
+            refuse_owner(directory)
         _make_private(directory)
         if directory != private:
-            refuse_owner(directory)
             private, rules = _bound(root, private, directory), directory
         elif _read(directory / _ID) is not None:
             raise StateElsewhereError
@@ -136,7 +137,13 @@ def own_directory(root: Path, state_directory: Path | None) -> Path | None:
     """Return where the user keeps settings, permissions and secrets of a root; None if it has no state of this user."""
     if state_directory is not None:
         return state_directory if state_directory.is_dir() else None
-    return own_folder(root / STATE_DIRECTORY)
+    return own_folder(root / STATE_PATH)
+
+
+def blocking(directory: Path) -> Path | None:
+    """Return the link or file that stands in the place of a state directory, or of the folder that holds it."""
+    parts = (each for each in folders_of(directory) if os.path.lexists(each))
+    return next((each for each in parts if each.is_symlink() or not each.is_dir()), None)
 
 
 def planted_state() -> StateDamagedError:
@@ -166,7 +173,7 @@ def temporary_state(
     Raises:
         FileToolsError: The refusal; there is no place for that state either.
     """
-    kept = root / STATE_DIRECTORY if state_directory is None else state_directory
+    kept = root / STATE_PATH if state_directory is None else state_directory
     if kept.exists() and not os.access(kept, os.R_OK | os.X_OK):
         raise refusal  # whether there are rules about reading cannot be told
     rules = own_directory(root, state_directory)
@@ -192,16 +199,22 @@ def _only_reading(refusal: FileToolsError) -> FileToolsError:
 
 
 def _make_private(directory: Path) -> None:
+    if blocking(directory) is not None:
+        raise planted_state()
     missing = [folder for folder in (directory, *directory.parents) if not folder.exists()]
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in missing:
         # Without its name all that is written into it later would be lost in a power cut.
         sync_directory(folder.parent)
-    if directory.is_symlink():
-        raise planted_state()
-    ignore = directory / ".gitignore"
+    is_in_root = directory.parent.name == STATE_DIRECTORY
+    ignore = (directory.parent if is_in_root else directory) / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="ascii")
+    if is_in_root and not (directory / REPOSITORY).exists():
+        # `git clean -fdx` deletes what is ignored, but skips folders that look like repositories of their own.
+        for name in ("objects", "refs"):
+            (directory / REPOSITORY / name).mkdir(parents=True, exist_ok=True)
+        (directory / REPOSITORY / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
 
 
 def _bound(root: Path, private: Path, directory: Path) -> Path:

@@ -21,9 +21,10 @@ from filelock import lock_descriptor
 from filetools.app.mirrors import home_of, place_of, presence
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
 from filetools.journal.changes import MirrorRow
+from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.patterns import compile_patterns
 from filetools.search.contents.candidates import find_ripgrep
-from filetools.settings import STATE_DIRECTORY, Settings
+from filetools.settings import Settings
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.examination import examine_folder, left_behind
 
@@ -93,7 +94,7 @@ def look_around(
         mirror: The mirror that the caller names, if any.
         added: The mirrors that were added to the root.
     """
-    state = state_directory or root / STATE_DIRECTORY
+    state = state_directory or root / STATE_PATH
     found = [*_rights(root), _file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
     found += [_watches(root, settings), *_left_lying(state), *_locks(state)]
     found += [_added_mirror(row, home_of(root)) for row in added]

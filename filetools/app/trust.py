@@ -22,15 +22,17 @@ from filelock import FileLock, Timeout
 from filetools.errors import AccessDeniedError, StateUntrustedError
 from filetools.journal.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of
 from filetools.journal.blobs import sync_directory
-from filetools.settings import SETTINGS_FILE, user_directory
+from filetools.models.words import STATE_DIRECTORY
+from filetools.settings import user_directory
 
 _log = logging.getLogger(__name__)
 
 _ROOTS: Final = "roots"
 _PLACE: Final = "place.json"
 _ASIDE: Final = "set-aside-"
-_STAYING: Final = frozenset({".gitignore", SETTINGS_FILE})
-"""What a tree may bring: settings in it only narrow."""
+REPOSITORY: Final = ".git"
+"""What makes a state directory look like a repository to git."""
+_STAYING: Final = frozenset({".gitignore", REPOSITORY})
 _WRITABLE_BY_OTHERS: Final = 0o022
 _SQLITE_IN_USE_BYTE: Final = 128
 """Each connection to a database holds a shared lock on this byte of its -shm file (WAL_DMS in SQLite's os_unix.c)."""
@@ -64,8 +66,12 @@ def own_folder(state: Path) -> Path | None:
             return None
         with suppress(OSError):  # a user's folder that cannot be written still tells what is trusted
             _write(folder / _PLACE, json.dumps(found).encode())
-    if os.name != "nt" and state.stat().st_mode & _WRITABLE_BY_OTHERS:
-        raise StateUntrustedError(state, "other users can write it", f"Run: chmod 700 {state}")
+    for each in folders_of(state) if os.name != "nt" else ():
+        status = each.stat()
+        if status.st_uid != found["owner"]:
+            return None
+        if status.st_mode & _WRITABLE_BY_OTHERS:
+            raise StateUntrustedError(each, "other users can write it", f"Run: chmod 700 {each}")
     return folder
 
 
@@ -97,10 +103,10 @@ def refuse_owner(state: Path) -> None:
     Raises:
         StateUntrustedError: Another user owns it.
     """
-    if os.name != "nt" and state.lstat().st_uid != os.geteuid():
-        raise StateUntrustedError(
-            state, "another user owns it", "Keep the state elsewhere: name a folder with state_dir."
-        )
+    for each in folders_of(state) if os.name != "nt" else ():
+        if os.path.lexists(each) and each.lstat().st_uid != os.geteuid():
+            remedy = "Keep the state elsewhere: name a folder with state_dir."
+            raise StateUntrustedError(each, "another user owns it", remedy)
 
 
 def brought_by(state: Path) -> list[str]:
@@ -157,8 +163,8 @@ def _make_own(state: Path) -> Path:
         _write(folder / _PLACE, json.dumps(_place_of(state)).encode())
     except OSError as exc:
         raise _no_user_directory(exc) from exc
-    if os.name != "nt":
-        state.chmod(0o700)
+    for each in folders_of(state):
+        each.chmod(0o700)
     _write(state / MARK_FILE, mark.encode())
     return folder
 
@@ -203,8 +209,15 @@ def _refuse_in_use(state: Path) -> None:
             fcntl.lockf(shared, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _SQLITE_IN_USE_BYTE)
         except OSError as exc:
             raise StateUntrustedError(
-                state, "another program works in it", f"End that program, or run: filetools trust {state.parent}"
+                state,
+                "another program works in it",
+                f"End that program, or run: filetools trust --root {state.parent.parent}",
             ) from exc
+
+
+def folders_of(state: Path) -> tuple[Path, ...]:
+    """Return the folders that must be the user's own: who can write the outer one can exchange the inner one."""
+    return (state.parent, state) if state.parent.name == STATE_DIRECTORY else (state,)
 
 
 def _place_of(state: Path) -> dict[str, Any]:

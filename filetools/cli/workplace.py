@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filetools.app.trust import own_folder
 from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
-from filetools.models.words import STATE_DIRECTORY
+from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ def _has_usable_state(folder: Path) -> bool:
     state = folder / STATE_DIRECTORY
     if not state.is_dir():
         return False
-    return os.name == "nt" or state.lstat().st_uid == os.geteuid() or own_folder(state) is not None
+    return os.name == "nt" or state.lstat().st_uid == os.geteuid() or own_folder(folder / STATE_PATH) is not None
 
 
 def _refuse_wide(folder: Path, remedy: str) -> None:

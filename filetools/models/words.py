@@ -6,6 +6,8 @@ from typing import Final, Literal
 
 VERSION_PREFIX: Final = "sha256:"
 STATE_DIRECTORY: Final = ".filetools"
+STATE_PATH: Final = f"{STATE_DIRECTORY}/state"
+"""Where a root keeps its state: in a folder of its own, which git takes for a repository and `git clean` passes over."""
 """Where a root keeps its journal and its locks, unless they are kept elsewhere; no tool reaches into it."""
 
 ActorKind = Literal["agent", "editor", "external", "system"]

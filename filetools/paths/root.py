@@ -145,7 +145,7 @@ def lexical_rules(root: Path, state_directory: Path | None) -> LexicalRules:
         if len(segments) > len(spelling) and segments[: len(spelling)] == spelling:
             state = tuple(map(fold_name, segments[len(spelling) :]))
     # A state directory of the usual name is refused by that name already, at any depth.
-    return LexicalRules(roots=spellings, state=() if state == (STATE_DIRECTORY,) else state)
+    return LexicalRules(roots=spellings, state=() if state[:1] == (STATE_DIRECTORY,) else state)
 
 
 def _segments(place: Path) -> tuple[str, ...]:

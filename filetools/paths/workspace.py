@@ -20,6 +20,7 @@ from filetools.errors import (
     PathNotFoundError,
     WorkspaceGoneError,
 )
+from filetools.models.words import STATE_PATH
 from filetools.paths.birth import birth_ns
 from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
 from filetools.paths.links import follow_links
@@ -34,7 +35,6 @@ from filetools.paths.root import (
     why_gone,
 )
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.settings import STATE_DIRECTORY
 
 _PROBE_NAME: Final = "probe-A-\u00e9"
 _OTHER_CASE: Final = "probe-a-\u00e9"
@@ -141,7 +141,7 @@ class Workspace:
         found = os.fstat(root_descriptor) if root_descriptor >= 0 else os.stat(root)
         self._identity = (found.st_dev, found.st_ino)
         self._resolver = resolver
-        self.state_directory: Final = state_directory or root / STATE_DIRECTORY
+        self.state_directory: Final = state_directory or root / STATE_PATH
         self._rules = lexical_rules(root, state_directory)
         self._names = probe_rules(self.state_directory, found.st_dev)
 
@@ -159,7 +159,7 @@ class Workspace:
         Args:
             root: The directory; a link that names it is followed once, here.
             follow_symlinks: Whether links that stay inside the root are followed.
-            state_directory: Where the state lies; by default `.filetools` in the root.
+            state_directory: Where the state lies; by default in `.filetools`.
             resolver: How paths become descriptors; "auto" takes the safest and fastest that the system offers.
 
         Raises:

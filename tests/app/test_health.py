@@ -130,7 +130,7 @@ async def test_what_stands_in_the_place_of_the_state_is_told_and_never_touched(
 
 
 def test_planted_lock_files_are_put_aside(tmp_path: Path) -> None:
-    locks = tmp_path / ".filetools/locks"
+    locks = tmp_path / ".filetools/state/locks"
     locks.mkdir(parents=True)
     (locks / "1").mkdir()
     (tmp_path / "mine.txt").write_text("mine")

@@ -131,7 +131,7 @@ async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tm
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs the superuser to become nobody")
 def test_a_state_whose_rules_cannot_be_read_is_not_gone_round(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    state = root / ".filetools"
+    state = root / ".filetools/state"
     state.mkdir(parents=True)
     state.chmod(0o700)
 
@@ -179,10 +179,10 @@ async def test_on_a_full_disk_files_are_deleted_and_moved_and_nothing_is_lost(di
         await steps_until(lambda: kept.has(version(LARGE[::-1])), 20)
         for content in (b"known", LARGE, LARGE[::-1]):
             assert kept.get(version(content)) == content
-    shutil.rmtree(disk / ".filetools/blobs")
-    (disk / ".filetools/blobs").mkdir()
+    shutil.rmtree(disk / ".filetools/state/blobs")
+    (disk / ".filetools/state/blobs").mkdir()
     async with filetools.open(disk, settings=QUIET):
-        assert (disk / ".filetools/reserve").stat().st_size == RESERVE_BYTES
+        assert (disk / ".filetools/state/reserve").stat().st_size == RESERVE_BYTES
 
 
 def listing(folder: Path) -> list[tuple[str, int]]:

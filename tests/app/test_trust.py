@@ -96,7 +96,7 @@ async def test_the_state_of_a_copy_is_set_aside_until_it_is_accepted(
     shutil.copytree(root, copy)
     assert await history(copy) == []
     assert "was not made here by you" in caplog.text
-    state = copy / ".filetools"
+    state = copy / ".filetools/state"
     aside = newest_aside(state)
     assert aside is not None
     assert (aside / "journal.db").exists()
@@ -111,9 +111,9 @@ async def test_rules_and_secrets_of_a_clone_are_not_used(root: Path, tmp_path: P
     await made(outer)
     async with filetools.open(outer, mirror=tmp_path / "mirror", settings=QUIET):
         pass
-    (outer / ".filetools/permissions.json").write_text('{"format": 1, "preset": "allow", "rules": []}')
-    (outer / ".filetools/token").write_text("known-to-the-author-of-the-repository")
-    shutil.copytree(outer / ".filetools", root / ".filetools")
+    (outer / ".filetools/state/permissions.json").write_text('{"format": 1, "preset": "allow", "rules": []}')
+    (outer / ".filetools/state/token").write_text("known-to-the-author-of-the-repository")
+    shutil.copytree(outer / ".filetools/state", root / ".filetools/state")
     user_settings('permissions = "ask"\n')
     async with filetools.open(root, settings=QUIET) as files:
         assert (await files.status())["permissions"] == "ask"
@@ -124,7 +124,7 @@ async def test_a_root_that_was_moved_keeps_its_state(root: Path, tmp_path: Path)
     await made(root)
     moved = root.rename(tmp_path / "moved")
     assert await history(moved) == ["a.txt"]
-    assert newest_aside(moved / ".filetools") is None
+    assert newest_aside(moved / ".filetools/state") is None
 
 
 async def test_a_state_restored_from_a_backup_in_its_place_is_trusted(root: Path, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_a_journal_that_a_pull_put_in_place_of_ours_is_refused(root: Path,
     other.mkdir()
     await made(other)
     for name in ("journal.db", "position"):
-        shutil.copy(other / ".filetools" / name, root / ".filetools" / name)
+        shutil.copy(other / ".filetools/state" / name, root / ".filetools/state" / name)
     error = await refused("STATE_UNTRUSTED", filetools.open(root, settings=QUIET).__aenter__())
     assert "not the one that was made here" in error.message
 
@@ -175,7 +175,7 @@ def test_the_state_of_another_user_above_does_not_become_the_root(tmp_path: Path
     os.chown(tmp_path / "shared/.filetools", OTHER, OTHER)
     command = [sys.executable, "-m", "filetools", "write", "note.txt", "--content", "private"]
     subprocess.run(command, cwd=work, check=True, capture_output=True)
-    assert (work / ".filetools/journal.db").exists()
+    assert (work / ".filetools/state/journal.db").exists()
     assert os.listdir(tmp_path / "shared/.filetools") == []
 
 
@@ -198,7 +198,7 @@ async def test_a_state_in_which_another_program_works_is_not_moved_away(
         error = await refused("STATE_UNTRUSTED", filetools.open(root, settings=QUIET).__aenter__())
         assert "another program works in it" in error.message
         container.communicate(b"\n")
-    assert newest_aside(root / ".filetools") is None
+    assert newest_aside(root / ".filetools/state") is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no modes there")
@@ -214,8 +214,8 @@ async def test_where_the_users_folder_cannot_be_written_the_root_is_open_for_rea
 
 
 def test_a_mark_without_the_users_folder_is_a_strangers(root: Path) -> None:
-    state = root / ".filetools"
-    state.mkdir()
+    state = root / ".filetools/state"
+    state.mkdir(parents=True)
     for mark in ("0" * 32, "../" * 10 + "aa", ""):
         (state / "mark").write_text(mark)
         assert own_folder(state) is None
@@ -231,3 +231,18 @@ def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
             read_token(file)
     file.chmod(0o600)
     assert read_token(file) == "a-token-of-more-than-sixteen-characters"
+
+
+async def test_git_clean_leaves_the_history(root: Path) -> None:
+    git = ("git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run([*git, "init", "-q"], check=True)
+    await made(root)
+    for command in (["add", "-A"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True)
+    async with filetools.open(root, settings=QUIET) as files:
+        subprocess.run([*git, "clean", "-fdxq"], check=True, capture_output=True)
+        await files.write_file("b.txt", "B\n")
+    subprocess.run([*git, "stash", "-aq"], check=True, capture_output=True)
+    assert await history(root) == ["b.txt", "a.txt"]
+    status = subprocess.run([*git, "status", "--short"], check=True, capture_output=True, text=True).stdout
+    assert status == ""

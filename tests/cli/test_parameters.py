@@ -76,7 +76,7 @@ def test_nothing_is_offered_and_no_state_made_where_nothing_was_opened(run: Comm
 
 def test_a_damaged_journal_or_a_missing_root_offers_nothing_and_says_nothing(run: CommandLine) -> None:
     run("checkpoint", "start")
-    (run.folder / ".filetools" / "journal.db").write_bytes(b"no database" * 500)
+    (run.folder / ".filetools/state" / "journal.db").write_bytes(b"no database" * 500)
     assert offered(run, "filetools restore ") == []
     assert offered(run, "filetools restore --root nope ") == []
 

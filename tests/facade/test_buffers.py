@@ -672,7 +672,7 @@ async def test_the_first_call_finds_what_a_vanished_editor_left(tmp_path: Path) 
     async with filetools.open(tmp_path, settings=settings) as files:
         opened = await files.for_actor(ANN).buffers.open("a.txt")
         await files.for_actor(ANN).buffers.change(opened.handle, buffer_version=1, text="typed\n")
-    with closing(sqlite3.connect(tmp_path / ".filetools" / "journal.db")) as database, database:
+    with closing(sqlite3.connect(tmp_path / ".filetools/state" / "journal.db")) as database, database:
         database.execute("UPDATE document_handles SET leased_until = 0")
     async with filetools.open(tmp_path, settings=settings) as files:
         (entry,) = (await files.versions("a.txt")).versions
@@ -681,7 +681,7 @@ async def test_the_first_call_finds_what_a_vanished_editor_left(tmp_path: Path) 
 
 async def test_what_is_typed_is_read_and_kept_though_the_text_it_builds_on_is_lost(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
-    with closing(sqlite3.connect(desk.root / ".filetools" / "journal.db")) as database, database:
+    with closing(sqlite3.connect(desk.root / ".filetools/state" / "journal.db")) as database, database:
         database.execute("DELETE FROM contents")
     assert (await desk.agent.read_file("a.txt")).content == "typed " + LINES
     saved = await desk.ann.buffers.save(opened.handle)

@@ -183,7 +183,7 @@ def test_after_a_death_at_any_call_it_is_here_or_there(
     for death in deaths(model, ACTS[act], most=5, about=f"{act} {kind}"):
         recover(death.root)
         here, there = look(death.root / "d" / "entry"), look(death.root / "n" / "entry")
-        trash = os.listdir(death.root / ".filetools" / "trash")
+        trash = os.listdir(death.root / ".filetools/state" / "trash")
         assert [here, there].count(wanted) + len(trash) == 1, death
         if death.acknowledged:
             assert (here == wanted) == (act == "undo")

@@ -117,7 +117,7 @@ async def test_state_elsewhere_works_as_in_the_root(tmp_path: Path) -> None:
             ("delete_directory", "x", "agent"),
         ]
     assert snapshot(tmp_path / "root") == {}
-    assert not (tmp_path / "root/.filetools/journal.db").exists()
+    assert not (tmp_path / "root/.filetools/state/journal.db").exists()
     assert (tmp_path / "state/journal.db").exists()
 
 
@@ -125,7 +125,7 @@ async def test_a_death_between_the_two_ids_does_not_lock_the_root_out(tmp_path: 
     (tmp_path / "root").mkdir()
     state = tmp_path / "state"
     assert await code_of_opening(tmp_path / "root", state_dir=state) == "opened"
-    (tmp_path / "root/.filetools/id").unlink()
+    (tmp_path / "root/.filetools/state/id").unlink()
     assert await code_of_opening(tmp_path / "root", state_dir=state) == "opened"
     assert await code_of_opening(tmp_path / "root", state_dir=state) == "opened"
 
@@ -134,7 +134,7 @@ async def test_a_death_between_the_two_ids_does_not_lock_the_root_out(tmp_path: 
 async def test_an_unreadable_id_is_damage_and_not_another_root(tmp_path: Path, content: bytes) -> None:
     grow(tmp_path, {"root": None})
     assert await code_of_opening(tmp_path / "root", state_dir=tmp_path / "state") == "opened"
-    (tmp_path / "root/.filetools/id").write_bytes(content)
+    (tmp_path / "root/.filetools/state/id").write_bytes(content)
     assert await code_of_opening(tmp_path / "root", state_dir=tmp_path / "state") == "STATE_DAMAGED"
 
 
@@ -190,7 +190,7 @@ async def test_a_settings_file_of_the_user_that_is_no_toml_is_refused(
 
 async def test_a_journal_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
     assert await code_of_opening(tmp_path) == "opened"
-    place = tmp_path / ".filetools/journal.db"
+    place = tmp_path / ".filetools/state/journal.db"
     with contextlib.closing(sqlite3.connect(place)) as database:
         database.execute("PRAGMA user_version = 99")
     before = place.read_bytes()
@@ -202,7 +202,7 @@ async def test_a_damaged_journal_is_refused_at_opening(tmp_path: Path) -> None:
     grow(tmp_path, {"a.txt": b"text"})
     async with filetools.open(tmp_path, settings=QUIET) as files:
         await files.write_file("a.txt", "new")
-    (tmp_path / ".filetools/journal.db").write_bytes(b"no database" * 1000)
+    (tmp_path / ".filetools/state/journal.db").write_bytes(b"no database" * 1000)
     assert await code_of_opening(tmp_path) == "STATE_DAMAGED"
     assert snapshot(tmp_path) == {"a.txt": b"new"}
 
@@ -212,14 +212,14 @@ def remove_state(root: Path) -> None:
 
 
 def remove_database(root: Path) -> None:
-    for place in (root / ".filetools").glob("journal.db*"):
+    for place in (root / ".filetools/state").glob("journal.db*"):
         place.unlink()
 
 
 def replace_database(root: Path) -> None:
     copy = root / ".filetools/copy"
-    shutil.copyfile(root / ".filetools/journal.db", copy)
-    copy.replace(root / ".filetools/journal.db")
+    shutil.copyfile(root / ".filetools/state/journal.db", copy)
+    copy.replace(root / ".filetools/state/journal.db")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def damage_gone(place: Path) -> None:
 
 def restart_machine(root: Path) -> None:
     """Make the journal believe that it was last open before a restart, and that nothing had been synced by then."""
-    with sqlite3.connect(root / ".filetools/journal.db") as database:
+    with sqlite3.connect(root / ".filetools/state/journal.db") as database:
         # The keeper's first round syncs what is applied; on a slow machine it comes after the write.
         database.execute("UPDATE records SET synced = 0")
         database.execute("UPDATE meta SET value = 'another' WHERE name = 'restored_boot'")
@@ -227,7 +227,7 @@ async def make_and_move_folder(files: filetools.FileToolsFacade) -> None:
 
 def forget_applied(root: Path, operation: str) -> None:
     """Have a change be one that was recorded, but not acknowledged: only such a one can be undone in the tree."""
-    with sqlite3.connect(root / ".filetools/journal.db") as database:
+    with sqlite3.connect(root / ".filetools/state/journal.db") as database:
         database.execute("UPDATE records SET state = 'pending' WHERE operation = ?", (operation,))
     database.close()
 
@@ -254,7 +254,7 @@ def test_a_deletion_of_a_folder_that_was_lost_is_made_again(tmp_path: Path) -> N
     killed_after(tmp_path, act)
     forget_applied(tmp_path, "delete_directory")
     whole = snapshot(tmp_path)
-    (trash,) = (tmp_path / ".filetools/trash").iterdir()
+    (trash,) = (tmp_path / ".filetools/state/trash").iterdir()
     trash.rename(tmp_path / "d")
     assert reopened(tmp_path) == whole
 
@@ -327,7 +327,7 @@ def test_a_file_whose_name_a_deleted_folder_took_later_is_not_left_there(tmp_pat
     killed_after(tmp_path, move_away_and_make_folder_of_that_name)
     (tmp_path / "b").unlink()
     (tmp_path / "a").write_bytes(NEW[:SECTOR])
-    shutil.rmtree(tmp_path / ".filetools/trash")
+    shutil.rmtree(tmp_path / ".filetools/state/trash")
     assert reopened(tmp_path) == {"b": NEW}
 
 
@@ -338,7 +338,7 @@ def test_a_folder_that_was_deleted_before_the_cut_stays_deleted(tmp_path: Path) 
 
     killed_after(tmp_path, act)
     whole = snapshot(tmp_path)
-    (trash,) = (tmp_path / ".filetools/trash").iterdir()
+    (trash,) = (tmp_path / ".filetools/state/trash").iterdir()
     shutil.rmtree(trash)
     assert reopened(tmp_path) == whole
 

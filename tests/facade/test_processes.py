@@ -35,7 +35,7 @@ async def first_records(files: FileToolsFacade, count: int) -> list[ChangeRecord
 
 async def stop_outside_the_gate(other: Peer, root: Path) -> None:
     """Stop a process at a moment at which it writes nothing into the journal; else nobody else could."""
-    gate = Gate(root / ".filetools", timeout_seconds=0.0)
+    gate = Gate(root / ".filetools/state", timeout_seconds=0.0)
     async with asyncio.timeout(60):
         while True:
             other.process.send_signal(signal.SIGSTOP)

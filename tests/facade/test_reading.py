@@ -44,7 +44,7 @@ REFUSED: dict[str, list[Any]] = {
     "PATH_TRAVERSAL": ["..", "d/../a.txt", "d\\..\\a.txt"],
     "ABSOLUTE_PATH": ["C:\\a.txt", "\\\\server\\a.txt"],
     "PATH_TOO_LONG": ["x" * 256, "x/" * 2500],
-    "PERMISSION_DENIED": [".filetools/journal.db", "sub/.FileTools/x"],
+    "PERMISSION_DENIED": [".filetools/state/journal.db", "sub/.FileTools/x"],
     "INVALID_ARGUMENT": [5, None, b"a.txt"],
 }
 

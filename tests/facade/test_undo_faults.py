@@ -173,7 +173,7 @@ async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwr
 async def test_a_trash_that_is_emptied_while_an_undo_is_worked_out_is_told(
     tmp_path: Path, inside: tuple[str, ...], at: int
 ) -> None:
-    hook = Once("trashed", lambda: shutil.rmtree(tmp_path / ".filetools/trash"), at=at)
+    hook = Once("trashed", lambda: shutil.rmtree(tmp_path / ".filetools/state/trash"), at=at)
     async with ScriptedOpening(tmp_path, before=hook) as files:
         await files.create_directory("folder")
         for name in inside:

@@ -182,7 +182,7 @@ async def test_a_copy_is_refused_where_source_or_destination_do_not_fit(files: F
         ("a.txt", "d/e.txt", "FILE_EXISTS"),
         ("a.txt", "d", "IS_A_DIRECTORY"),
         ("../a.txt", "b.txt", "PATH_TRAVERSAL"),
-        (".filetools/id", "b.txt", "PERMISSION_DENIED"),
+        (".filetools/state/id", "b.txt", "PERMISSION_DENIED"),
     ]:
         await refused(code, files.copy_file(source, destination))
     await refused("INVALID_ARGUMENT", files.copy_file("a.txt", "./a.txt", overwrite=True))

@@ -36,7 +36,7 @@ def test_a_folder_outside_the_allowed_ones_is_refused_also_through_a_link(home: 
 
 @pytest.mark.parametrize("raw", [".filetools", "sub/.filetools", "FILETOOLS~1/../.FileTools/blobs"])
 def test_the_state_of_filetools_is_no_folder_to_look_into(home: Path, raw: str) -> None:
-    (home / "code" / ".filetools" / "blobs").mkdir(parents=True)
+    (home / "code" / ".filetools/state" / "blobs").mkdir(parents=True)
     with pytest.raises(AccessDeniedError, match="it belongs to filetools"):
         folder_path(raw, base=str(home / "code"), allowed=None)
 

@@ -234,6 +234,6 @@ def snapshot(root: Path) -> Tree:
 
 def leftovers(root: Path) -> list[str]:
     """Return temporary files that nobody will come back for."""
-    private = root / ".filetools"
+    private = root / ".filetools/state"
     hidden = [place.name for folder in ("tmp", "limbo") for place in (private / folder).glob("*")]
     return hidden + [place.name for place in root.rglob(".ft-*")]

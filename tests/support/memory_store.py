@@ -245,7 +245,7 @@ class MemoryDisplaced:
                 self._stat = came_out.stat
 
     def keep_in_limbo(self, name: str) -> None:
-        """Move it to `.filetools/limbo/<name>`.
+        """Move it to `.filetools/state/limbo/<name>`.
 
         Raises:
             PathExistsError: Limbo has that name already.

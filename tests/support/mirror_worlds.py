@@ -265,7 +265,7 @@ class World:
 async def world(tmp_path: Path, mirror: Store, *, is_filled: bool = True, **options: Any) -> AsyncIterator[World]:
     """Open a workspace in `tmp_path`; its manager is built, and started by the test."""
     root = tmp_path / "primary"
-    state = root / ".filetools"
+    state = root / ".filetools/state"
     root.mkdir(exist_ok=True)
     workspace = Workspace.open(root)
     primary = LocalStore(workspace, private_directory=state)

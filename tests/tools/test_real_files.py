@@ -38,7 +38,7 @@ async def test_bad_paths_texts_and_protected_places_are_refused(tmp_path: Path) 
     assert await codes(
         tmp_path,
         "allow",
-        ("read_file", {"path": ".filetools/journal.db"}),
+        ("read_file", {"path": ".filetools/state/journal.db"}),
         ("write_file", {"path": "a.txt", "content": "new"}),
         ("write_file", {"path": "a.txt", "content": "new", "expected_version": "0" * 12}),
         ("write_file", {"path": ".git/config", "content": ""}),

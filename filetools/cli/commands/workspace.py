@@ -39,7 +39,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.journal.examination import examine_journal
 from filetools.models.files import SyncResult
 from filetools.models.records import Operation
-from filetools.models.words import STATE_DIRECTORY
+from filetools.models.words import STATE_PATH
 
 
 @command(
@@ -64,7 +64,7 @@ def init(desk: Desk, path: Path | None) -> None:
         refuse_new_root(place)
     there = Desk(replace(desk.options, root=place))
     root, state = there.workplace.root, desk.options.state_dir
-    told = {"root": str(root), "state": os.path.abspath(state or root / STATE_DIRECTORY)}
+    told = {"root": str(root), "state": os.path.abspath(state or root / STATE_PATH)}
     if keeps_state(root, state):
         there.show(told | {"created": False}, _show_made)
         return
@@ -98,7 +98,7 @@ def trust(desk: Desk, *, yes: bool) -> None:
     would be read, its mirrors written to and its projects shown to agents. This command says what it holds and puts it
     back; what was used until now is set aside instead.
     """
-    state = desk.workplace.root / STATE_DIRECTORY
+    state = desk.workplace.root / STATE_PATH
     aside = newest_aside(state) if state.is_dir() else None
     if aside is None:
         desk.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
@@ -120,7 +120,7 @@ def trust(desk: Desk, *, yes: bool) -> None:
 
 
 def _show_brought(told: dict[str, Any]) -> None:
-    print_line((f"{STATE_DIRECTORY}/{told['accepted']} holds ", ""), amount(told["records"], "record"))
+    print_line((f"{STATE_PATH}/{told['accepted']} holds ", ""), amount(told["records"], "record"))
     if told["problem"]:
         print_line(("problem   ", "yellow"), printable(told["problem"]))
     for place in told["mirrors"]:

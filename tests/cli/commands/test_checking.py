@@ -8,7 +8,7 @@ from tests.support.terminal import CommandLine
 
 
 def damage(root: Path) -> None:
-    (root / ".filetools" / "journal.db").write_bytes(b"no database at all\n" * 500)
+    (root / ".filetools/state" / "journal.db").write_bytes(b"no database at all\n" * 500)
 
 
 def test_doctor_fails_on_a_damaged_journal_and_names_the_way_out(run: CommandLine) -> None:
@@ -24,7 +24,7 @@ def test_doctor_repairs_a_damaged_journal_and_leaves_the_files(run: CommandLine)
     damage(run.folder)
     done = run("doctor", "--repair", "--json")
     assert (done.code, done.json["success"], done.json["data"]["journal"]["problem"]) == (0, True, None)
-    aside = run.folder / ".filetools" / done.json["data"]["repair"]["aside"]
+    aside = run.folder / ".filetools/state" / done.json["data"]["repair"]["aside"]
     assert (aside / "journal.db").read_bytes().startswith(b"no database")
     assert run("read", "a.txt").text == "x"
     assert run("append", "a.txt", "--content", "y").code == 0
@@ -42,7 +42,7 @@ def test_doctor_refuses_to_repair_while_a_process_has_the_root_open(run: Command
 def test_doctor_repairs_nothing_where_nothing_is_wrong(run: CommandLine) -> None:
     run("write", "a.txt", "--content", "x")
     assert run("doctor", "--repair").lines[0] == "nothing to repair"
-    assert [path.name for path in (run.folder / ".filetools").glob("damaged-*")] == []
+    assert [path.name for path in (run.folder / ".filetools/state").glob("damaged-*")] == []
 
 
 def test_doctor_makes_no_state_and_says_what_is_missing(run: CommandLine) -> None:

@@ -33,6 +33,7 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "restore": (("nope", "--dry-run"),),
     "runs": ((),),
     "status": ((),),
+    "trust": ((),),
     "mirror": (("list", "--json"), ("remove", "nope")),
     "fd": (("search", "fd:1", "x", "--json"),),
     "project": (("list",),),
@@ -127,14 +128,14 @@ def test_the_first_change_makes_the_state_and_reading_goes_by_it_from_then_on(
     state = run("status", "--json").json["data"]
     assert (state["has_state"], state["epoch"], state["position"], state["read_only"]) == (False, None, None, None)
     assert run("write", "new.md", "--content", "new").code == 0
-    assert (run.folder / ".filetools" / "journal.db").is_file()
+    assert (run.folder / ".filetools/state" / "journal.db").is_file()
     assert "new.md" in run("log").text
     assert run("status", "--json").json["data"]["has_state"] is True
     assert [*temporary.iterdir()] == []
 
 
 def test_init_makes_the_state_once(run: CommandLine, temporary: Path) -> None:
-    place = str(run.folder / ".filetools")
+    place = str(run.folder / ".filetools/state")
     made = run("init", "--json")
     assert (made.code, made.json) == (
         0,
@@ -154,7 +155,7 @@ def test_init_takes_a_folder_and_a_state_elsewhere(run: CommandLine, tmp_path: P
     assert run("init", "src", "--root", "src").code == 2
     state = tmp_path / "state"
     assert run("init", "src", "--state-dir", str(state)).text == f"made      {state}\n"
-    assert (run.folder / "src" / ".filetools" / "id").read_bytes() == (state / "id").read_bytes()
+    assert (run.folder / "src" / ".filetools/state" / "id").read_bytes() == (state / "id").read_bytes()
     assert "unchanged" in run("init", "src", "--state-dir", str(state)).text
     assert "STATE_ELSEWHERE" in run("init", "src").error
     assert not (run.folder / ".filetools").exists()
@@ -184,7 +185,7 @@ def test_a_home_folder_is_changed_only_where_it_is_named(
     assert f"--root {tmp_path}" in refused.error
     assert listing(tmp_path) == before
     assert run(*change, "--root", str(tmp_path), cwd=tmp_path).code == 0
-    assert (tmp_path / ".filetools" / "journal.db").is_file()
+    assert (tmp_path / ".filetools/state" / "journal.db").is_file()
     if change[0] != "init":  # that somebody meant it once does not mean it again
         assert run(*change, cwd=tmp_path).code == 2
 

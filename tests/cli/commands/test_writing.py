@@ -13,7 +13,7 @@ def test_write_refuses_another_version_with_3(run: CommandLine) -> None:
     assert (run.folder / "notes.md").read_text() == "notes\n"
 
 
-@pytest.mark.parametrize("path", ["../out.txt", "/tmp/out.txt", ".filetools/journal.db", "link/x"])
+@pytest.mark.parametrize("path", ["../out.txt", "/tmp/out.txt", ".filetools/state/journal.db", "link/x"])
 def test_write_refuses_paths_out_of_reach_with_5(run: CommandLine, path: str) -> None:
     (run.folder / "link").symlink_to(run.folder.parent)
     done = run("write", path, "--content", "x")

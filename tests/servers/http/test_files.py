@@ -73,7 +73,7 @@ def refused(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
         ("a/../b", 400, "PATH_TRAVERSAL"),
         ("C:x", 400, "ABSOLUTE_PATH"),
         ("a" * 256, 400, "PATH_TOO_LONG"),
-        (".filetools/journal.db", 403, "PERMISSION_DENIED"),
+        (".filetools/state/journal.db", 403, "PERMISSION_DENIED"),
         ("%2efiletools/journal.db", 403, "PERMISSION_DENIED"),
         (".git/config", 404, "FILE_NOT_FOUND"),
     ],

@@ -144,7 +144,7 @@ def test_by_the_name_of_a_proxy_nobody_is_answered_without_the_token(proxied: Ht
     ],
 )
 def test_a_proxy_passes_its_own_name_on(proxied: HttpServer, host: str, origin: str | None, status: int) -> None:
-    token = (proxied.root / ".filetools" / "token").read_text().strip()
+    token = (proxied.root / ".filetools/state" / "token").read_text().strip()
     lines = [f"Authorization: Bearer {token}"]
     lines += [] if origin is None else [f"Origin: {origin.format(port=proxied.port)}"]
     assert statuses(proxied.raw(request("/v1/status", host.format(port=proxied.port), *lines))) == [status]
@@ -313,12 +313,12 @@ def test_a_root_that_is_served_to_others_makes_its_token(root: Path) -> None:
     # A form of this machine's own address that is not taken for one: nobody else reaches what listens there.
     with http_server(root, "--host", "127.1") as serving:
         assert serving.line() == f"Callers need the token in {root / '.filetools' / 'token'}\n"
-        file = root / ".filetools" / "token"
+        file = root / ".filetools/state" / "token"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         url = f"http://127.0.0.1:{serving.port}"
         assert httpx2.get(f"{url}/v1/status").status_code == 401
         headers = {"Authorization": f"Bearer {file.read_text().strip()}"}
         assert httpx2.get(f"{url}/v1/status", headers=headers).status_code == 200
-        assert httpx2.get(f"{url}/v1/files/.filetools/token", headers=headers).status_code == 403
+        assert httpx2.get(f"{url}/v1/files/.filetools/state/token", headers=headers).status_code == 403
         answer = httpx2.get(f"{url}/v1/status", headers={**headers, "Host": f"evil.example:{serving.port}"})
         assert answer.status_code == 421

@@ -96,7 +96,7 @@ def test_a_signal_in_the_midst_of_calls_closes_the_workspace_before_the_process_
         output, errors = server.communicate(timeout=100)
         assert (server.returncode, errors) == (-number, "")
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in output.splitlines())
-    state = tmp_path / ".filetools"
+    state = tmp_path / ".filetools/state"
     assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
     assert list((state / "tmp").iterdir()) == []
     found = {each.name: each.read_text() for each in tmp_path.iterdir() if each.is_file()}
@@ -149,6 +149,6 @@ def test_the_input_that_is_closed_in_the_midst_of_calls_leaves_a_closed_workspac
         exchange(server, [write(each, f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
         _, errors = server.communicate(timeout=100)
         assert (server.returncode, errors) == (0, "")
-    state = tmp_path / ".filetools"
+    state = tmp_path / ".filetools/state"
     assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
     assert {each.read_text() for each in tmp_path.glob("file*")} == {content}

@@ -151,7 +151,7 @@ async def test_a_renewal_that_fails_for_once_is_tried_again(
         async with client.listen(resource_subscriptions=[f"filetools:///buffers/{opened['handle']}"]):
             gate = Gate(root / ".filetools", timeout_seconds=60)
             with gate:
-                with sqlite3.connect(root / ".filetools" / "journal.db") as database:
+                with sqlite3.connect(root / ".filetools/state" / "journal.db") as database:
                     database.execute("UPDATE document_handles SET leased_until = leased_until - 30")
                 database.close()
                 nearly_over = leased_until(files)

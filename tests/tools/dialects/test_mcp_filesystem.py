@@ -88,7 +88,7 @@ async def speaker(places: tuple[Path, Path]) -> AsyncIterator[Speaker]:
         ("read_text_file", {"path": "../second/b.txt"}, "PATH_TRAVERSAL"),
         ("read_text_file", {"path": "{0}/out"}, "SYMLINK_ESCAPE"),
         ("write_file", {"path": "{0}/out", "content": ""}, "SYMLINK_ESCAPE"),
-        ("read_text_file", {"path": "{0}/.filetools/journal.db"}, "PERMISSION_DENIED"),
+        ("read_text_file", {"path": "{0}/.filetools/state/journal.db"}, "PERMISSION_DENIED"),
         ("read_text_file", {"path": "{0}"}, "IS_A_DIRECTORY"),
         ("read_text_file", {"path": "{0}/bin"}, "INVALID_ARGUMENT"),
         ("read_text_file", {"path": "{0}/a.txt", "head": 1, "tail": 1}, "INVALID_ARGUMENT"),
