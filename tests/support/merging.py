@@ -130,7 +130,18 @@ def git_merges(folder: Path, triples: Sequence[Texts]) -> list[str | None]:
     _git(folder, "init", "-q")
     _git(folder, "fast-import", "--quiet", feed=b"".join(_branches(triples)))
     _git(folder, "checkout", "-q", "ours")
-    merging = "merge -q --no-edit -s recursive -X no-renames -X diff-algorithm=myers theirs".split()
+    merging = [
+        "merge",
+        "-q",
+        "--no-edit",
+        "-s",
+        "recursive",
+        "-X",
+        "no-renames",
+        "-X",
+        "diff-algorithm=myers",
+        "theirs",
+    ]
     _git(folder, "-c", "merge.conflictStyle=diff3", *merging, may_fail=True)
     unmerged = _git(folder, "diff", "-z", "--name-only", "--diff-filter=U").decode().split("\0")
     conflicts = set(unmerged)
