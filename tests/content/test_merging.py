@@ -11,11 +11,9 @@ from filetools.content.formats import TextFormat
 from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes, merge_keeping
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import EncodingError
+from tests.support.dose import dose
 from tests.support.merging import broken_rules, unique_texts
-from tests.support.swapper import dose
 
-UTF8 = TextFormat(encoding="utf-8", bom=b"")
-MARKERS = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
 TEXTS = st.text(st.sampled_from("ab \n\n\r"), max_size=24)
 
 

@@ -15,8 +15,8 @@ from filetools.content.line_index import LineIndex
 from filetools.content.ranges import STEP_BYTES, MemorySource, TextWindow, read_text_range
 from filetools.content.windows import COUNTED_BYTES, read_lines
 from filetools.errors import EncodingError, InvalidArgumentError
+from tests.support.dose import dose
 from tests.support.parts import DescriptorSource
-from tests.support.swapper import dose
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
 FORMATS = [

@@ -11,8 +11,8 @@ from filetools.content.lines import newline_of
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.errors import InvalidArgumentError
+from tests.support.dose import dose
 from tests.support.step_count import steps_of
-from tests.support.swapper import dose
 
 FACE = "\U0001f600"
 TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r", "\r\n", "é", FACE]), max_size=14).map("".join)

@@ -25,8 +25,8 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.listing import ListResult
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET, grow
+from tests.support.dose import dose
 from tests.support.opened import outcome_of, until_watched
-from tests.support.swapper import dose
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="editor", id="bob", session="w1")

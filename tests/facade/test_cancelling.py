@@ -13,7 +13,7 @@ import pytest
 import filetools
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
-from tests.facade.test_crash_points import BEFORE, CASES, with_empty_parents
+from tests.support.changes import BEFORE, CASES, with_empty_parents
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import assert_at_rest, steps_until, told
 from tests.support.people import EDITOR, Person

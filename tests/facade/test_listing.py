@@ -14,8 +14,8 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.listing import Entry, ListResult
 from tests.support.crashing import QUIET, grow
+from tests.support.dose import dose
 from tests.support.opened import ScriptedOpening, refused
-from tests.support.swapper import dose
 
 SECONDS = 1_700_000_000
 MODIFIED = datetime.fromtimestamp(SECONDS, UTC)

@@ -19,6 +19,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
+from tests.support.dose import dose
 from tests.support.mirror_worlds import Hang
 from tests.support.opened import (
     ScriptedOpening,
@@ -31,7 +32,6 @@ from tests.support.opened import (
 )
 from tests.support.people import EDITOR
 from tests.support.storms.pictures import differences, on_disk, replayed
-from tests.support.swapper import dose
 from tests.support.unprivileged import as_nobody
 
 ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}

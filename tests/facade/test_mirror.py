@@ -13,6 +13,7 @@ import filetools
 from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
 from tests.support.crashing import snapshot
+from tests.support.dose import dose
 from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
@@ -23,7 +24,7 @@ from tests.support.mirror_worlds import (
     local_store,
     scripted,
 )
-from tests.support.swapper import dose
+from tests.support.opened import refused
 
 QUICK: dict[str, Any] = {
     "watch": False,
@@ -46,9 +47,7 @@ async def caught_up(files: filetools.FileToolsFacade, seconds: float = 60.0) -> 
 
 async def test_a_synchronisation_without_a_mirror_is_refused(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUICK) as files:
-        with pytest.raises(filetools.FileToolsError) as caught:
-            await files.sync_all()
-        assert caught.value.code == "INVALID_ARGUMENT"
+        await refused("INVALID_ARGUMENT", files.sync_all())
         assert (await files.write_file("a", "1")).mirror == "off"
 
 

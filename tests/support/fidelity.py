@@ -13,7 +13,7 @@ import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
-from tests.support.swapper import dose
+from tests.support.dose import dose
 
 OLD, NEW = " here", " there"
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from copy import deepcopy
 from typing import Any
 
@@ -29,7 +28,6 @@ from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
 
 NAMES = [tool.name for tool in FILE_TOOLS]
-CALLABLE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def objects(schema: Any) -> list[dict[str, Any]]:
