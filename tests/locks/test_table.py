@@ -7,8 +7,6 @@ import contextlib
 import gc
 import os
 import re
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -70,18 +68,6 @@ async def test_impossible_time_is_refused(directory: Path, seconds: float) -> No
     await table.aclose()
 
 
-async def test_no_stripes_are_refused(directory: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="stripes"):
-        LockTable(directory, stripes=0)
-
-
-async def test_string_in_place_of_keys_is_refused(directory: Path) -> None:
-    table = LockTable(directory)
-    with pytest.raises(InvalidArgumentError, match="one string"):
-        table.hold("abc", path="a", owner="alice")
-    await table.aclose()
-
-
 async def test_one_try_refuses_at_once_and_names_the_holder(directory: Path) -> None:
     table, other = LockTable(directory), LockTable(directory)
     async with table.hold(["a"], path="src/a.py", owner="alice"):
@@ -135,29 +121,6 @@ def test_thirty_seconds_cover_all_waiting_exactly(directory: Path, where: str) -
         runner.run(main())
 
 
-def test_every_waiter_has_its_own_full_time(directory: Path) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        table = LockTable(directory, timeout_seconds=10)
-        waited: list[float] = []
-
-        async def ask(delay: float) -> None:
-            await asyncio.sleep(delay)
-            started = loop.time()
-            with pytest.raises(LockTimeoutError):
-                async with table.hold(["a"], path="a", owner="bob"):
-                    pass
-            waited.append(round(loop.time() - started, 3))
-
-        async with table.hold(["a"], path="a", owner="alice"):
-            await asyncio.gather(*(ask(delay) for delay in (0, 3, 6)))
-        assert waited == [10, 10, 10]
-        await table.aclose()
-
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        runner.run(main())
-
-
 async def test_asking_for_what_the_task_holds_ends_in_time_and_takes_nothing(directory: Path) -> None:
     table = LockTable(directory)
     async with table.hold(["a"], path="a", owner="alice") as held:
@@ -170,72 +133,12 @@ async def test_asking_for_what_the_task_holds_ends_in_time_and_takes_nothing(dir
     await table.aclose()
 
 
-async def test_hold_is_entered_once(directory: Path) -> None:
-    table = LockTable(directory)
-    hold = table.hold(["a"], path="a", owner="alice")
-    async with hold as held:
-        with pytest.raises(InternalError, match="entered twice"):
-            await hold.__aenter__()
-        assert held.is_valid()
-    with pytest.raises(InternalError, match="entered twice"):
-        await hold.__aenter__()
-    assert await is_free(table, "a")
-    await table.aclose()
-
-
 def test_another_event_loop_is_refused(directory: Path) -> None:
     table = LockTable(directory)
     assert asyncio.run(is_free(table, "a"))
     with pytest.raises(InternalError, match="this is another"):
         asyncio.run(is_free(table, "a"))
     asyncio.run(table.aclose())
-
-
-async def test_failing_body_gives_the_locks_back(directory: Path) -> None:
-    table = LockTable(directory)
-    with pytest.raises(ZeroDivisionError):
-        async with table.hold(["a", "b"], path="a", owner="alice"):
-            raise ZeroDivisionError
-    assert await is_free(table, "a", "b")
-    await table.aclose()
-
-
-async def test_releasing_twice_takes_nothing_from_the_next_holder(directory: Path) -> None:
-    table = LockTable(directory)
-    async with table.hold(["a"], path="a", owner="alice") as old:
-        pass
-    async with table.hold(["a"], path="a", owner="bob") as new:
-        old.release()
-        assert not old.is_valid()
-        assert new.is_valid()
-        assert not await is_free(table, "a")
-    await table.aclose()
-
-
-async def test_held_locks_tell_what_and_since_when(directory: Path) -> None:
-    table = LockTable(directory)
-    before = time.time()
-    async with table.hold(["b", "a", "b"], path="a", owner="alice") as held:
-        assert held.keys == ("b", "a", "b")
-        assert before <= held.acquired_at <= time.time()
-        assert held.is_valid()
-    assert not held.is_valid()
-    await table.aclose()
-
-
-async def test_no_keys_hold_nothing(directory: Path) -> None:
-    table = LockTable(directory)
-    async with table.hold([], path="", owner="alice") as held:
-        assert held.is_valid()
-    await table.aclose()
-
-
-async def test_keys_of_one_stripe_are_taken_once(directory: Path) -> None:
-    table = LockTable(directory, stripes=1)
-    async with table.hold(["a", "b", "\udcff"], path="a", owner="alice"):
-        assert not await is_free(table, "c")
-    assert await is_free(table, "c")
-    await table.aclose()
 
 
 async def test_holder_is_told_here_and_to_another_table(directory: Path) -> None:
@@ -256,19 +159,6 @@ async def test_holder_is_told_here_and_to_another_table(directory: Path) -> None
     for gone in (table, other):
         with pytest.raises(WorkspaceGoneError):
             gone.is_locked("a")
-
-
-async def test_asking_from_a_thread_does_not_unlock(directory: Path) -> None:
-    table, other = LockTable(directory), LockTable(directory)
-    async with other.hold(["a"], path="a", owner="alice"):
-        answers: list[bool] = []
-        thread = threading.Thread(target=lambda: answers.extend(asked.is_locked("a") for asked in (table, other) * 50))
-        thread.start()
-        await asyncio.to_thread(thread.join)
-        assert answers == [True] * 100
-        assert not await is_free(table, "a")
-    await table.aclose()
-    await other.aclose()
 
 
 async def test_planted_lock_file_fails_the_hold_and_leaves_nothing_locked(directory: Path, tmp_path: Path) -> None:
@@ -393,31 +283,9 @@ async def test_closing_ends_waiting_for_either_half_and_keeps_what_is_held(direc
     assert open_count(directory) == 0
 
 
-async def test_turn_given_just_before_closing_is_not_entered(directory: Path) -> None:
-    table, other = LockTable(directory), LockTable(directory)
-    async with table.hold(["a"], path="a", owner="alice"):
-        waiting = asyncio.create_task(is_free_later(table))
-        await steps()
-    await table.aclose()
-    with pytest.raises(WorkspaceGoneError):
-        await waiting
-    assert await is_free(other, "a")
-    await other.aclose()
-    assert open_count(directory) == 0
-
-
 async def is_free_later(table: LockTable) -> None:
     async with table.hold(["a"], path="a", owner="bob"):
         pass
-
-
-async def test_many_holds_leave_few_files_open(directory: Path) -> None:
-    table = LockTable(directory)
-    for number in range(300):
-        assert await is_free(table, str(number))
-    assert open_count(directory) == 64 + 1
-    await table.aclose()
-    assert open_count(directory) == 0
 
 
 async def story(table: LockTable, other: LockTable, victim_started: Callable[[asyncio.Task[None]], None]) -> list[str]:

@@ -17,7 +17,7 @@ from filetools.errors import (
 )
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.reading import facts_of
-from filetools.stores.store import Facts, ScanEntry
+from filetools.stores.store import ScanEntry
 from tests.support.store_worlds import (
     BELOW_FILE,
     BELOW_MISSING,
@@ -63,14 +63,6 @@ def test_read_returns_bytes_and_facts(world: World) -> None:
     assert (facts.type, facts.size, facts.mode, facts.links) == ("file", 3, 0o644, 1)
 
 
-def test_an_empty_file_reads_as_no_bytes(world: World) -> None:
-    world.save("empty", b"")
-    assert world.store.read(WorkspacePath("empty"), limit=0)[0] == b""
-    empty = (b"", facts_of(world.store.read(WorkspacePath("empty"))[1]))
-    assert world.store.read_now(WorkspacePath("empty"), 0, copied) in (None, empty)
-    assert world.store.read_lent(WorkspacePath("empty"), 0, copied) == empty
-
-
 def test_read_now_gives_nothing_rather_than_a_part(world: World) -> None:
     assert world.store.read_now(FILE, 2, copied) is None
 
@@ -82,40 +74,8 @@ def test_what_is_lent_is_what_is_read(world: World) -> None:
     assert world.store.read_now(FILE, 3, copied) in (None, (content, facts_of(stat)))
 
 
-def test_more_than_the_limit_is_not_lent(world: World) -> None:
-    with pytest.raises(FileTooLargeError) as caught:
-        world.store.read_lent(FILE, 2, copied)
-    assert caught.value.details == {"size": 3, "limit": 2}
-
-
-def test_a_missing_file_is_not_lent(world: World) -> None:
-    with pytest.raises(PathNotFoundError):
-        world.store.read_lent(MISSING, 10, copied)
-
-
-def test_what_a_borrower_raises_passes(world: World) -> None:
-    def fail(content: memoryview, facts: Facts) -> None:
-        raise KeyError(content.nbytes)
-
-    with pytest.raises(KeyError):
-        world.store.read_lent(FILE, 10, fail)
-
-
-def test_read_now_of_a_missing_file_never_returns_bytes(world: World) -> None:
-    try:
-        found = world.store.read_now(MISSING, 10, copied)
-    except PathNotFoundError:
-        return
-    assert found is None
-
-
 def test_stat_of_nothing_is_none(world: World) -> None:
     assert [world.store.stat(path) for path in (MISSING, BELOW_MISSING, BELOW_FILE)] == [None, None, None]
-
-
-def test_stat_tells_folders(world: World) -> None:
-    found = [world.store.stat(path) for path in (ROOT, FOLDER)]
-    assert [facts.type for facts in found if facts] == ["directory", "directory"]
 
 
 def test_identity_changes_with_every_replacement_even_by_equal_bytes(world: World) -> None:
@@ -126,24 +86,6 @@ def test_identity_changes_with_every_replacement_even_by_equal_bytes(world: Worl
         seen.add(facts.identity)
         exchanged(world, FILE, b"one").discard()
     assert len(seen) == 5
-
-
-def test_a_prepared_file_tells_its_facts_before_and_after_it_went_live(world: World) -> None:
-    for path, is_new in ((FILE, False), (OTHER, True)):
-        prepared = world.store.prepare(path, b"twelve bytes", new=is_new, mode=0o640)
-        told = prepared.stat
-        prepared.exchange()
-        live = world.store.stat(path)
-        assert live is not None
-        assert (told.inode, told.size, told.mode, told.modified_ns) == (live.inode, 12, 0o640, live.modified_ns)
-        assert prepared.stat == told
-
-
-def test_a_reader_of_a_quiet_file_sees_no_writer(world: World) -> None:
-    reader = world.store.open(FILE)
-    assert not reader.is_being_written()
-    assert not reader.has_changed()
-    reader.close()
 
 
 def test_a_reader_gives_parts_and_less_at_the_end(world: World) -> None:
@@ -288,25 +230,9 @@ def test_every_byte_arrives(world: World, content: bytes, is_new: bool) -> None:
     assert world.hidden() == set()
 
 
-def test_a_new_file_has_the_usual_mode(world: World) -> None:
-    world.store.prepare(OTHER, b"new", new=True).exchange()
-    facts = world.store.stat(OTHER)
-    assert facts is not None
-    assert facts.mode == 0o644
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o755, 0o444])
 def test_a_mode_can_be_given(world: World, mode: int) -> None:
     world.store.prepare(OTHER, b"new", new=True, mode=mode).exchange()
     exchanged_file = world.store.prepare(FILE, b"two", new=False, mode=mode).exchange()
     assert exchanged_file is not None
     assert [facts.mode for path in (OTHER, FILE) if (facts := world.store.stat(path))] == [mode, mode]
-
-
-@pytest.mark.parametrize("mode", [0o600, 0o755, 0o640, 0o777])
-def test_a_replacement_keeps_the_mode(world: World, mode: int) -> None:
-    world.store.set_mode(FILE, mode)
-    exchanged(world, FILE, b"two")
-    facts = world.store.stat(FILE)
-    assert facts is not None
-    assert facts.mode == mode

@@ -137,12 +137,6 @@ def test_only_an_empty_folder_is_removed_as_one(world: World, path: WorkspacePat
     assert (world.look(FILE), world.look(DEEP)) == (b"one", b"deep")
 
 
-def test_an_empty_folder_goes_at_once(world: World) -> None:
-    world.make_folder("empty")
-    world.store.remove_empty_directory(WorkspacePath("empty"))
-    assert (world.names(), world.hidden()) == ({"file.txt", "folder"}, set())
-
-
 @pytest.mark.parametrize(
     ("path", "error"),
     [(MISSING, PathNotFoundError), (BELOW_MISSING, DirectoryNotFoundError), (BELOW_FILE, PathNotDirectoryError)],
@@ -191,16 +185,6 @@ def test_the_trash_gives_back_over_a_restart(world: World) -> None:
     store.restore(FOLDER, "17")
     store.restore(FILE, "18")
     assert (world.look(DEEP), world.look(FILE), world.hidden()) == (b"deep", b"one", set())
-
-
-def test_the_trash_tells_what_it_has(world: World) -> None:
-    with pytest.raises(InvalidArgumentError):
-        world.store.has_trash(FILE, "../tmp")
-    assert not world.store.has_trash(FILE, "17")
-    world.store.remove(FILE, "17")
-    assert world.store.has_trash(FILE, "17")
-    world.store.restore(FILE, "17")
-    assert not world.store.has_trash(FILE, "17")
 
 
 def test_restoring_over_something_or_from_nothing_is_refused(world: World) -> None:
@@ -266,25 +250,12 @@ def test_a_folder_moves_with_all_below(world: World) -> None:
     assert (world.names(), world.look("renamed/deep.txt")) == ({"file.txt", "renamed"}, b"deep")
 
 
-@pytest.mark.parametrize("is_overwriting", [False, True])
-def test_moving_to_a_free_name_displaces_nothing(world: World, is_overwriting: bool) -> None:
-    assert world.store.move(FILE, OTHER, overwrite=is_overwriting) is None
-    assert (world.look(FILE), world.look(OTHER)) == (None, b"one")
-
-
 def test_an_overwriting_move_gives_out_what_was_there(world: World) -> None:
     displaced = world.store.move(FILE, DEEP, overwrite=True)
     assert displaced is not None
     assert (displaced.read(), world.look(FILE), world.look(DEEP)) == (b"deep", None, b"one")
     displaced.discard()
     assert world.hidden() == set()
-
-
-def test_an_overwritten_file_can_be_put_back(world: World) -> None:
-    displaced = world.store.move(FILE, DEEP, overwrite=True)
-    assert displaced is not None
-    displaced.put_back()
-    assert (world.look(DEEP), displaced.read()) == (b"deep", b"one")
 
 
 @pytest.mark.parametrize(("source", "destination"), [(FILE, FOLDER), (FOLDER, FILE)])
@@ -304,19 +275,6 @@ def test_an_overwriting_move_exchanges_files_and_folders(
 def test_moving_a_file_over_itself_keeps_it(world: World) -> None:
     assert world.store.move(FILE, FILE, overwrite=True) is None
     assert world.look(FILE) == b"one"
-
-
-def test_sync_and_probe_have_nothing_to_say_when_all_is_well(world: World) -> None:
-    for path in (FILE, FOLDER, DEEP, MISSING, BELOW_MISSING, ROOT):
-        world.store.sync(path)
-    world.store.probe()
-    assert (world.names(), world.hidden()) == ({"file.txt", "folder"}, set())
-
-
-def test_leftovers_of_a_living_store_are_its_own(world: World) -> None:
-    prepared = world.store.prepare(FILE, b"two", new=False)
-    assert list(world.store.leftovers()) == []
-    prepared.discard()
 
 
 def test_leftovers_of_a_closed_store_are_found_read_and_discarded(world: World) -> None:
@@ -340,11 +298,6 @@ def test_leftovers_of_a_closed_store_are_found_read_and_discarded(world: World) 
 def test_only_temporary_files_count_as_leftovers(world: World, noted: str) -> None:
     with pytest.raises((InvalidArgumentError, InvalidPathError)):
         world.store.leftover_at(noted)
-
-
-def test_a_closed_store_may_be_closed_again(world: World) -> None:
-    world.store.close()
-    world.store.close()
 
 
 def test_writers_in_many_threads_displace_each_byte_once(world: World) -> None:
@@ -397,15 +350,6 @@ def test_the_trash_can_be_looked_into_before_it_gives_back(world: World) -> None
         world.store.read_trashed(FOLDER, "7", "nope.txt")
     world.store.restore(FOLDER, "7")
     assert (world.look(DEEP), world.store.trashed(FOLDER, "7")) == (b"deep", [])
-
-
-@pytest.mark.parametrize(
-    ("path", "error"),
-    [(MISSING, DirectoryNotFoundError), (FILE, PathNotDirectoryError), (BELOW_MISSING, DirectoryNotFoundError)],
-)
-def test_only_a_folder_has_a_folders_mode(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
-    with pytest.raises(error):
-        world.store.set_directory_mode(path, 0o700)
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o555, 0o2750])

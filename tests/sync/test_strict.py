@@ -115,16 +115,6 @@ async def test_folders_made_for_a_move_that_is_not_made_go_again(tmp_path: Path,
         assert tree(inner) == {"d": None, "d/e": None, "d/e/c": b"1"}
 
 
-async def test_folders_made_for_a_move_that_is_set_back_go_again(tmp_path: Path) -> None:
-    inner = memory_mirror()
-    async with world(tmp_path, scripted(inner, before=Refuse("Prepared.exchange", "x"))) as opened:
-        await strictly(opened, [put("b", b"1")])
-        action = Move(path=at("d/e/c"), key="d/e/c", source=at("b"), source_key="b", number=0, version=version_of(b"1"))
-        with pytest.raises(SyncFailedError, match="refused: No space left"):
-            await strictly(opened, [action, put("x", b"2")])
-        assert tree(inner) == {"b": b"1"}
-
-
 async def test_an_exchange_that_fails_is_tried_again(tmp_path: Path) -> None:
     inner = memory_mirror()
     refuse = Refuse("Prepared.exchange", "a", RETRIES)
@@ -192,20 +182,6 @@ async def test_a_discarded_ticket_leaves_nothing(tmp_path: Path) -> None:
 
         await opened.run(call)
         assert tree(inner) == {}
-
-
-async def test_set_back_before_any_exchange_leaves_nothing(tmp_path: Path) -> None:
-    inner = memory_mirror()
-    async with world(tmp_path, inner) as opened:
-        await opened.write("a", b"old")
-
-        def call() -> None:
-            ticket = opened.manager.prepare_strict([put("a", b"new"), put("d/b", b"new")])
-            ticket.set_back()
-            ticket.set_back()
-
-        await opened.run(call)
-        assert tree(inner) == {"a": b"old"}
 
 
 async def test_an_exchange_that_hangs_is_not_set_back_late_but_caught_up(tmp_path: Path) -> None:
