@@ -90,15 +90,15 @@ def test_a_disk_that_fills_up_in_an_exchange_by_steps_leaves_the_old_or_has_the_
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_a_limit_on_file_sizes_counts_as_a_full_disk(local: LocalWorld, is_new: bool) -> None:
+def test_a_limit_on_file_sizes_counts_as_a_full_disk(world: LocalWorld, is_new: bool) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, hard))
     try:
         with pytest.raises(DiskFullError):
-            local.store.prepare(OTHER if is_new else FILE, TOO_MUCH, new=is_new)
+            world.store.prepare(OTHER if is_new else FILE, TOO_MUCH, new=is_new)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert (local.look(FILE), local.look(OTHER), local.hidden()) == (b"one", None, set())
+    assert (world.look(FILE), world.look(OTHER), world.hidden()) == (b"one", None, set())
 
 
 def test_a_read_only_folder_is_refused_while_preparing(native: LocalWorld) -> None:

@@ -256,18 +256,18 @@ def test_a_large_batch_of_new_files_does_not_use_up_the_descriptors(native: Loca
     last.discard()
 
 
-def test_an_overwriting_move_of_one_of_two_names_of_a_file_removes_the_source(local: LocalWorld) -> None:
-    os.link(local.root / FILE, local.root / OTHER)
-    displaced = local.store.move(FILE, OTHER, overwrite=True)
+def test_an_overwriting_move_of_one_of_two_names_of_a_file_removes_the_source(world: LocalWorld) -> None:
+    os.link(world.root / FILE, world.root / OTHER)
+    displaced = world.store.move(FILE, OTHER, overwrite=True)
     assert displaced is not None
-    assert (local.look(FILE), local.look(OTHER), displaced.read()) == (None, b"one", b"one")
+    assert (world.look(FILE), world.look(OTHER), displaced.read()) == (None, b"one", b"one")
     displaced.discard()
 
 
-def test_a_file_with_two_names_loses_only_the_one_replaced(local: LocalWorld) -> None:
-    os.link(local.root / FILE, local.root / OTHER)
-    exchanged(local, FILE, b"two").discard()
-    assert (local.look(FILE), local.look(OTHER)) == (b"two", b"one")
+def test_a_file_with_two_names_loses_only_the_one_replaced(world: LocalWorld) -> None:
+    os.link(world.root / FILE, world.root / OTHER)
+    exchanged(world, FILE, b"two").discard()
+    assert (world.look(FILE), world.look(OTHER)) == (b"two", b"one")
 
 
 def test_a_file_that_other_programs_take_away_and_put_back_is_not_called_forbidden(tmp_path: Path) -> None:

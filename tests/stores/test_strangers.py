@@ -28,9 +28,9 @@ IN_MODIFY = 0x0000_0002
 IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE = 0x40, 0x80, 0x100
 
 
-def test_a_file_still_open_for_writing_is_told_from_a_quiet_one(local: LocalWorld) -> None:
-    with (local.root / FILE).open("ab", buffering=0) as writer:
-        displaced = exchanged(local, FILE, b"two")
+def test_a_file_still_open_for_writing_is_told_from_a_quiet_one(world: LocalWorld) -> None:
+    with (world.root / FILE).open("ab", buffering=0) as writer:
+        displaced = exchanged(world, FILE, b"two")
         stop = threading.Event()
         # Without leases only a change tells, so the stranger keeps changing.
         busy = threading.Thread(target=lambda: [writer.write(b".") for _ in iter(stop.is_set, True)])
@@ -50,9 +50,9 @@ def test_a_writer_that_only_holds_the_file_open_is_seen_through_the_lease(native
     assert not displaced.is_being_written()
 
 
-def test_a_reader_is_no_writer(local: LocalWorld) -> None:
-    with (local.root / FILE).open("rb"):
-        assert not exchanged(local, FILE, b"two").is_being_written()
+def test_a_reader_is_no_writer(world: LocalWorld) -> None:
+    with (world.root / FILE).open("rb"):
+        assert not exchanged(world, FILE, b"two").is_being_written()
 
 
 def test_the_last_bytes_of_a_writer_are_collected_from_limbo(native: LocalWorld) -> None:

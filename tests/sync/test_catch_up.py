@@ -24,7 +24,6 @@ from tests.support.mirror_worlds import (
     at,
     hurry,
     local_store,
-    memory_mirror,
     scripted,
     tree,
     world,
@@ -67,7 +66,7 @@ def assert_never_older(seen: list[tuple[str, bytes]]) -> None:
 async def test_a_mirror_down_for_a_thousand_writes_never_gets_an_older_version_over_a_newer_one(
     tmp_path: Path,
 ) -> None:
-    switch, inner = Switch(), memory_mirror()
+    switch, inner = Switch(), local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, before=switch)) as opened:
         exchanges = Exchanges(opened)
         assert isinstance(opened.mirror, FaultyStore)
@@ -89,7 +88,7 @@ async def test_a_mirror_down_for_a_thousand_writes_never_gets_an_older_version_o
 
 
 async def test_a_mirror_that_flickers_converges_in_order(tmp_path: Path) -> None:
-    switch, inner = Switch(), memory_mirror()
+    switch, inner = Switch(), local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, before=switch), mirror_probe_seconds=0.01) as opened:
         exchanges = Exchanges(opened)
         opened.mirror.plan.after = exchanges  # type: ignore[attr-defined]
@@ -134,7 +133,7 @@ async def test_a_death_during_catching_up_leaves_the_entries(tmp_path: Path) -> 
 
 
 async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     tries: list[str] = []
 
     def refuse(method: str, path: str) -> None:
@@ -173,7 +172,7 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: 
             read_only.calls += 1
             raise AccessDeniedError(path or ".", "read-only")
 
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, before=refuse), mirror_probe_seconds=0.001) as opened:
         await opened.manager.start()
         read_only.is_down = True
@@ -187,7 +186,7 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: 
 
 
 async def test_a_pending_change_is_not_written_before_somebody_settles_it(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.manager.start()
         change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
@@ -202,7 +201,7 @@ async def test_a_pending_change_is_not_written_before_somebody_settles_it(tmp_pa
 
 
 async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         opened.manager.pause()
         await opened.write("a", b"recorded")
@@ -264,7 +263,7 @@ async def test_a_folder_that_is_made_for_an_older_look_leaves_what_is_owed_of_it
 
 async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> None:
     """The kernel may have dropped the dirty pages: a second sync of the same file would prove nothing."""
-    inner, order = memory_mirror(), list[str]()
+    inner, order = local_store(tmp_path / "mirror"), list[str]()
 
     def fail_once(method: str, path: str) -> None:
         if method in ("Prepared.exchange", "sync"):
@@ -281,7 +280,7 @@ async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> No
 
 async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_path: Path) -> None:
     hang = Hang("Prepared.exchange")
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
         opened.manager.pause()
         await opened.write("a", b"1")
         opened.manager.resume()
@@ -297,7 +296,7 @@ async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_
 
 
 async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_exchange(tmp_path: Path) -> None:
-    inner, hang = memory_mirror(), Hang("Prepared.exchange")
+    inner, hang = local_store(tmp_path / "mirror"), Hang("Prepared.exchange")
     exchanges = 0
 
     def hang_first(method: str, path: str) -> None:
@@ -329,7 +328,7 @@ async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_excha
 
 async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
     hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
         await opened.manager.start()
         hang.on()
         hurry(opened.manager)
@@ -340,7 +339,7 @@ async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
 
 
 async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
 
     def fail(method: str, path: str) -> None:
         if method in ("read", "open") and path == "d/unreadable":

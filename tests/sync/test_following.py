@@ -25,7 +25,6 @@ from tests.support.mirror_worlds import (
     at,
     hurry,
     local_store,
-    memory_mirror,
     scripted,
     tree,
     world,
@@ -34,7 +33,7 @@ from tests.support.mirror_worlds import (
 
 async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
     hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
         await opened.write("a", b"1")
         hurry(opened.manager)
         hang.on()
@@ -46,7 +45,7 @@ async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothi
 
 
 async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_path: Path) -> None:
-    inner, hang = memory_mirror(), Hang("prepare")
+    inner, hang = local_store(tmp_path / "mirror"), Hang("prepare")
     async with world(tmp_path, scripted(inner, before=hang)) as opened:
         await opened.write("a", b"old")
         hurry(opened.manager)
@@ -62,7 +61,7 @@ async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_p
 
 async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Path) -> None:
     """The one case in which an older version can come late: inside the mirror's own system call."""
-    inner, hang = memory_mirror(), Hang("Prepared.exchange")
+    inner, hang = local_store(tmp_path / "mirror"), Hang("Prepared.exchange")
     async with world(tmp_path, scripted(inner, before=hang)) as opened:
         await opened.write("a", b"old")
         hurry(opened.manager, 0.05)
@@ -86,7 +85,7 @@ async def test_an_error_of_the_mirror_is_told_and_leaves_the_entry(tmp_path: Pat
         if method == "prepare":
             raise StorageFailedError(path, "broken")
 
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
         await opened.manager.start()
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: len(opened.events) >= 3)
@@ -105,7 +104,7 @@ async def test_a_mirror_that_is_gone_is_not_taken_for_a_damaged_workspace(
         if method == "prepare":
             raise error
 
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
         assert await opened.write("a", b"1") == "pending"
         told = opened.manager.status()["mirror"]["last_error"]
     assert told == "Synchronisation failed: its folder is gone or was emptied"
@@ -117,20 +116,20 @@ async def test_one_file_that_does_not_fit_leaves_the_mirror_ready(tmp_path: Path
         if method == "prepare" and path == "large":
             raise DiskFullError(path)
 
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
         assert await opened.write("large", b"1") == "pending"
         assert await opened.write("small", b"1") == "in_sync"
 
 
 async def test_the_death_of_the_process_inside_the_mirror_is_not_taken_for_a_failure(tmp_path: Path) -> None:
-    async with world(tmp_path, FaultyStore(memory_mirror(), Plan.die(1))) as opened:
+    async with world(tmp_path, FaultyStore(local_store(tmp_path / "mirror"), Plan.die(1))) as opened:
         with pytest.raises(Died):
             await opened.write("a", b"1")
         assert opened.owed() == 1
 
 
 async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.manager.start()
         opened.manager.pause()
@@ -145,7 +144,7 @@ async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(tmp_path: Pat
 
 async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp_path: Path) -> None:
     order: list[str] = []
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
 
     def note(method: str, path: str) -> None:
         if method in ("Prepared.exchange", "sync") and path == "deep/er/a":
@@ -164,7 +163,7 @@ async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp
 async def test_the_first_change_while_a_mirror_is_looked_at_does_not_make_it_look_emptied(
     tmp_path: Path, change: str
 ) -> None:
-    async with world(tmp_path, memory_mirror()) as opened:
+    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
         left = [change]
 
         def act(method: str, path: str) -> None:
@@ -186,7 +185,7 @@ async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> N
         if method == "sync":
             synced.append(path)
 
-    async with world(tmp_path, scripted(memory_mirror(), before=note)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=note)) as opened:
         await opened.write("a", b"1")
         opened.manager.pause()
         await opened.write("a", b"2")
@@ -200,7 +199,7 @@ async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> N
 
 async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_again(tmp_path: Path) -> None:
     """Another process removed the folder, and the mirror's, just before this one's file arrived there."""
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         assert await opened.write("d/a", b"1") == "in_sync"
         await opened.locked(("d",), lambda: opened.remove("d"))
@@ -214,7 +213,7 @@ async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_agai
 
 async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tmp_path: Path) -> None:
     """Its place may hold another folder by the time that it is synced, where syncing a missing file succeeds."""
-    async with world(tmp_path, memory_mirror()) as opened:
+    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
         assert await opened.write("a", b"1") == "in_sync"
         (mirror,) = opened.manager._mirrors
         mirror.missed(StorageFailedError("a", "I/O error"))
@@ -222,9 +221,8 @@ async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tm
         assert opened.owed() == 1
 
 
-@pytest.mark.parametrize("kind", ["local", "memory"])
-async def test_every_kind_of_change_is_followed(tmp_path: Path, kind: str) -> None:
-    inner = local_store(tmp_path / "mirror") if kind == "local" else memory_mirror()
+async def test_every_kind_of_change_is_followed(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.manager.start()
         statuses = [
@@ -252,7 +250,7 @@ async def test_every_kind_of_change_is_followed(tmp_path: Path, kind: str) -> No
 
 
 async def test_excluded_paths_are_never_mirrored_and_owe_nothing(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
 
     def excluded(path: str, is_directory: bool) -> bool:
         return "node_modules" in path.split("/")
@@ -348,7 +346,7 @@ async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_e
         if (method, path) == ("stat", MARKER) and acts:
             acts.pop()()
 
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, after=confirm), is_filled=False) as opened:
         identity = opened.manager._mirrors[0].identity
         identity.establish()
