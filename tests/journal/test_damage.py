@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import FileToolsError, StateDamagedError, StateTooNewError
+from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
 from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, damage, draft, put
@@ -128,7 +128,7 @@ def test_a_newer_schema_is_left_untouched(state: Path) -> None:
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     database.close()
     content = (state / "journal.db").read_bytes()
-    with pytest.raises(StateTooNewError):
+    with pytest.raises(StateVersionError):
         SqliteJournal(state)
     assert (state / "journal.db").read_bytes() == content
 
@@ -143,7 +143,7 @@ def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(st
         lambda: journal.marks.synced([1]),
         journal.begin_restoring,
     ):
-        with pytest.raises(StateTooNewError):
+        with pytest.raises(StateVersionError):
             work()
     assert [record.path for record in journal.records(newest_first=True)] == ["a"]
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

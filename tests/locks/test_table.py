@@ -123,11 +123,10 @@ def test_thirty_seconds_cover_all_waiting_exactly(directory: Path, where: str) -
 
 async def test_asking_for_what_the_task_holds_ends_in_time_and_takes_nothing(directory: Path) -> None:
     table = LockTable(directory)
-    async with table.hold(["a"], path="a", owner="alice") as held:
+    async with table.hold(["a"], path="a", owner="alice"):
         with pytest.raises(LockTimeoutError):
             async with table.hold(["b", "a"], path="a", owner="alice", timeout_seconds=0.01):
                 pass
-        assert held.is_valid()
         assert await is_free(table, "b")
     assert await is_free(table, "a", "b")
     await table.aclose()
@@ -177,25 +176,14 @@ async def test_planted_lock_file_fails_the_hold_and_leaves_nothing_locked(direct
     await table.aclose()
 
 
-async def test_deleted_lock_file_makes_the_hold_invalid_and_is_made_again(directory: Path) -> None:
-    table = LockTable(directory)
-    async with table.hold(["a"], path="a", owner="alice") as held:
-        for path in directory.iterdir():
-            path.unlink()
-        assert not held.is_valid()
-    async with table.hold(["a"], path="a", owner="alice") as held:
-        assert held.is_valid()
-    await table.aclose()
-
-
 async def test_waiter_gets_a_lock_that_excludes_though_the_file_was_deleted(directory: Path) -> None:
     table, other = LockTable(directory), LockTable(directory)
     asked = asyncio.Event()
 
     async def wait() -> bool:
         asked.set()
-        async with table.hold(["a"], path="a", owner="bob") as held:
-            return held.is_valid() and not await is_free(other, "a")
+        async with table.hold(["a"], path="a", owner="bob"):
+            return not await is_free(other, "a")
 
     async with table.hold(["a"], path="a", owner="alice"):
         waiting = asyncio.create_task(wait())
@@ -268,13 +256,12 @@ async def test_closing_ends_waiting_for_either_half_and_keeps_what_is_held(direc
             async with table.hold([key], path=key, owner="bob"):
                 pass
 
-    async with table.hold([own], path="a", owner="alice") as held, other.hold([others], path="b", owner="carol"):
+    async with table.hold([own], path="a", owner="alice"), other.hold([others], path="b", owner="carol"):
         waiting = [asyncio.create_task(wait(key)) for key in (own, own, others, others)]
         await steps()
         await table.aclose()
         await table.aclose()
         await asyncio.wait_for(asyncio.gather(*waiting), 60)
-        assert held.is_valid()
         assert not await is_free(other, own)
     assert await is_free(other, own)
     with pytest.raises(WorkspaceGoneError):
@@ -370,8 +357,8 @@ async def test_full_disk_does_not_stop_locking(directory: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.pwrite", refuse)
-    async with table.hold(["a"], path="a", owner="alice") as held:
-        assert held.is_valid()
+    async with table.hold(["a"], path="a", owner="alice"):
+        assert not await is_free(table, "a")
     await table.aclose()
 
 
@@ -391,9 +378,8 @@ def refuses_everything(table: LockTable, held: HeldLocks) -> bool:
         asyncio.run(is_free(table, "b"))
     except WorkspaceGoneError as error:
         is_refused = "forked" in str(error)
-    was_valid = held.is_valid()
     held.release()
-    return is_refused and not was_valid
+    return is_refused
 
 
 async def test_forked_child_has_no_locks_and_takes_none_from_its_parent(directory: Path) -> None:
@@ -404,7 +390,6 @@ async def test_forked_child_has_no_locks_and_takes_none_from_its_parent(director
         await steps()
         assert in_child(lambda: refuses_everything(table, held))
         assert in_child(lambda: open_count(directory) == 0)
-        assert held.is_valid()
         assert not await is_free(other, "a")
         assert not waiting.done()
     await waiting

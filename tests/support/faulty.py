@@ -354,10 +354,6 @@ class FaultyStore:
         for left in self._run("leftovers", "", lambda: list(self.inner.leftovers())):
             yield FaultyDisplaced(left, self.plan, self.name, left.temporary)
 
-    def leftover_at(self, temporary: str) -> Displaced | None:
-        left = self._run("leftover_at", temporary, lambda: self.inner.leftover_at(temporary))
-        return None if left is None else FaultyDisplaced(left, self.plan, self.name, temporary)
-
     def probe(self) -> None:
         self._run("probe", "", self.inner.probe)
 
