@@ -40,14 +40,6 @@ async def test_a_refused_call_tells_nothing(files: FileToolsFacade) -> None:
     assert heard == []
 
 
-async def test_an_unchanged_file_tells_nothing(files: FileToolsFacade) -> None:
-    heard = told(files)
-    await files.write_file("a.txt", "old\n")
-    await files.create_directory("d")
-    await files.move_file("a.txt", "a.txt")
-    assert heard == []
-
-
 async def test_every_call_is_told_in_the_order_of_its_records(files: FileToolsFacade) -> None:
     heard = told(files)
     await files.create_file("x/y/z.txt", "1")

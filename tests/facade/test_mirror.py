@@ -23,6 +23,7 @@ from tests.support.mirror_worlds import (
     local_store,
     scripted,
 )
+from tests.support.opened import refused
 
 QUICK: dict[str, Any] = {
     "watch": False,
@@ -45,9 +46,7 @@ async def caught_up(files: filetools.FileToolsFacade, seconds: float = 60.0) -> 
 
 async def test_a_synchronisation_without_a_mirror_is_refused(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUICK) as files:
-        with pytest.raises(filetools.FileToolsError) as caught:
-            await files.sync_all()
-        assert caught.value.code == "INVALID_ARGUMENT"
+        await refused("INVALID_ARGUMENT", files.sync_all())
         assert (await files.write_file("a", "1")).mirror == "off"
 
 

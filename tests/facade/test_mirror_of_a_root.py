@@ -268,17 +268,3 @@ def modes(top: Path) -> dict[str, int]:
         for place in top.rglob("*")
         if ".filetools" not in place.parts
     }
-
-
-async def test_a_removed_mirror_gets_no_backlog_any_more(tmp_path: Path) -> None:
-    root, mirror = folders(tmp_path)
-    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
-        await whole(files)
-    async with filetools.open(root, settings=QUICK) as files:
-        mirrors, backlog = files._parts.journal.mirrors, files._parts.journal.backlog
-        (row,) = mirrors.all()
-        await files.write_file("a.txt", "1")
-        assert backlog.count(row.place) == 1
-        mirrors.remove(row.place)
-        await files.write_file("a.txt", "2")
-        assert (mirrors.all(), backlog.count(row.place)) == ([], 0)
