@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools import Edit, FileToolsFacade
-from filetools.events.types import Event, FileModified
+from filetools.events.types import Event
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
@@ -102,11 +102,6 @@ async def test_blocks_streams_and_folders_take_one_too(files: FileToolsFacade, t
     assert (await files.read_file(PureWindowsPath(r"docs\a.txt"))).path == "docs/a.txt"  # type: ignore[arg-type,unused-ignore]
 
 
-async def test_a_tool_takes_one_in_its_arguments(files: FileToolsFacade) -> None:
-    answer = await files.call_tool("read_file", {"path": Path("docs/a.txt")})
-    assert answer["data"]["content"] == "one\ntwo\n"
-
-
 async def test_what_is_no_path_is_refused(files: FileToolsFacade) -> None:
     class Bytes:
         def __fspath__(self) -> bytes:
@@ -167,11 +162,6 @@ async def test_an_event_that_there_is_not_is_refused_with_the_nearest(
     assert caught.value.code == "INVALID_ARGUMENT"
     assert hint in caught.value.message
     assert files.bus.statistics.listeners == 0
-
-
-async def test_a_class_is_no_name_of_an_event(files: FileToolsFacade) -> None:
-    with pytest.raises(filetools.FileToolsError, match="An event is named by text"):
-        files.on(FileModified, print)  # type: ignore[arg-type]
 
 
 async def test_an_event_of_ones_own_is_known(files: FileToolsFacade) -> None:

@@ -99,11 +99,10 @@ async def test_a_move_onto_itself_changes_nothing(files: FileToolsFacade, root: 
     assert await recorded(files) == []
 
 
-@pytest.mark.parametrize("is_recorded", [False, True])
-@pytest.mark.parametrize(("first", "tree"), [
-    ("a.txt", {"a.txt": b"new", "c.txt": b"a"}),
-    ("c.txt", {"c.txt": b"anew"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "tree", "is_recorded"),
+    [("a.txt", {"a.txt": b"new", "c.txt": b"a"}, False), ("c.txt", {"c.txt": b"anew"}, True)],
+)
 async def test_a_move_whose_process_died_is_finished_by_whoever_comes_first_to_either_end(
     files: FileToolsFacade, root: Path, first: str, tree: dict[str, bytes], is_recorded: bool
 ) -> None:
@@ -133,14 +132,6 @@ async def test_a_folder_moves_with_everything_in_it(files: FileToolsFacade, root
     assert (await files.write_file("x/t/e.txt", "2", expected_version=version("new e"))).replaced_version is not None
     await refused("FILE_NOT_FOUND", files.read_file("d/e.txt"))
     await assert_at_rest(files, root)
-
-
-async def test_a_folder_can_move_back(files: FileToolsFacade, root: Path) -> None:
-    await files.write_file("d/e.txt", "new e")
-    for source, destination in (("d", "t"), ("t", "d"), ("d", "t"), ("t", "d")):
-        await files.move_file(source, destination)
-        await assert_at_rest(files, root)
-    assert (root / "d/e.txt").read_text() == "new e"
 
 
 async def test_a_foreign_change_met_at_both_ends_of_a_move_onto_itself_is_recorded_once(

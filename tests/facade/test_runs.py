@@ -73,10 +73,6 @@ async def test_a_session_that_no_door_would_know_is_refused(files: FileToolsFaca
     assert error.message == "The name of a session has 1 to 120 characters"
 
 
-async def test_a_session_is_named_as_its_programs_read_it(files: FileToolsFacade) -> None:
-    assert (await files.runs.begin(session=" night \udcff\n", checkpoint=False)).session == "night ?"
-
-
 async def test_a_run_that_is_under_way_is_not_taken_back(files: FileToolsFacade) -> None:
     run = await files.runs.begin()
     await agent_of(files, run.session).write_file("new.txt", "new\n")
@@ -177,14 +173,6 @@ async def test_a_tool_call_that_names_a_file_claims_it(files: FileToolsFacade, r
     assert metadata["files_created"][0]["tool"] == "Write"
     assert metadata["unattributed"] == 1
     assert told(await files.runs.finish(other.id)) == {"created": {}}
-
-
-async def test_an_agent_that_only_talked_is_told_so(files: FileToolsFacade) -> None:
-    run = await files.runs.begin(checkpoint=False)
-    said = b'{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}\n'
-    metadata = await files.runs.finish(run.id, messages=said)
-    causes = metadata["discovery_details"]["possible_causes"]
-    assert causes == ["The agent answered with text only: it called no tool that writes files."]
 
 
 async def test_files_of_a_folder_that_went_are_told_one_by_one(files: FileToolsFacade, root: Path) -> None:
