@@ -91,7 +91,11 @@ def left(path: str, content: bytes) -> Callable[[Path], object]:
 
 
 def lose(*names: str) -> Callable[[Path], object]:
-    return lambda root: [shutil.rmtree(root / name) for name in names]
+    def lost(root: Path) -> None:
+        for name in names:
+            shutil.rmtree(root / name)
+
+    return lost
 
 
 def lose_trash(root: Path) -> None:
