@@ -18,6 +18,7 @@ import pytest
 import filetools
 from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
+from filetools.journal.schema import SCHEMA_VERSION
 from filetools.stores.late import LateStore
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE, Plan
@@ -169,14 +170,22 @@ async def test_a_settings_file_that_is_no_toml_is_refused(tmp_path: Path) -> Non
     assert await code_of_opening(tmp_path) == "INVALID_ARGUMENT"
 
 
-async def test_a_journal_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("schema", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+async def test_a_state_of_another_schema_is_refused_and_left_alone(tmp_path: Path, schema: int) -> None:
+    grow(tmp_path, {"a.txt": b"text"})
     assert await code_of_opening(tmp_path) == "opened"
     place = tmp_path / ".filetools/journal.db"
     with contextlib.closing(sqlite3.connect(place)) as database:
-        database.execute("PRAGMA user_version = 99")
+        database.execute(f"PRAGMA user_version = {schema}")
     before = place.read_bytes()
-    assert await code_of_opening(tmp_path) == "STATE_TOO_NEW"
+    with pytest.raises(filetools.errors.StateVersionError, match=f"has schema {schema}; ") as caught:
+        await filetools.open(tmp_path, settings=QUIET).__aenter__()
+    assert caught.value.details == {"found": schema, "known": SCHEMA_VERSION}
+    assert "move the state directory (.filetools) away" in (caught.value.suggested_action or "")
     assert place.read_bytes() == before
+    (tmp_path / ".filetools").rename(tmp_path.with_name(f"{tmp_path.name} aside"))
+    assert await code_of_opening(tmp_path) == "opened"
+    assert snapshot(tmp_path) == {"a.txt": b"text"}
 
 
 async def test_a_damaged_journal_is_refused_at_opening(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -158,6 +160,21 @@ def test_init_takes_a_folder_and_a_state_elsewhere(run: CommandLine, tmp_path: P
     assert "unchanged" in run("init", "src", "--state-dir", str(state)).text
     assert "STATE_ELSEWHERE" in run("init", "src").error
     assert not (run.folder / ".filetools").exists()
+
+
+@pytest.mark.parametrize("line", [("write", "new.md", "--content", "text"), ("log",), ("doctor", "--repair")])
+def test_a_state_of_another_schema_is_refused_and_left_alone(run: CommandLine, line: tuple[str, ...]) -> None:
+    assert run("init").code == 0
+    place = run.folder / ".filetools" / "journal.db"
+    with closing(sqlite3.connect(place)) as database:
+        database.execute("PRAGMA user_version = 19")
+    before = place.read_bytes()
+    refused = run(*line)
+    assert refused.code != 0
+    assert "STATE_VERSION" in refused.error
+    assert "has schema 19" in refused.error
+    assert "move the state directory (.filetools) away" in " ".join(refused.error.split())
+    assert place.read_bytes() == before
 
 
 def test_init_in_another_root_is_meant_only_by_its_option(run: CommandLine) -> None:
