@@ -15,6 +15,7 @@ import filetools
 from filetools.app.health import examine, repair
 from filetools.app.state import prepare_state
 from filetools.app.trust import own_folder
+from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.crashing import QUIET
 from tests.support.journals import put
@@ -55,7 +56,7 @@ def another_page_size(state: Path) -> None:
         for table in ("meta", "records", "heads", "contents", "debts"):
             database.execute(f"CREATE TABLE {table} (name, value)")
         database.execute("CREATE TABLE numbered (number INTEGER PRIMARY KEY AUTOINCREMENT)")
-        database.execute("PRAGMA user_version = 1")
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         database.commit()
     (state / "fresh").rename(state / "journal.db")
 

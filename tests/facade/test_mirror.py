@@ -14,7 +14,6 @@ from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
 from tests.support.crashing import snapshot
 from tests.support.dose import dose
-from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
     PATIENCE_SECONDS,
@@ -100,8 +99,10 @@ async def test_a_mirror_down_for_many_writes_catches_up_and_never_goes_back(tmp_
 
 async def test_a_hung_mirror_costs_one_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
     hang = Hang("prepare", "probe")
-    mirror = scripted(MemoryStore(name="mirror"), before=hang)
-    async with filetools.open(tmp_path, mirror=mirror, settings=QUICK | {"mirror_wait_seconds": WAIT_SECONDS}) as files:
+    (tmp_path / "root").mkdir()
+    mirror = scripted(local_store(tmp_path / "mirror"), before=hang)
+    settings = QUICK | {"mirror_wait_seconds": WAIT_SECONDS}
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=settings) as files:
         await files.write_file("a.txt", "healthy")
         await caught_up(files)
         hang.on()

@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -18,6 +18,7 @@ import pytest
 import filetools
 from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
+from filetools.journal.schema import SCHEMA_VERSION
 from filetools.stores.late import LateStore
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE, Plan
@@ -188,14 +189,22 @@ async def test_a_settings_file_of_the_user_that_is_no_toml_is_refused(
     assert await code_of_opening(tmp_path) == "INVALID_ARGUMENT"
 
 
-async def test_a_journal_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("schema", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+async def test_a_state_of_another_schema_is_refused_and_left_alone(tmp_path: Path, schema: int) -> None:
+    grow(tmp_path, {"a.txt": b"text"})
     assert await code_of_opening(tmp_path) == "opened"
     place = tmp_path / ".filetools/state/journal.db"
     with contextlib.closing(sqlite3.connect(place)) as database:
-        database.execute("PRAGMA user_version = 99")
+        database.execute(f"PRAGMA user_version = {schema}")
     before = place.read_bytes()
-    assert await code_of_opening(tmp_path) == "STATE_TOO_NEW"
+    with pytest.raises(filetools.errors.StateVersionError, match=f"has schema {schema}; ") as caught:
+        await filetools.open(tmp_path, settings=QUIET).__aenter__()
+    assert caught.value.details == {"found": schema, "known": SCHEMA_VERSION}
+    assert "move the state directory (.filetools) away" in (caught.value.suggested_action or "")
     assert place.read_bytes() == before
+    (tmp_path / ".filetools").rename(tmp_path.with_name(f"{tmp_path.name} aside"))
+    assert await code_of_opening(tmp_path) == "opened"
+    assert snapshot(tmp_path) == {"a.txt": b"text"}
 
 
 async def test_a_damaged_journal_is_refused_at_opening(tmp_path: Path) -> None:
@@ -338,20 +347,6 @@ async def test_a_closed_workspace_says_so(tmp_path: Path) -> None:
         for call in CALLS.values():
             error = await refused("WORKSPACE_GONE", call(files))
             assert error.message == "The workspace is gone: it was closed"
-
-
-async def test_a_follower_of_a_closed_workspace_ends(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        follower = asyncio.create_task(collect(files.follow()))
-        await steps_until(lambda: not follower.done())
-        await asyncio.sleep(0)
-    async with asyncio.timeout(60):
-        assert await follower == []
-        await refused("WORKSPACE_GONE", collect(files.follow()))
-
-
-async def collect(records: AsyncIterator[object]) -> list[object]:
-    return [record async for record in records]
 
 
 class Held:
