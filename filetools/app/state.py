@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from filetools.app.trust import REPOSITORY, claim, folders_of, own_folder, refuse_owner
+from filetools.app.trust import REPOSITORY, claim, folders_of, is_anothers, own_folder, refuse_owner
 from filetools.errors import (
     AccessDeniedError,
     DiskFullError,
@@ -118,6 +118,8 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
     directory = private if state_directory is None else state_directory
     try:
         if own_folder(directory) is None:
+            if not create and is_anothers(directory):
+                raise NoStateError
             refuse_owner(directory)
         _make_private(directory)
         if directory != private:

@@ -97,16 +97,21 @@ def claim(state: Path) -> Path:
         return _make_own(state)
 
 
+def is_anothers(state: Path) -> bool:
+    """Whether another user owns a state directory, or the folder that holds it."""
+    there = [each.lstat() for each in folders_of(state) if os.path.lexists(each)]
+    return os.name != "nt" and any(each.st_uid != os.geteuid() for each in there)
+
+
 def refuse_owner(state: Path) -> None:
     """Refuse a state directory of another user.
 
     Raises:
         StateUntrustedError: Another user owns it.
     """
-    for each in folders_of(state) if os.name != "nt" else ():
-        if os.path.lexists(each) and each.lstat().st_uid != os.geteuid():
-            remedy = "Keep the state elsewhere: name a folder with state_dir."
-            raise StateUntrustedError(each, "another user owns it", remedy)
+    if is_anothers(state):
+        remedy = "Keep the state elsewhere: name a folder with state_dir."
+        raise StateUntrustedError(state, "another user owns it", remedy)
 
 
 def brought_by(state: Path) -> list[str]:

@@ -121,7 +121,7 @@ async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tm
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs the superuser to become nobody")
-def test_a_state_whose_rules_cannot_be_read_is_not_gone_round(tmp_path: Path) -> None:
+def test_a_state_of_another_user_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "root"
     state = root / ".filetools/state"
     state.mkdir(parents=True)
@@ -129,7 +129,9 @@ def test_a_state_whose_rules_cannot_be_read_is_not_gone_round(tmp_path: Path) ->
 
     def act() -> None:
         async def opening() -> None:
-            await refused("PERMISSION_DENIED", filetools.open(root).__aenter__())
+            await refused("STATE_UNTRUSTED", filetools.open(root).__aenter__())
+            async with filetools.open(root, create=False) as files:
+                assert (await files.list_files("")).entries == ()
 
         asyncio.run(opening())
 

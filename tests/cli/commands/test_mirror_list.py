@@ -103,9 +103,9 @@ def test_a_root_that_was_copied_leaves_the_mirror_alone_until_it_is_adopted(run:
     former = snapshot(backup)
     shutil.copytree(run.folder, place)
     at = ("--root", str(place))
-    if is_copy:  # what a copy brings is used only once somebody accepts it
-        assert run(*at, "init", cwd=around).code == 0
-        assert run(*at, "trust", "--yes", cwd=around).code == 0
+    # What a copy brings is used only once somebody accepts it.
+    assert run(*at, "init", cwd=around).code == 0
+    assert run(*at, "trust", "--yes", cwd=around).code == 0
     assert run(*at, "write", "new.txt", "--content", "1", "--json", cwd=around).json["data"]["mirror"] == "pending"
     state = run(*at, "status", "--json", cwd=around).json["data"]["mirrors"]["mirror"]
     assert (state["state"], state["behind"], "moved or copied" in state["last_error"]) == ("not_ready", 1, True)

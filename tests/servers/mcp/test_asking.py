@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mcp_types import INVALID_PARAMS, ElicitResult, ErrorData, InputRequiredResult
 
+from filetools.app.state import own_directory
 from tests.support.mcp_clients import ERAS, failure, opened_door, refused, text
 from tests.support.mcp_people import Person, one_round, shown_to, state_of
 
@@ -133,7 +134,9 @@ async def test_another_process_on_the_root_takes_the_answer(root: Path) -> None:
 
 async def test_the_key_is_its_owners_alone_and_nobody_elses(root: Path) -> None:
     async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
-        key = root / ".filetools" / "mcp-key"
+        own = own_directory(root, None)
+        assert own is not None
+        key = own / "mcp-key"
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         state = await state_of(client, "write_file", WANTED)
     key.unlink()
