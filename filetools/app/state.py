@@ -175,9 +175,8 @@ def temporary_state(
     Raises:
         FileToolsError: The refusal; there is no place for that state either.
     """
-    kept = root / STATE_PATH if state_directory is None else state_directory
-    if kept.exists() and not os.access(kept, os.R_OK | os.X_OK):
-        raise refusal  # whether there are rules about reading cannot be told
+    if state_directory is not None and state_directory.exists() and not os.access(state_directory, os.R_OK | os.X_OK):
+        raise refusal  # it may hold rules about reading
     rules = own_directory(root, state_directory)
     for parent in dict.fromkeys((tempfile.gettempdir(), *_MEMORY)):
         with suppress(OSError):
