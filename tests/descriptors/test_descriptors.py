@@ -209,15 +209,6 @@ def test_texts_used_least_recently_go_first_and_are_known_to_have_been_there() -
     assert refused(DescriptorExpiredError, lambda: descriptors.read("fd:2")) == "File descriptor fd:2 has expired"
 
 
-def test_a_clock_that_was_set_back_takes_the_older_text_and_not_the_new_one() -> None:
-    clock = Clock()
-    descriptors = Descriptors(DescriptorSettings(max_bytes=10), clock=clock)
-    descriptors.create("older one.")
-    clock.now -= 3600
-    descriptors.create("new text..")
-    assert [info.id for info in descriptors.all()] == ["fd:2"]
-
-
 def test_opaque_ids_cannot_be_guessed_and_expire_after_a_day_without_use() -> None:
     clock = Clock()
     descriptors = Descriptors(is_opaque=True, clock=clock)

@@ -214,17 +214,6 @@ async def test_what_changed_while_the_workspace_was_closed_is_told_after_recalli
         assert bob.changed_since_read() == (changed("b.txt", "alice"),)
 
 
-async def test_what_was_read_before_recalling_is_no_news(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        await files.for_actor(BOB).write_file("a.txt", "1")
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        await files.for_actor(ALICE).write_file("a.txt", "2")
-        bob = files.for_actor(BOB)
-        await bob.read_file("a.txt")
-        await bob.recall()
-        assert bob.changed_since_read() == ()
-
-
 async def test_the_first_tool_call_of_an_actor_tells_what_changed_before(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.for_actor(BOB).write_file("a.txt", "1")

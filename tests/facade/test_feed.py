@@ -175,17 +175,6 @@ async def test_pages_that_are_followed_have_each_change_once(files: FileToolsFac
         assert not any(page.resync for page in pages)
 
 
-async def test_what_is_written_before_the_next_page_is_asked_for_is_in_it(files: FileToolsFacade) -> None:
-    start = await files.position()
-    following = files.follow_pages(start)
-    waiting = asyncio.ensure_future(anext(following))
-    await files.write_file("one.txt", "")
-    first = await waiting
-    await files.write_file("two.txt", "")
-    second = await anext(following)
-    assert [record.path for page in (first, second) for record in page.records] == ["one.txt", "two.txt"]
-
-
 async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         following = asyncio.create_task(pages_of(files, None, 1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import MoveResult
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE
+from tests.support.forked import forked
 from tests.support.opened import assert_at_rest, names_of, recorded, refused, told, version
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e", "d/f": None, "d/f/g": b"g"}
@@ -109,9 +109,8 @@ async def test_a_move_whose_process_died_is_finished_by_whoever_comes_first_to_e
     if is_recorded:
         await files.write_file("a.txt", "A")
         await files.write_file("a.txt", "a")
-    command = [sys.executable, "-m", "tests.support.facade_worker", "move and die", str(root), "a.txt", "c.txt"]
-    process = await asyncio.create_subprocess_exec(*command)
-    assert await process.wait() == EXIT_CODE
+    with forked("tests.support.facade_worker", "move and die", root, "a.txt", "c.txt") as process:
+        assert await asyncio.to_thread(process.wait) == EXIT_CODE
     assert snapshot(root) == BEFORE
     await files.append_file(first, "new")
     async with filetools.open(root, settings=QUIET):

@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -328,20 +328,6 @@ async def test_a_closed_workspace_says_so(tmp_path: Path) -> None:
         for call in CALLS.values():
             error = await refused("WORKSPACE_GONE", call(files))
             assert error.message == "The workspace is gone: it was closed"
-
-
-async def test_a_follower_of_a_closed_workspace_ends(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        follower = asyncio.create_task(collect(files.follow()))
-        await steps_until(lambda: not follower.done())
-        await asyncio.sleep(0)
-    async with asyncio.timeout(60):
-        assert await follower == []
-        await refused("WORKSPACE_GONE", collect(files.follow()))
-
-
-async def collect(records: AsyncIterator[object]) -> list[object]:
-    return [record async for record in records]
 
 
 class Held:

@@ -43,14 +43,6 @@ async def test_a_search_of_names_tells_how_many_it_has_looked_at(files: FileTool
     assert told == [256, 512, 256, 512]
 
 
-async def test_a_quick_search_tells_nothing(tmp_path: Path) -> None:
-    grow(tmp_path, {"a.txt": b"a"})
-    told: list[int] = []
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        await opened.grep_files("a", progress=told.append)
-    assert told == []
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "what"),
     [

@@ -201,18 +201,3 @@ async def test_lines_that_the_undo_of_a_run_brings_back_are_not_from_it(files: F
     assert await runs_of(files, "a.txt") == [None, {"prompt": ""}, None]
     await files.runs.undo(run.id)
     assert not any(await runs_of(files, "a.txt"))
-
-
-async def test_of_two_runs_of_one_session_it_is_the_one_under_way(files: FileToolsFacade) -> None:
-    agent, ids = files.for_actor(ALICE), []
-    for number in range(3):
-        run = await files.runs.begin(session="s1")
-        await agent.append_file("n.txt", f"{number}\n")
-        await files.runs.finish(run.id)
-        ids.append(run.id)
-    table = files._parts.journal.runs
-    row = table.get(ids[0])
-    assert row is not None
-    # As if its process had died: its end is not known.
-    table.put([replace(row, value={**row.value, "last": None, "status": "failed"})])
-    assert [(part.run or {})["id"] for part in (await files.provenance("n.txt")).ranges] == ids

@@ -258,13 +258,3 @@ async def test_what_its_session_did_before_and_after_is_not_of_a_run(files: File
     assert told(metadata) == told(await files.runs.metadata(run.id)) == {"created": {"within.txt": None}}
     await files.runs.undo(run.id)
     assert tree(root).keys() == {"a.txt", "after.txt", "before.txt", "old/b.txt"}
-
-
-async def test_a_journal_that_was_put_back_tells_nothing_of_a_run(files: FileToolsFacade) -> None:
-    run = await files.runs.begin()
-    await files.runs.finish(run.id)
-    runs_of(files._parts).alter(run.id, first="deadbeef0000:1", last="deadbeef0000:9")
-    metadata = await files.runs.metadata(run.id)
-    assert (metadata["discovery_status"], metadata["files_created"]) == ("failed", [])
-    assert metadata["error"] == f"The journal was put back since the run {run.id}, and knows nothing of it"
-    assert (await refused("INVALID_ARGUMENT", files.runs.undo(run.id))).message == metadata["error"]

@@ -206,29 +206,10 @@ def test_a_home_folder_is_changed_only_where_it_is_named(
         assert run(*change, cwd=tmp_path).code == 2
 
 
-def test_a_home_folder_gets_no_mirror_by_accident(run: CommandLine, tmp_path: Path) -> None:
-    before, mirror = listing(tmp_path), tmp_path.with_name(f"{tmp_path.name}-mirror")
-    assert "is your home folder" in run("mirror", "add", str(mirror), cwd=tmp_path).error
-    assert (listing(tmp_path), mirror.exists()) == (before, False)
-
-
-def test_reading_in_a_home_folder_is_free_and_leaves_nothing(run: CommandLine, temporary: Path, tmp_path: Path) -> None:
-    before = listing(tmp_path)
-    assert run("grep", "two", cwd=tmp_path).text == "project/src/app.py:2:two\n"
-    assert listing(tmp_path) == before
-
-
 def test_init_of_a_home_folder_by_its_path_is_refused(run: CommandLine, tmp_path: Path) -> None:
     for name in (str(tmp_path), "..", "/"):
         assert "only on purpose" in run("init", name).error
     assert not (tmp_path / ".filetools").exists()
-
-
-def test_a_home_folder_with_a_state_is_not_the_root_of_what_lies_in_it(run: CommandLine, tmp_path: Path) -> None:
-    assert run("init", "--root", str(tmp_path)).code == 0
-    assert run("write", "a.txt", "--content", "a").text.startswith("created   a.txt")
-    assert (run.folder / ".filetools").is_dir()
-    assert run("log", "--root", str(tmp_path)).error == "No change is recorded.\n"
 
 
 @pytest.mark.parametrize("home", ["link", "", None])
@@ -243,20 +224,11 @@ def test_the_home_folder_is_known_however_it_is_told(run: CommandLine, tmp_path:
     assert run("mkdir", "new").code == 0
 
 
-def test_a_folder_that_holds_the_home_folder_is_no_root_by_accident(run: CommandLine, tmp_path: Path) -> None:
-    run.environment["HOME"] = str(run.folder)
-    assert "holds your home folder" in run("mkdir", "new", cwd=tmp_path).error
-    assert run("mkdir", "new", cwd=run.folder / "src").code == 0
-
-
 @pytest.mark.parametrize(
     "line",
     [
         ("mcp", "."),
-        ("mcp",),
-        ("mcp", "project/..", "--dialect", "mcp-filesystem"),
         ("serve", ".", "--port", "0"),
-        ("serve",),
     ],
     ids=" ".join,
 )
