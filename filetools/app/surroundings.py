@@ -255,7 +255,7 @@ def _mirror(mirror: Path) -> Check:
             name="mirror", state="warning", text="you may not write in it", remedy=f"chmod u+wx {str(mirror)!r}"
         )
     if os.path.lexists(mirror):
-        return Check(name="mirror", state="warning", text="is no folder", remedy="name a folder with --mirror")
+        return Check(name="mirror", state="warning", text="is not a folder", remedy="name a folder with --mirror")
     return Check(name="mirror", state="note", text="is not there; the next change or 'filetools sync' makes it")
 
 

@@ -169,4 +169,4 @@ def refuse_file(what: str, place: Path) -> None:
         InvalidArgumentError: Something else stands there.
     """
     if os.path.lexists(place) and not place.is_dir():
-        raise InvalidArgumentError(f"The {what} is no folder: {str(place)!r}", suggested_action="Name a folder.")
+        raise InvalidArgumentError(f"The {what} is not a folder: {str(place)!r}", suggested_action="Name a folder.")

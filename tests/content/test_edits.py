@@ -67,7 +67,7 @@ def test_the_difference_that_the_eye_misses_is_told() -> None:
         ),
         ("a\n\tb(1)\n\tb(1)\n", "2\t\tb(1)", 2, "your text holds line numbers"),
         ("a\nfoo(\n\nb) foo(1)", "B) foo(1)\n", 4, "line 4 is the last and has no line end"),
-        ("a\nfoo(1).bar\n", "A\nfoo(1)\n", 1, "line 2 goes on behind your text"),
+        ("a\nfoo(1).bar\n", "A\nfoo(1)\n", 1, "line 2 continues after your text"),
     ],
 )
 def test_the_first_difference_of_the_closest_lines_is_told(text: str, old: str, line: int, difference: str) -> None:

@@ -60,30 +60,30 @@ async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
             "hint: no file fits the glob '.*\\\\.rs$'",
         ]),
         ({"pattern": "x =", "glob": ".*\\.py$"}, [
-            "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
+            "src/view.py:1:x = 1", "[. · 1 line]",
             "hint: no file fits '.*\\\\.py$'; it was read as the glob '*.py'",
         ]),
         ({"pattern": "x =", "glob": "py", "output_mode": "files"}, [
-            "src/view.py", "[. · 1 lines · 1 in all]", "hint: no file fits 'py'; it was read as the glob '*.py'",
+            "src/view.py", "[. · 1 line]", "hint: no file fits 'py'; it was read as the glob '*.py'",
         ]),
         ({"pattern": "js", "glob": "*.py, *.md"}, [
             "[. · nothing found · 0 files searched, 0 of 3 fit the glob]", "hint: no file fits the glob '*.py, *.md'",
         ]),
         ({"pattern": "Find(a"}, [
-            "src/app.py:1:def Find(a):", "[. · 1 lines · 1 in all]",
+            "src/app.py:1:def Find(a):", "[. · 1 line]",
             "hint: 'Find(a' is not a regex; it was searched as plain text",
         ]),
         ({"pattern": "*return*"}, [
-            "src/app.py:2:    return a[0]", "[. · 1 lines · 1 in all]",
+            "src/app.py:2:    return a[0]", "[. · 1 line]",
             "hint: '*return*' is not a regex; it was read as 'return'",
         ]),
         ({"pattern": "nowhere\\|x ="}, [
-            "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
+            "src/view.py:1:x = 1", "[. · 1 line]",
             "hint: nothing matches 'nowhere\\\\|x ='; it was read as 'nowhere|x ='",
         ]),
         ({"pattern": "js", "path": "conf"}, [
             "[conf · nothing found · 0 files searched]",
-            "hint: there is no file to search; all=true searches ignored and hidden ones, too",
+            "hint: no file to search; all=true also searches ignored and hidden ones",
         ]),
     ],
 )  # fmt: skip
@@ -130,7 +130,7 @@ async def test_a_pattern_with_no_reading_is_refused(tools: ToolRegistry) -> None
 
 async def test_an_absolute_pattern_is_made_relative_and_that_is_told(tools: ToolRegistry, tmp_path: Path) -> None:
     assert await told(tools, "search_files", pattern=f"{tmp_path}/root/src/*.py") == [
-        "src/app.py  29", "src/view.py  6", "[. · 2 entries · 2 in all]",
+        "src/app.py  29", "src/view.py  6", "[. · 2 entries]",
         "hint: paths are relative to the root: it was read as 'src/*.py'",
     ]  # fmt: skip
     found = await told(tools, "grep_files", pattern="x =", glob=f"{tmp_path}/root/src/*.py")
@@ -140,7 +140,7 @@ async def test_an_absolute_pattern_is_made_relative_and_that_is_told(tools: Tool
 
 async def test_what_was_found_needs_no_explanation(tools: ToolRegistry) -> None:
     assert await told(tools, "grep_files", pattern="Find", path="src") == [
-        "src/app.py:1:def Find(a):", "[src · 1 lines · 1 in all]",
+        "src/app.py:1:def Find(a):", "[src · 1 line]",
     ]  # fmt: skip
     envelope = await tools.call("grep_files", {"pattern": "Find"})
     assert {"files_searched", "files_below", "hints"}.isdisjoint(envelope["data"])

@@ -53,7 +53,7 @@ def failed(**more: Any) -> str:
             read("b\n", version="stat:1-2-3", truncated=True, next_offset=7),
             "b\n[a.txt · lines 6\u20136 · version stat:1-2-3 · next_offset 7]",
         ),
-        (read("b\n"), "b\n[a.txt · 1 lines · version 0123456789ab]"),
+        (read("b\n"), "b\n[a.txt · 1 line · version 0123456789ab]"),
         (
             read("1\n2\n3\n4\n5\n6\n7\n", total_lines=7),
             "1\n2\n3\n4\n5\n[a.txt · lines 1\u20135 of 7 · version 0123456789ab · next_offset 6]",

@@ -59,7 +59,7 @@ def contents(items: list[dict[str, Any]]) -> list[str]:
         (("rules", "--input", "-"), "standard input: not JSON: EOF while parsing a value at line 1 column 0"),
         (("analyze", "--input", "no.json"), "no.json: item 1 is no feedback item: `session_id` is missing"),
         (("analyze", "--input", "object.json"), "object.json: not an array of feedback items"),
-        (("collect", "--output", "/dev/null"), "/dev/null: It is no file"),
+        (("collect", "--output", "/dev/null"), "/dev/null: It is not a file"),
         (("extract", "3b", "--output", "notes.md/said.json"), "ROOT/notes.md/said.json: Not a directory"),
     ],
 )  # fmt: skip
