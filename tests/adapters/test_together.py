@@ -28,10 +28,6 @@ def framework(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_there_are_240_edits() -> None:
-    assert ALL["edits"] == 240
-
-
 async def test_no_edit_is_lost_in_one_process(framework: str, tmp_path: Path) -> None:
     assert await in_one_process("ours", framework, tmp_path) == ALL
 

@@ -80,12 +80,9 @@ HARMS: dict[str, Harm] = {
     "an empty database": lambda state: (state / "journal.db").write_bytes(b""),
     "nonsense for a database": lambda state: (state / "journal.db").write_bytes(b"nonsense" * 1024),
     "another page size": another_page_size,
-    **{
-        f"a file for {name}": instead(name, Path.touch)
-        for name in ("blobs", "locks", "segments", "tmp", "limbo", "trash", "beside")
-    },
-    **{f"a folder for {name}": instead(name, Path.mkdir) for name in ("gate", "gate.waiting", "position")},
-    **{f"a link for {name}": instead(name, lambda place: place.symlink_to("a")) for name in ("gate", "locks", "tmp")},
+    **{f"a file for {name}": instead(name, Path.touch) for name in ("blobs", "locks", "segments")},
+    "a folder for gate": instead("gate", Path.mkdir),
+    "a link for locks": instead("locks", lambda place: place.symlink_to("a")),
     "nonsense for permissions": lambda state: (state / "permissions.json").write_text("nonsense"),
 }
 

@@ -16,6 +16,7 @@ import pytest
 import filetools
 from filetools.journal.reserve import RESERVE_BYTES
 from filetools.permissions.rules import Rule
+from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, steps_until, version
 from tests.support.unprivileged import as_nobody
@@ -117,7 +118,7 @@ async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tm
     place.mkdir()
     (source / "secret.txt").write_text("S")
     async with filetools.open(source, settings=QUIET) as files:
-        await files._parts.gatekeeper.use_rules([Rule(tool="read_file", path="secret.txt", level="block")])
+        await inside.parts(files).gatekeeper.use_rules([Rule(tool="read_file", path="secret.txt", level="block")])
     mount(place, "--bind", str(source))
     try:
         mount(place, "-o", "remount,bind,ro")
@@ -174,7 +175,7 @@ async def test_on_a_full_disk_files_are_deleted_and_moved_and_nothing_is_lost(di
         with suppress(filetools.FileToolsError):
             await files.write_file("b.txt", LARGE)
         (disk / "filler").unlink()
-        kept = files._parts.journal.contents
+        kept = inside.parts(files).journal.contents
         await steps_until(lambda: kept.has(version(LARGE[::-1])), 20)
         for content in (b"known", LARGE, LARGE[::-1]):
             assert kept.get(version(content)) == content

@@ -78,10 +78,7 @@ def test_an_edit_after_a_repaired_one_sees_its_result() -> None:
 
 HUNKS = {
     "blanks at line ends": ("a\nb \nc\n", "@@\n b\n-c\n+d\n", "a\nb \nd\n", "blanks at line ends"),
-    "no end of the last line": ("a\nb \nc", "@@\n b\n-c\n+d\n", "a\nb \nd", "blanks at line ends"),
     "line numbers of all lines": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n+2\tB\n 3\tc\n", "a\nB\nc\n", "line numbers"),
-    "line numbers of old lines": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n+B\n 3\tc\n", "a\nB\nc\n", "line numbers"),
-    "lines that only go": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n 3\tc\n", "a\nc\n", "line numbers"),
     "behind an anchor": ("b \na\nb  \n", "@@ a\n-b \n+B\n", "b \na\nB\n", "blanks at line ends"),
 }
 

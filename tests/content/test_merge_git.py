@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from filetools.content.merging import aligned_ends, merge
-from tests.support.merging import ADVERSARIAL, DOSE, Merge, Texts, git_merge_file, git_merges, random_texts
+from tests.support.merging import ADVERSARIAL, DOSE, Merge, Texts, git_merges, random_texts
 
 TRIES = max(1, int(800 * DOSE) if DOSE <= 1 else int(1600 * DOSE))
 """With a quarter as many of mixed line ends; 20,000 in `make long`."""
@@ -32,12 +32,6 @@ def differing(one: Merge, folder: Path, triples: list[Texts]) -> tuple[list[Text
             wrong.append(texts)
         shy += mine is None and its is not None
     return wrong, shy
-
-
-def test_oracle_is_merge_file(tmp_path: Path) -> None:
-    triples = [ADVERSARIAL[kind](Random(number)) for kind in ADVERSARIAL for number in range(3)]
-    (tmp_path / "all").mkdir()
-    assert git_merges(tmp_path / "all", triples) == [git_merge_file(tmp_path, texts) for texts in triples]
 
 
 def test_oracle_notices_a_merge_that_drops_a_line_of_one_side(tmp_path: Path) -> None:

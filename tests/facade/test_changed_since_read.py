@@ -11,9 +11,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.seen_versions import MOST_SEEN
 from filetools.models.records import EXTERNAL, ChangedFile
-from filetools.versions.read_tracker import MOST_ACTORS, owner_of
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused, steps_until, version
 from tests.support.peers import peer
@@ -279,21 +277,6 @@ async def test_a_tool_that_reads_the_file_itself_does_not_tell_of_it(agents: Age
     envelope = await bob.call_tool("read_file", {"path": "a.txt"})
     assert [one["path"] for one in envelope["changed_since_read"]] == ["b.txt"]
     assert "changed_since_read" not in await bob.call_tool("exists", {"path": "a.txt"})
-
-
-async def test_neither_files_nor_actors_are_followed_without_end(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        tracker, kept = files._parts.tracker, files._parts.journal.seen_versions
-        for number in range(MOST_SEEN + 10):
-            tracker.record_seen(BOB, f"{number}.txt", version("v"))
-        assert sum(map(len, tracker._actors[owner_of(BOB)].paths.values())) == MOST_SEEN
-        await files._parts.crew.run(tracker.save)
-        keys = [key for key, _ in kept.of(owner_of(BOB))]
-        assert (len(keys), keys[0]) == (MOST_SEEN, "10.txt")
-        for number in range(MOST_ACTORS + 10):
-            tracker.record_seen(Actor(kind="agent", id=f"actor {number}"), "a.txt", version("v"))
-        await files._parts.crew.run(tracker.save)
-        assert len(tracker._actors) == MOST_ACTORS
 
 
 async def test_who_has_read_that_a_file_is_gone_makes_it_anew(agents: Agents) -> None:

@@ -137,3 +137,15 @@ async def test_one_latin_1_byte_stays_beside_every_change(files: FileToolsFacade
     await other(files).edit_file("a.txt", [Edit(old="1", new="I")])
     await files.write_file("a.txt", known.replace("2", "II"))
     assert (tmp_path / "a.txt").read_bytes() == b"caf\xe9\r\nI\nnew\nII\r\nlast!"
+
+
+async def test_a_document_that_is_read_in_another_encoding_gets_what_the_file_has(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("\u00e9\u00e9\u00e9 END\n", "utf-8")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        ann = files.for_actor(Actor(kind="editor", id="ann", session="window"))
+        opened = await ann.buffers.open("f")
+        agent = files.for_actor(Actor(kind="agent", id="alice"))
+        await agent.read_file("f", encoding="latin-1")
+        await agent.edit_file("f", [Edit(old="END", new="FIN")])
+        assert (tmp_path / "f").read_text("utf-8") == "\u00e9\u00e9\u00e9 FIN\n"
+        assert (await ann.buffers.read(opened.handle)).text == "\u00e9\u00e9\u00e9 FIN\n"

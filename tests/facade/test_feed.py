@@ -202,10 +202,6 @@ async def test_what_is_written_before_the_next_page_is_asked_for_is_in_it(files:
     assert [record.path for page in (first, second) for record in page.records] == ["one.txt", "two.txt"]
 
 
-async def test_a_malformed_position_is_not_followed(files: FileToolsFacade) -> None:
-    await refused("INVALID_ARGUMENT", pages_of(files, "yesterday", 1))
-
-
 async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         following = asyncio.create_task(pages_of(files, None, 1))
@@ -213,23 +209,3 @@ async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> Non
     assert await following == []
     with pytest.raises(filetools.FileToolsError):
         await pages_of(files, None, 1)
-
-
-async def test_following_in_pages_ends_although_a_page_was_on_its_way(files: FileToolsFacade) -> None:
-    following = asyncio.create_task(pages_of(files, None, 1))
-    await steps_until(lambda: files._feed.growth._waiters)
-    files._feed.wake()
-    await asyncio.sleep(0)
-    files._feed.close()
-    assert await following == []
-
-
-async def test_a_reading_that_began_before_a_change_is_not_shared_after_it(files: FileToolsFacade) -> None:
-    position = await files.position()
-    endless = asyncio.create_task(asyncio.Event().wait())
-    files._feed._reading[position] = endless  # type: ignore[assignment]  # what still reads, and may miss the change
-    await files.write_file("one.txt", "")
-    async with asyncio.timeout(60):
-        [page] = await pages_of(files, position, 1)
-    endless.cancel()
-    assert [record.path for record in page.records] == ["one.txt"]

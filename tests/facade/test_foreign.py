@@ -17,11 +17,11 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import leftovers
+from tests.support.dose import dose
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
 from tests.support.opened import watched
 from tests.support.people import EDITOR
-from tests.support.swapper import dose
 
 BURST = dose(1_000)
 """Files that another program makes at once; 10,000 with FILETOOLS_DOSE=10."""

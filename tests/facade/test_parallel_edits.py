@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import filetools
-from tests.facade.test_crash_points import DOSE
+from tests.support.dose import DOSE
 from tests.support.facade_worker import RELAXED, edit_own_lines
 
 WORKERS = 8

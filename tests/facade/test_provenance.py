@@ -6,7 +6,6 @@ import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -14,7 +13,6 @@ from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change, Relation
 from filetools.models.records import Operation
-from filetools.versions.provenance import AuthoredLines, LineHistory, RememberedLines
 from tests.support.crashing import Tree, grow
 from tests.support.opened import refused, version
 
@@ -269,70 +267,3 @@ async def test_runs_of_a_journal_that_was_put_back_are_not_named(files: FileTool
     assert row is not None
     table.put([replace(row, value={**row.value, "first": f"other:{run.first.partition(':')[2]}"})])
     assert await runs_of(files, "n.txt") == [None]
-
-
-class Walks:
-    """Walks through the versions of a file, and counts the texts that they read."""
-
-    def __init__(self, files: FileToolsFacade, remembered: RememberedLines) -> None:
-        self._parts = files._parts
-        self._remembered = remembered
-        self._read = 0
-
-    def read(self, path: str, *, fresh: bool = False) -> tuple[int, list[AuthoredLines]]:
-        """Return how many texts a walk reads, and what it finds."""
-        self._read = 0
-        parts = self._parts
-        parts.journal.marks.flush()
-        lines = LineHistory(
-            parts.journal.history,
-            self._kept,
-            lambda other: parts.workspace.key(parts.workspace.resolve(other)),
-            RememberedLines() if fresh else self._remembered,
-        )
-        text = parts.store.read(parts.workspace.resolve(path), limit=10**6)[0].decode()
-        found = lines.authors(path, text, now=10**6)
-        return self._read, found
-
-    def _kept(self, version: str) -> bytes:
-        self._read += 1
-        return self._parts.journal.contents.get(version)
-
-
-async def test_a_second_call_reads_only_the_versions_that_are_new(files: FileToolsFacade) -> None:
-    walks = Walks(files, RememberedLines())
-    await files.for_actor(ALICE).write_file("n.txt", "".join(f"line {number}\n" for number in range(50)))
-    for number in range(20):
-        await files.for_actor(BOB).edit_file("n.txt", [Edit(old=f"line {number}\n", new=f"bob {number}\n")])
-    assert walks.read("n.txt")[0] == 21
-    assert walks.read("n.txt")[0] == 0
-    for number in range(3):
-        await files.for_actor(ANN).edit_file("n.txt", [Edit(old=f"bob {number}\n", new=f"ann {number}\n")])
-    assert walks.read("n.txt")[0] == 3
-    await files.for_actor(ANN).move_file("n.txt", "moved.txt")
-    count, found = walks.read("moved.txt")
-    assert count == 0
-    assert found == walks.read("moved.txt", fresh=True)[1]
-
-
-async def test_remembered_lines_are_those_of_a_walk_from_the_beginning(files: FileToolsFacade, root: Path) -> None:
-    random, walks = Random(5), Walks(files, RememberedLines(most_bytes=40_000))
-    actor = files.for_actor(ALICE)
-    for number in range(40):
-        path = random.choice(["n.txt", "m.txt"])
-        lines = (root / path).read_text().splitlines(keepends=True) if (root / path).exists() else []
-        if lines and random.random() < 0.1:
-            await actor.delete_file(path)
-            continue
-        place = random.randrange(len(lines) + 1)
-        lines[place : place + random.randrange(3)] = [f"{random.randrange(9)}\n"] * random.randrange(3)
-        await actor.write_file(path, "".join([*lines, f"{number}\n"]))
-        assert walks.read(path)[1] == walks.read(path, fresh=True)[1]
-
-
-async def test_what_is_remembered_is_bounded_and_the_oldest_goes_first(files: FileToolsFacade) -> None:
-    walks = Walks(files, RememberedLines(most_bytes=5_000))
-    for name in ("a", "b", "c"):
-        await files.for_actor(ALICE).write_file(f"{name}/n.txt", "line\n" * 10)
-    assert [walks.read(f"{name}/n.txt")[0] for name in "abbcb"] == [1, 1, 0, 1, 0]
-    assert walks.read("a/n.txt")[0] == 1

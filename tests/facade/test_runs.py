@@ -13,7 +13,6 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.feed import FeedPage
 from filetools.facade.run_calls import runs_of
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET
@@ -281,22 +280,3 @@ async def test_a_journal_that_was_put_back_tells_nothing_of_a_run(files: FileToo
     assert (metadata["discovery_status"], metadata["files_created"]) == ("failed", [])
     assert metadata["error"] == f"The journal was put back since the run {run.id}, and knows nothing of it"
     assert (await refused("INVALID_ARGUMENT", files.runs.undo(run.id))).message == metadata["error"]
-
-
-async def test_no_more_is_read_of_the_journal_than_up_to_the_end_of_a_run(
-    files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = await files.runs.begin(checkpoint=False)
-    await agent_of(files, run.session).write_file("made.txt", "made\n")
-    metadata = await files.runs.finish(run.id)
-    for number in range(6):
-        await files.for_actor(PERSON).write_file(f"later-{number}.txt", "later\n")
-    page, read = files._feed.page, list[str | None]()
-
-    async def small(since: str | None, **_: object) -> FeedPage:
-        read.append(since)
-        return await page(since, limit=1)
-
-    monkeypatch.setattr(files._feed, "page", small)
-    assert await files.runs.metadata(run.id) == metadata
-    assert len(read) == 1

@@ -21,8 +21,8 @@ from filetools.facade.steps import put
 from filetools.facade.steps.decision import Decision
 from filetools.facade.steps.put import PutFile
 from filetools.models.records import Actor
+from tests.support.dose import dose
 from tests.support.schedules.running import run_at_once, run_in_order
-from tests.support.swapper import dose
 
 IN_ORDER = dose(90)
 AT_ONCE = dose(36)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.dose import dose
 from tests.support.storms.running import run_storm
-from tests.support.swapper import dose
 
 pytestmark = [
     pytest.mark.soak,

@@ -23,8 +23,8 @@ from filetools.search.survey import TreeSurvey
 from filetools.stores.local import LocalStore
 from filetools.stores.reading import stat_of
 from filetools.stores.store import Facts, FileStat
+from tests.support.dose import dose
 from tests.support.journals import put
-from tests.support.swapper import dose
 
 ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 OLD_SECONDS = 0.05

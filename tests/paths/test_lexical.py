@@ -15,7 +15,7 @@ from filetools.errors import (
     PathTraversalError,
 )
 from filetools.paths.lexical import LexicalRules
-from tests.support.swapper import dose
+from tests.support.dose import dose
 
 RULES = LexicalRules(roots=(("srv", "project"),), windows=False)
 WINDOWS = LexicalRules(roots=(("C:", "Work", "project"),), windows=True)

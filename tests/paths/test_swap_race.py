@@ -11,7 +11,8 @@ from filetools.errors import FileToolsError
 from filetools.paths.root import ResolverChoice
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from tests.support.swapper import CASES, INSIDE, KINDS, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, dose, plant
+from tests.support.dose import dose
+from tests.support.swapper import CASES, INSIDE, KINDS, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, plant
 
 OUTSIDE_NAME = "/outside"
 

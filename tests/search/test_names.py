@@ -84,12 +84,3 @@ def test_pages_give_each_match_once(store: DirectStore) -> None:
         if cursor is None:
             break
     assert paths == ["src/lib/app.js", "src/App.py", "tests/test_app.py"]
-
-
-def test_wide_folder_with_hidden_names_is_searched_to_its_end(store: DirectStore, tmp_path: Path) -> None:
-    (tmp_path / "wide").mkdir()
-    for number in range(900):
-        (tmp_path / "wide" / f"{'.' if number % 2 else ''}name{number:03}").touch()
-    assert found(store, "name??0", ListOptions(limit=100, include_hidden=False), "wide") == [
-        f"wide/name{number:03}" for number in range(0, 900, 10)
-    ]

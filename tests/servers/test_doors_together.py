@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import filetools
+from tests.support.dose import dose
 from tests.support.opened import assert_at_rest
-from tests.support.swapper import dose
 
 if find_spec("fastapi") is None or find_spec("mcp") is None:
     pytest.skip("the doors need their extras", allow_module_level=True)

@@ -15,6 +15,7 @@ import pytest
 
 from filetools.errors import AgentFailedError
 from filetools.sessions.agent_process import AgentLimits, AgentProcess, AgentResult
+from tests.support import inside
 
 MIB = 1024 * 1024
 SHORT = AgentLimits(stop_seconds=0.3)
@@ -220,7 +221,7 @@ async def test_who_reads_slowly_loses_nothing_of_an_agent_that_has_ended(start: 
     program = "import os; os.write(1, b'1\\n' * 32_000)"
     agent = start(program, limits=AgentLimits(stop_seconds=0.01))
     async with agent:
-        await asyncio.shield(agent._life)
+        await inside.end_of(agent)
         lines = [line async for line in agent]
         result = await agent.result()
     assert (len(lines), result) == (32_000, ENDED)
@@ -250,4 +251,4 @@ def test_a_loop_that_ends_takes_its_agents_with_it(start: Start) -> None:
         assert await anext(agent) == b"ready"
         return agent
 
-    assert asyncio.run(leave())._process.returncode == -signal.SIGKILL
+    assert inside.exit_code_of(asyncio.run(leave())) == -signal.SIGKILL

@@ -156,7 +156,7 @@ def begin_and_die(world: World) -> None:
     world.now += 5
 
 
-def test_a_run_of_a_dead_process_is_told_on_a_full_disk(world: World) -> None:
+def test_a_run_fails_with_the_process_that_looked_after_it_also_on_a_full_disk(world: World) -> None:
     class Full:
         """The rows, on a disk that takes no more."""
 
@@ -168,14 +168,8 @@ def test_a_run_of_a_dead_process_is_told_on_a_full_disk(world: World) -> None:
 
     begin_and_die(world)
     full: Any = Full()
-    (run,) = Runs(full, keep=world.keep, clock=lambda: world.now).list()
-    assert (run.status, run.ended) == ("failed", START + 5)
-
-
-def test_a_run_fails_with_the_process_that_looked_after_it(world: World) -> None:
-    begin_and_die(world)
-    found = world.runs.list()
-    assert [(run.status, run.ended) for run in found] == [("failed", START + 5)]
+    for found in (Runs(full, keep=world.keep, clock=lambda: world.now).list(), world.runs.list()):
+        assert [(run.status, run.ended) for run in found] == [("failed", START + 5)]
     assert world.runs.get("run-1") == found[0]
 
 

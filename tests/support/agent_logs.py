@@ -23,6 +23,8 @@ Layout = Literal["inline", "flat", "nested", "workflow"]
 
 PROJECT: Final = "/home/me/code/app"
 VERSIONS: Final = ("1.0.44", "2.0.31", "2.1.30")
+ENCODED: Final = "-home-me-code-app"
+"""The folder of its logs."""
 LAYOUTS: Final[dict[str, Layout]] = {"1.0.44": "inline", "2.0.31": "flat", "2.1.30": "nested"}
 """Where the agents of a version have their entries."""
 REJECTED: Final = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. no edit). "

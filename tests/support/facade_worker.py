@@ -84,59 +84,37 @@ async def replace_line(files: FileToolsFacade, path: str, name: str, number: int
     raise AssertionError("never accepted")
 
 
-async def write_for_ever(root: Path, mirror: str, seed: str) -> None:
-    """Change files in all ways, announcing each change before it begins and after it is acknowledged."""
-    settings = {"watch": False, "durability": "relaxed"}
-    async with filetools.open(root, mirror=mirror or None, settings=settings) as files:
-        say(ready=True)
-        async with asyncio.TaskGroup() as group:
-            for worker in range(4):
-                group.create_task(change_for_ever(files, f"{seed}-{worker}"))
-
-
-async def change_for_ever(files: FileToolsFacade, name: str) -> None:
-    """One file's life, over and over: created, replaced, appended to, moved, deleted."""
-    number = 0
-    while True:
-        number += 1
-        path = f"{name}/{number % 5}.txt"
-        content = f"{number} " * (number % 7 * 400 + 1)
-        for operation, call in (
-            ("write", files.write_file(path, content)),
-            ("append", files.append_file(path, "end")),
-        ):
-            say(begin=operation, path=path, content=content + ("end" if operation == "append" else ""))
-            await call
-            say(done=operation, path=path, content=content + ("end" if operation == "append" else ""))
-        if number % 3 == 0:
-            say(begin="delete", path=path, content=None)
-            await files.delete_file(path)
-            say(done="delete", path=path, content=None)
-
-
-async def write_beside_others(root: Path, mirror: str, policy: str, name: str) -> None:
-    """Change own files and one that all share, until the input ends or it is killed; say what was refused."""
-    loop = asyncio.get_running_loop()
+async def write_for_ever(root: Path, mirror: str, policy: str, name: str) -> None:
+    """Change files in all ways until the input ends or it is killed; announce each change, and say what was acknowledged."""
     settings = {**RELAXED, "lock_timeout_seconds": 60.0, "mirror_wait_seconds": 60.0}
     async with filetools.open(root, mirror=mirror, mirror_policy=policy, settings=settings) as files:  # type: ignore[arg-type]
         say(ready=True)
-        ended = loop.run_in_executor(None, sys.stdin.read)
-        number = 0
-        while not ended.done():
-            number += 1
-            for work in (
-                files.write_file(f"{name}/{number % 5}.txt", f"{name} {number}\n" * (number % 7 * 100 + 1)),
-                files.append_file("shared.txt", f"{name} {number}\n"),
-                files.append_file("folder/shared too.txt", f"{name} {number}\n"),
-                files.write_file(f"{name}/moving.txt", f"{number}\n"),
-                files.move_file(f"{name}/moving.txt", f"{name}/moved.txt", overwrite=True),
-                files.delete_file(f"{name}/{number % 5}.txt"),
-            ):
-                try:
-                    await work
-                except filetools.FileToolsError as exc:
-                    say(refused=f"{exc.code}: {exc.message}")
-            say(done=number)
+        ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+        async with asyncio.TaskGroup() as group:
+            for task in range(3):
+                group.create_task(_write_until(ended, files, f"{name}/{task}"))
+
+
+async def _write_until(ended: asyncio.Future[str], files: FileToolsFacade, name: str) -> None:
+    number = 0
+    while not ended.done():
+        number += 1
+        path, other, line = f"{name}/{number % 5}.txt", f"{name}/moved.txt", f"{name} {number}"
+        text = f"{number} " * (number % 7 * 400 + 1)
+
+        async def done(states: dict[str, str | None], call: Awaitable[object]) -> None:
+            say(begin=states)
+            await call
+            say(done=states)
+
+        await done({path: text}, files.write_file(path, text))
+        await done({path: text + "end"}, files.append_file(path, "end"))
+        await files.append_file("shared.txt", f"{line}\n")
+        say(line=line)
+        if number % 2:
+            await done({path: None, other: text + "end"}, files.move_file(path, other, overwrite=True))
+        elif number % 3:
+            await done({path: None}, files.delete_file(path))
 
 
 async def rewrite(root: Path, size: str) -> None:
@@ -277,7 +255,6 @@ TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "change": change_lines,
     "edit": edit_lines,
     "write": write_for_ever,
-    "write beside others": write_beside_others,
     "rewrite": rewrite,
     "events": tell_events,
     "move and die": move_and_die,

@@ -13,7 +13,8 @@ import json
 import os
 import select
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final, Self
@@ -68,17 +69,16 @@ class Forked:
         said: dict[str, Any] = json.loads(self.line())
         return said
 
-    def rest(self) -> list[dict[str, Any]]:
-        """Return all whole lines, each a JSON object, that it still says until it ends or is killed."""
-        found = []
+    def rest(self) -> Iterator[dict[str, Any]]:
+        """Yield all whole lines, each a JSON object, that it still says until it ends or is killed."""
         while (line := self.line()).endswith("\n"):
-            found.append(json.loads(line))
-        return found
+            yield json.loads(line)
 
     def send_signal(self, number: int) -> None:
         """Send it a signal if it still runs."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended, and is not reported yet
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End it if it still runs."""

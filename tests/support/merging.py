@@ -138,17 +138,6 @@ def broken_rules(merge: Merge, base: str, ours: str, theirs: str) -> list[str]:
     return broken
 
 
-def git_merge_file(folder: Path, texts: Texts) -> str | None:
-    """Merge base, ours and theirs as `git merge-file` does."""
-    names = [folder / name for name in ("base", "ours", "theirs")]
-    for path, text in zip(names, texts, strict=True):
-        path.write_bytes(text.encode())
-    old, ours, theirs = map(str, names)
-    done = subprocess.run(["git", "merge-file", "-p", "--diff3", ours, old, theirs], capture_output=True, check=False)
-    assert 0 <= done.returncode < 128, done.stderr
-    return None if done.returncode else done.stdout.decode()
-
-
 def git_merges(folder: Path, triples: Sequence[Texts]) -> list[str | None]:
     """Merge each base, ours and theirs as `git merge-file` does, all in one merge of two branches with a file each.
 

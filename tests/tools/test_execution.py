@@ -163,14 +163,3 @@ def test_what_is_let_through_keeps_both_limits(calls: list[tuple[float, int]]) -
             runs.count(str(run % 7))
         let.append((clock.now, run % 7))
         assert sum(moment > clock.now - 60 for moment, _ in let) <= MOST_A_MINUTE
-
-
-def test_memory_is_bounded_by_what_is_let_through() -> None:
-    clock = Clock()
-    runs = ParsingRuns(clock)
-    most = 0
-    for number in range(10_000):
-        clock.now += 0.5
-        runs.count(f"r{number}")
-        most = max(most, len(runs._runs))
-    assert most <= MOST_A_MINUTE * FORGOTTEN_SECONDS / 60

@@ -31,7 +31,7 @@ def test_a_bad_name_makes_nothing_and_runs_nothing(run: CommandLine, name: str) 
     assert (names(run), (run.folder / "hit").exists()) == ([], False)
 
 
-@pytest.mark.parametrize("name", ["../x", "src/app.py", "--", "-x", "é;*"])
+@pytest.mark.parametrize("name", ["../x", "--"])
 def test_names_that_look_like_something_else_are_names(run: CommandLine, name: str) -> None:
     done = run("checkpoint", "--root", str(run.folder), *(("--",) if name.startswith("-") else ()), name)
     if name.startswith("-"):
@@ -81,11 +81,6 @@ def test_around_a_command_its_output_and_code_are_its_own_and_its_effect_is_told
 def test_the_input_of_the_command_is_that_of_the_process(run: CommandLine) -> None:
     done = run("checkpoint", "--around", "--", "cat", stdin=b"\xff\x00given")
     assert (done.code, done.raw) == (0, b"\xff\x00given")
-
-
-def test_arguments_of_the_command_are_not_ours(run: CommandLine) -> None:
-    done = run("checkpoint", "--around", "--", "echo", "--help", "--", "--delete", "-h", "")
-    assert (done.code, done.text) == (0, "--help -- --delete -h \n")
 
 
 def test_named_ones_stay_and_the_second_name_is_looked_for_before_anything_runs(run: CommandLine) -> None:
@@ -209,11 +204,3 @@ def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
     assert run("diff").code == 0
     assert run("diff", "--since", "start", "--until", "later", "src").lines[0] == "diff --git a/src/app.py b/src/app.py"
     assert run("diff", "--since", "later", "--until", "start", "--json").json["data"]["counts"]["deleted"] == 1
-
-
-def test_colours_are_for_terminals_alone(run: CommandLine) -> None:
-    run("checkpoint", "start")
-    (run.folder / "notes.md").write_text("new\n")
-    for command in (("diff",), ("status",), ("checkpoints",)):
-        assert "\x1b[" in run.at_terminal(*command).text
-        assert "\x1b[" not in run(*command).text

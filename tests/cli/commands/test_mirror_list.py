@@ -75,30 +75,6 @@ def test_while_the_folder_is_away_changes_wait_for_it_and_reach_it_with_the_next
     ]
 
 
-def test_sync_needs_no_name_of_a_mirror_that_was_added_and_refuses_while_it_is_away(run: CommandLine) -> None:
-    backup = run.folder.parent / "backup"
-    run("mirror", "add", "../backup")
-    (backup / "notes.md").write_text("drift\n")
-    assert run("sync", "--verify").lines[0] == "modify    notes.md"
-    backup.rename(run.folder.parent / "disk")
-    assert "SYNC_FAILED" in run("sync").error
-    assert run("mirror", "add", "../backup").code == 0  # another disk
-    assert snapshot(backup) == snapshot(run.folder)
-
-
-def test_one_mirror_that_is_away_keeps_no_other_from_being_synchronised(run: CommandLine) -> None:
-    around = run.folder.parent
-    run("mirror", "add", "../one")
-    run("mirror", "add", "../two")
-    (around / "one").rename(around / "disk")
-    (around / "two" / "notes.md").write_text("drift\n")
-    done = run("sync", "--verify", "--json")
-    assert (done.code, done.json["data"]["modified"], len(done.json["data"]["errors"])) == (1, ["notes.md"], 1)
-    assert run("write", "new.txt", "--content", "1", "--json").json["data"]["mirror"] == "pending"
-    assert (around / "two" / "new.txt").read_text() == "1"
-    assert listed(run) == [("one", True, "away", 1), ("two", True, "attached", 0)]
-
-
 def test_adopting_makes_a_folder_equal_and_keeps_what_it_loses(run: CommandLine) -> None:
     full = run.folder.parent / "full"
     grow(full, {"notes.md": b"theirs", "theirs.txt": b"only theirs"})
@@ -118,15 +94,6 @@ def test_a_removed_mirror_keeps_its_files_and_gets_nothing_more(run: CommandLine
     assert (done.code, "its files stay" in done.text) == (0, True)
     assert run("write", "new.txt", "--content", "1", "--json").json["data"]["mirror"] == "off"
     assert (snapshot(backup), listed(run)) == (former, [])
-
-
-def test_a_mirror_that_is_named_once_is_listed_and_not_remembered(run: CommandLine) -> None:
-    assert run("write", "new.txt", "--content", "1", "--mirror", "../backup").code == 0
-    assert run("write", "next.txt", "--content", "1", "--json").json["data"]["mirror"] == "off"
-    ((name, added, _, behind),) = listed(run)
-    assert (name, added, behind > 0) == ("backup", False, True)
-    assert run("mirror", "remove", "../backup", "--json").json["data"]["behind"] == behind
-    assert listed(run) == []
 
 
 @pytest.mark.parametrize("is_copy", [True, False])

@@ -93,11 +93,6 @@ def test_input_output_and_code_are_the_programs_own_and_its_effect_is_told_on_st
     assert listed(run) == [("failed", 7)]
 
 
-def test_arguments_of_the_program_are_not_ours(run: CommandLine) -> None:
-    done = run("run", "--", "echo", "--help", "--", "--json", "-h", "")
-    assert (done.code, done.text) == (0, "--help -- --json -h \n")
-
-
 def test_as_json_what_is_told_is_one_line_after_the_output(run: CommandLine) -> None:
     done = sh(run, "echo out; echo x > new.txt", "--json", "--session", "s1", "--no-checkpoint")
     first, last = done.lines

@@ -16,34 +16,34 @@ TEMPORARY = "temporary"
 OLD_AND_NEW = ("--old", "one", "--new", "1", "--dry-run")
 PATCH = b"--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-notes\n+NOTES\n"
 READING: dict[str, Sequence[tuple[str, ...]]] = {
-    "read": (("notes.md",), ("notes.md", "--version", "abcd"), ("nope.md",)),
-    "ls": ((), ("-R", "-l", "--json"), ("nope",)),
-    "info": (("notes.md",), ("src",)),
-    "find": (("app",), ("nope",)),
-    "grep": (("one",), ("(",), ("-F", "nope")),
+    "read": (("notes.md",), ("nope.md",)),
+    "ls": (("-R", "-l", "--json"),),
+    "info": (("src",),),
+    "find": (("nope",),),
+    "grep": (("one",),),
     "edit": (("src/app.py", *OLD_AND_NEW),),
     "patch": (("--dry-run",),),
-    "log": ((), ("notes.md", "-p"), ("--json",)),
-    "versions": (("notes.md",), ("nope.md",)),
-    "diff": ((), ("notes.md",), ("src",)),
+    "log": (("notes.md", "-p"),),
+    "versions": (("notes.md",),),
+    "diff": ((), ("notes.md",)),
     "who": (("notes.md",),),
-    "checkpoints": ((), ("--json",)),
-    "undo": (("--dry-run",), ("--of", "*", "--since", "1h", "--dry-run")),
+    "checkpoints": ((),),
+    "undo": (("--dry-run",),),
     "redo": (("--dry-run",),),
     "restore": (("nope", "--dry-run"),),
-    "runs": ((), ("run-000000000000",)),
-    "status": ((), ("-v",), ("--json",)),
-    "mirror": ((), ("list", "--json"), ("remove", "nope")),
-    "fd": (("list",), ("read", "fd:1"), ("search", "fd:1", "x", "--json")),
-    "project": (("list",), ("list", "--json")),
-    "instances": ((), ("list", "--json")),
-    "call": (("read_file", '{"path": "notes.md"}'), ("grep_files", '{"pattern": "one"}'), ("nope",)),
-    "tools": ((), ("--format", "json")),
-    "context": ((), ("src", "--json"), ("--prompt",), ("nope",)),
-    "history": (("list",), ("collect",), ("extract", "3f"), ("analyze", "--input", "-"), ("rules", "--input", "nope")),
-    "approvals": ((), ("--diff",)),
+    "runs": ((),),
+    "status": ((),),
+    "mirror": (("list", "--json"), ("remove", "nope")),
+    "fd": (("search", "fd:1", "x", "--json"),),
+    "project": (("list",),),
+    "instances": ((),),
+    "call": (("grep_files", '{"pattern": "one"}'), ("nope",)),
+    "tools": ((),),
+    "context": ((), ("--prompt",)),
+    "history": (("collect",), ("analyze", "--input", "-")),
+    "approvals": (("--diff",),),
     "approve": (("approval-0123456789abcdef",),),
-    "doctor": ((), ("--settings",), ("--repair",), ("--json",)),
+    "doctor": ((), ("--repair",)),
 }
 CHANGING = {
     "demo", "write", "append", "rm", "mv", "cp", "mkdir", "checkpoint", "init", "sync", "run",
@@ -79,7 +79,7 @@ def test_reading_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp_pa
     assert listing(tmp_path) == before
 
 
-@pytest.mark.parametrize("line", [("ls",), ("status",), ("log",), ("grep", "one")], ids=" ".join)
+@pytest.mark.parametrize("line", [("ls",), ("status",)], ids=" ".join)
 def test_a_state_directory_that_is_not_there_is_not_made_by_reading(
     run: CommandLine, temporary: Path, tmp_path: Path, line: Sequence[str]
 ) -> None:
@@ -99,7 +99,7 @@ def test_completion_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp
     assert listing(tmp_path) == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_reading_that_is_ended_leaves_nothing_behind(
     run: CommandLine, temporary: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -170,7 +170,7 @@ def test_init_in_another_root_is_meant_only_by_its_option(run: CommandLine) -> N
     assert "unchanged" in run("init", "src").text
 
 
-CHANGES = (("write", "a.txt", "--content", "a"), ("mkdir", "a"), ("rm", "project/notes.md"), ("checkpoint",), ("init",))
+CHANGES = (("write", "a.txt", "--content", "a"), ("checkpoint",), ("init",))
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=" ".join)
@@ -214,7 +214,7 @@ def test_a_home_folder_with_a_state_is_not_the_root_of_what_lies_in_it(run: Comm
     assert run("log", "--root", str(tmp_path)).error == "No change is recorded.\n"
 
 
-@pytest.mark.parametrize("home", ["link", "/nowhere", "", "relative", "/", None])
+@pytest.mark.parametrize("home", ["link", "", None])
 def test_the_home_folder_is_known_however_it_is_told(run: CommandLine, tmp_path: Path, home: str | None) -> None:
     """A link to it is it; without one that can be told, only the whole file system is refused."""
     (tmp_path / "link").symlink_to(tmp_path)

@@ -51,12 +51,9 @@ async def hosted(session: Session, **operation: Any) -> tuple[str, str]:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "create_file", "path": "app.py", "diff": "+x\n"}, "FILE_EXISTS"),
-    ({"type": "create_file", "path": "new.py", "diff": "+one\ntwo\n"}, "Line 2 of the diff of a new file"),
     ({"type": "create_file", "path": "../new.py", "diff": "+x\n"}, "PATH_TRAVERSAL"),
     ({"type": "create_file", "path": "a\n*** Delete File: app.py", "diff": "+x\n"}, "control characters"),
     ({"type": "create_file", "path": "new.py", "diff": "+x\n*** Delete File: app.py\n"}, "no '*** …' lines"),
-    ({"type": "update_file", "path": "app.py", "diff": "@@\n-return 1\n+return 2\n"}, "EDIT_NOT_FOUND"),
-    ({"type": "update_file", "path": "app.py", "diff": "@@\n-    return 1\n+    return 2\n"}, "EDIT_AMBIGUOUS"),
     ({"type": "update_file", "path": "no.py", "diff": "@@\n-a\n+b\n"}, "create_file"),
     (
         {"type": "update_file", "path": "app.py", "diff": "*** Begin Patch\n*** Delete File: app.py\n*** End Patch\n"},
@@ -65,7 +62,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "delete_file", "path": "no.py"}, "FILE_NOT_FOUND"),
     ({"type": "delete_file", "path": "app.py", "move_to": "b.py"}, "Only update_file takes move_to"),
     ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "../b.py"}, "PATH_TRAVERSAL"),
-    ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "a\nb"}, "control"),
 ]  # fmt: skip
 
 

@@ -41,8 +41,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"command": "undo_edit", "path": "poem.txt"}, "INVALID_ARGUMENT", "command"),
     ({"command": "view"}, "INVALID_ARGUMENT", "Missing parameter 'path'"),
     ({"command": "create", "path": "a"}, "INVALID_ARGUMENT", "Parameter `file_text` is required for command: create"),
-    ({"command": "str_replace", "path": "poem.txt", "new_str": "x"}, "INVALID_ARGUMENT", "`old_str` is required"),
-    ({"command": "insert", "path": "poem.txt", "insert_text": "x"}, "INVALID_ARGUMENT", "`insert_line` is required"),
     ({"command": "insert", "path": "poem.txt", "insert_line": 1}, "INVALID_ARGUMENT", "`insert_text` is required"),
     (
         {"command": "insert", "path": "poem.txt", "insert_line": 1, "insert_text": "a", "new_str": "b"},
@@ -50,14 +48,10 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"command": "view", "path": "poem.txt", "file_text": ""}, "INVALID_ARGUMENT", "does not belong to command: view"),
     ({"command": "view", "path": "poem.txt", "range": [1, 2]}, "INVALID_ARGUMENT", "did you mean 'view_range'"),
-    ({"command": "view", "path": "poem.txt", "view_range": [1]}, "INVALID_ARGUMENT", "list of two integers"),
-    ({"command": "view", "path": "poem.txt", "view_range": [3, 2]}, "INVALID_ARGUMENT", "larger or equal"),
     ({"command": "view", "path": "poem.txt", "view_range": [9, -1]}, "INVALID_ARGUMENT", "[1, 4]"),
     ({"command": "view", "path": "src", "view_range": [1, 2]}, "INVALID_ARGUMENT", "is not allowed when `path` points"),
     ({"command": "view", "path": "logo.png"}, "INVALID_ARGUMENT", "logo.png is binary (image/png"),
     ({"command": "view", "path": "no.txt"}, "FILE_NOT_FOUND", "The path no.txt does not exist. Please provide a valid path."),
-    ({"command": "view", "path": "../x"}, "PATH_TRAVERSAL", "'..'"),
-    ({"command": "view", "path": "C:\\x"}, "ABSOLUTE_PATH", "C:"),
     (
         {"command": "create", "path": "poem.txt", "file_text": "x"},
         "FILE_EXISTS", "File already exists at: poem.txt. Cannot overwrite files using command `create`.",
@@ -70,12 +64,10 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         {"command": "str_replace", "path": "poem.txt", "old_str": "roses", "new_str": "x"},
         "EDIT_AMBIGUOUS", "Multiple occurrences of old_str `roses` in lines 1, 3. Please ensure it is unique",
     ),
-    ({"command": "str_replace", "path": "no.txt", "old_str": "a", "new_str": "b"}, "FILE_NOT_FOUND", "does not exist"),
     (
         {"command": "insert", "path": "poem.txt", "insert_line": 5, "insert_text": "x"},
         "INVALID_ARGUMENT", "Invalid `insert_line` parameter: 5. It should be within the range of lines of the file: [0, 4]",
     ),
-    ({"command": "insert", "path": "poem.txt", "insert_line": -1, "insert_text": "x"}, "INVALID_ARGUMENT", "[0, 4]"),
 ]  # fmt: skip
 
 

@@ -269,11 +269,7 @@ async def test_of_a_response_each_call_has_an_item(tools: ToolRegistry) -> None:
         message(TextBlock(type="text", text="Done.")),
         completion(),
         [],
-        {},
-        None,
         "Done.",
-        {"choices": []},
-        {"output": None},
     ],
 )
 async def test_a_reply_without_calls_has_no_answer(tools: ToolRegistry, reply: object) -> None:
