@@ -243,7 +243,7 @@ def _added_mirror(row: MirrorRow, home: bytes) -> Check:
         return Check(name="mirror", state="ok", text=f"is there{_FILLING if state == 'filling' else ''}: {row.place}")
     return Check(
         name="mirror", state="warning", text=f"{reason}; what changes waits for it: {row.place}",
-        remedy="bring it back, or forget it with 'filetools mirror remove DIR'",
+        remedy="restore it, or forget it with 'filetools mirror remove DIR'",
     )  # fmt: skip
 
 

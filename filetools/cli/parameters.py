@@ -178,6 +178,6 @@ async def whole_version(files: FileToolsFacade, path: str, given: str | None) ->
         how_many = "no version" if not found else f"{len(found)} versions"
         raise InvalidArgumentError(
             f"{path} has {how_many} beginning with {match[1]!r}", path=path,
-            suggested_action="See which there are with versions().",
+            suggested_action="List them with versions().",
         )  # fmt: skip
     return found[0]

@@ -17,7 +17,7 @@ from filetools.paths.workspace_path import ROOT
 from filetools.project.folder import ProjectFolder
 
 T = TypeVar("T", dict[str, Any], list[Any], str)
-_WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "text"}
+_WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "string"}
 _MOST_BYTES: Final = 1024 * 1024
 _MOST_NAMED_BYTES: Final = 64 * 1024
 _MOST_FILES: Final = 50

@@ -275,7 +275,7 @@ def _relative(files: FileToolsFacade, pattern: str) -> str:
 
 def _with_hint(found: Result, hint: str) -> Result:
     """Return a result that says first how something was read; its further pages are read so at once."""
-    goes_on = "; pass that with the cursor, too" if found.next_cursor is not None else ""
+    goes_on = "; pass it with the cursor" if found.next_cursor is not None else ""
     return found.model_copy(update={"hints": [f"{hint}{goes_on}", *(found.hints or ())]})
 
 

@@ -109,7 +109,7 @@ def _around(desk: Desk, command: Sequence[str], name: str | None, *, replace: bo
             before, after = (next(_free_names(taken, f"auto: {when} {program} ")) for when in ("before", "after"))
         elif after in taken and not replace:
             raise InvalidArgumentError(
-                f"There is a checkpoint {after!r} already", suggested_action="Choose another name, or pass --replace."
+                f"A checkpoint {after!r} already exists", suggested_action="Choose another name, or pass --replace."
             )
         await files.checkpoint(before, replace=replace, automatic=name is None)
 
