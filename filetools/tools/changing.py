@@ -305,7 +305,7 @@ ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="delete_file",
         description=(
-            "Delete a file, or with recursive a folder. Returns the number of entries; a deleted file stays readable by its"
+            "Delete a file, or with recursive a folder. Returns the entry count; a deleted file stays readable by its"
             " version."
         ),
         parameters=DeleteFile,
