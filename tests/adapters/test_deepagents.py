@@ -191,13 +191,6 @@ async def test_a_whole_write_is_merged_from_what_was_read(world: World, backend:
     assert (world.root / "notes.txt").read_text() == "ONE\ntwo\nTHREE\n"
 
 
-async def test_a_stale_write_of_the_same_line_is_refused(world: World, backend: FileToolsBackend) -> None:
-    await backend.aread("/notes.txt")
-    await world.other.edit_file("notes.txt", old="two", new="bob's")
-    assert "EDIT_CONFLICT" in str((await backend.awrite("/notes.txt", "one\nalice's\nthree\n")).error)
-    assert (world.root / "notes.txt").read_text() == "one\nbob's\nthree\n"
-
-
 @pytest.mark.parametrize("is_read_in_part", [False, True])
 async def test_a_file_of_which_not_all_was_read_is_not_replaced(
     world: World, backend: FileToolsBackend, is_read_in_part: bool
@@ -295,11 +288,6 @@ async def test_a_search_that_leaves_a_file_out_says_so(world: World, backend: Fi
     result = await backend.agrep("one", "/")
     assert [match["path"] for match in result.matches or ()] == ["/crlf.txt", "/notes.txt"]
     assert result.truncated  # large.txt is over the limit of what is searched
-
-
-async def test_a_cancelled_call_leaves_nothing_locked(world: World, backend: FileToolsBackend) -> None:
-    await world.cancel(backend.aedit("/notes.txt", "two", "TWO"))
-    assert (world.root / "notes.txt").read_text() in ("one\ntwo\nthree\n", "one\nTWO\nthree\n")
 
 
 async def test_a_closed_workspace_is_told(world: World, backend: FileToolsBackend) -> None:

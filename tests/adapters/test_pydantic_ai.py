@@ -157,14 +157,6 @@ async def test_line_ends_marks_and_encodings_survive(
     assert (world.root / name).read_bytes() == before.replace(text, text + text)
 
 
-@pytest.mark.parametrize("content", [b"", "caf\u00e9".encode("latin-1"), PICTURE])
-async def test_a_new_file_has_the_bytes_that_were_written(
-    workspace: FileToolsWorkspace, at: At, content: bytes
-) -> None:
-    await workspace.write_bytes(at("new/file"), content)
-    assert await workspace.read_bytes(at("new/file")) == content
-
-
 async def test_unsaved_text_is_read_and_merged_with(world: World, workspace: FileToolsWorkspace, at: At) -> None:
     editor = world.files.for_actor(filetools.Actor(kind="editor", id="eve"))
     opened = await editor.buffers.open("notes.txt")
@@ -200,17 +192,6 @@ async def test_what_lies_outside_is_not_there_and_nothing_is_removed(
     with pytest.raises(ValueError, match="ABSOLUTE_PATH"):
         await workspace.remove(outside)
     assert world.root.is_dir()
-
-
-async def test_real_paths_follow_links_where_the_workspace_does(tmp_path: Path) -> None:
-    (tmp_path / "target").mkdir()
-    (tmp_path / "target" / "in.txt").write_text("in\n")
-    (tmp_path / "link").symlink_to("target")
-    async with filetools.open(tmp_path, settings={"follow_symlinks": True}) as files:
-        workspace = FileToolsWorkspace(files)
-        assert await workspace.realpath(str(tmp_path / "link" / "in.txt")) == str(tmp_path / "target" / "in.txt")
-        assert (await workspace.stat(str(tmp_path / "link"))).is_dir
-        assert await workspace.read_bytes(str(tmp_path / "link" / "in.txt")) == b"in\n"
 
 
 async def test_links_are_listed_as_what_they_lead_to_where_they_are_followed(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools import BlockingFacade, FileToolsFacade
+from filetools import BlockingFacade
 from filetools.app.fronts import Front
 from tests.support.blocking_stub import PLACE, stub
 from tests.support.crashing import QUIET, grow
@@ -165,19 +165,6 @@ def test_a_callback_on_the_loop_is_told_so_and_does_not_hang(files: BlockingFaca
     assert {error.code for error in errors} == {"INTERNAL"}
 
 
-def test_any_thread_may_call(files: BlockingFacade, tmp_path: Path) -> None:
-    def write(name: str) -> None:
-        for number in range(5):
-            files.append_file(name, f"{number}\n")
-
-    threads = [threading.Thread(target=write, args=(f"{name}.log",)) for name in "pqrs"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {path.read_text() for path in tmp_path.glob("*.log")} == {"0\n1\n2\n3\n4\n"}
-
-
 def test_following_yields_what_comes_and_ends_with_the_workspace(tmp_path: Path) -> None:
     found: list[str] = []
     with filetools.open_sync(tmp_path, settings=QUIET) as files:
@@ -264,14 +251,6 @@ with filetools.open_sync({str(tmp_path)!r}) as files:
             assert child.wait(timeout=60) == 0
         finally:
             child.kill()
-
-
-async def test_it_works_beside_a_running_loop(tmp_path: Path) -> None:
-    with filetools.open_sync(tmp_path, settings=QUIET) as files:
-        files.write_file("a.txt", "1")
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        assert isinstance(opened, FileToolsFacade)
-        assert (await opened.read_file("a.txt")).content == "1"
 
 
 def test_without_its_extra_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

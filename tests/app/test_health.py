@@ -13,6 +13,7 @@ import pytest
 
 import filetools
 from filetools.app.health import examine, repair
+from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.crashing import QUIET
 from tests.support.journals import put
@@ -54,7 +55,7 @@ def another_page_size(state: Path) -> None:
         for table in ("meta", "records", "heads", "contents", "debts"):
             database.execute(f"CREATE TABLE {table} (name, value)")
         database.execute("CREATE TABLE numbered (number INTEGER PRIMARY KEY AUTOINCREMENT)")
-        database.execute("PRAGMA user_version = 1")
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         database.commit()
     (state / "fresh").rename(state / "journal.db")
 

@@ -27,13 +27,6 @@ def test_a_missing_extra_names_the_install_command() -> None:
     ]
 
 
-@pytest.mark.parametrize("arguments", [["bogus"], ["read"], ["ls", "--limit", "0"], ["ls", "--bogus"]])
-def test_wrong_usage_ends_with_2(run: CommandLine, arguments: list[str]) -> None:
-    done = run(*arguments)
-    assert (done.code, done.text) == (2, "")
-    assert "Usage: filetools" in done.error
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence", "hint"),
     [
@@ -86,11 +79,6 @@ def test_a_root_that_is_no_folder_is_refused_with_2_and_said_to_be_so(
     assert done.error.splitlines()[0] == "error INVALID_ARGUMENT: The root was not found: 'nope'"
     done = run(*command, "--root", "notes.md")
     assert (done.code, "The root is not a folder: 'notes.md'" in done.error) == (2, True)
-
-
-def test_a_state_directory_that_is_a_file_is_refused(run: CommandLine) -> None:
-    done = run("ls", "--state-dir", "notes.md")
-    assert (done.code, "The state directory is not a folder: 'notes.md'" in done.error) == (2, True)
 
 
 def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:

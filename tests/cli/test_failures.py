@@ -41,12 +41,9 @@ async def make_history(folder: Path) -> None:
     "arguments",
     [
         ("checkpoint", "start"),
-        ("undo", "--of", "alice"),
         ("edit", "notes.md", "--old", "", "--new", "x"),
         ("edit", "lines.txt", "--old", "same", "--new", "x"),
-        ("edit", "data.bin", "--old", "a", "--new", "b"),
         ("read", "notes.md", "--version", "12"),
-        ("ls", "--cursor", "x"),
         ("grep", "(?=x"),
         ("rm", "src"),
         ("write", ".vscode/a", "--content", "x"),
@@ -78,12 +75,6 @@ def test_options_take_the_place_of_arguments() -> None:
 @pytest.mark.parametrize("path", ["read_file.py", "src/write_file", "list_files", "undo_changes-1", "versions()"])
 def test_a_path_stays_as_it_is(path: str) -> None:
     assert sentence_of(PathNotFoundError(path)) == f"File not found: {path}"
-
-
-def test_tools_that_are_listed_keep_their_names(run: CommandLine) -> None:
-    refused = run("tools", "--tools", "nope")
-    assert refused.code != 0
-    assert {"append_file,", "edit_file,"} <= set(refused.error.split())
 
 
 def test_a_path_out_of_the_root_is_not_blamed_on_its_dots() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,19 +58,6 @@ def test_hunks_are_right_when_the_search_may_cost_nothing(old: list[str], new: l
 def test_a_change_in_a_repetition_lies_in_its_last_place() -> None:
     assert diff_lines(list("xxxx"), list("xxxxx")) == [Hunk(old_start=4, old_end=4, new_start=4, new_end=5)]
     assert diff_lines(list("axxxb"), list("axxb")) == [Hunk(old_start=3, old_end=4, new_start=3, new_end=3)]
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("a\r\nb\n", ["a\r\n", "b\n"]),
-        ("a\rb\r", ["a\r", "b\r"]),
-        ("a\rb\nc\r", ["a\rb\n", "c\r"]),
-        ("a\u2028b\x0bc\n", ["a\u2028b\x0bc\n"]),
-    ],
-)
-def test_lines_keep_their_own_ends(text: str, lines: list[str]) -> None:
-    assert split_lines(text) == lines
 
 
 def test_structured_patch_holds_changes_with_context() -> None:
@@ -160,11 +146,6 @@ def test_hunks_of_edits_cost_as_much_as_the_edits() -> None:
 def test_refined_edits_do_the_same(old: str, new: str) -> None:
     edits = [TextEdit(0, len(old), new)]
     assert apply_text_edits(old, refined(old, edits)) == new
-
-
-def test_refined_edits_are_of_the_changed_characters() -> None:
-    text = "one\ntwo three\nfour\n"
-    assert refined(text, [TextEdit(4, 14, "two trees\n")]) == [TextEdit(9, 13, "rees")]
 
 
 def test_unified_diff_names_its_files_as_git_does() -> None:

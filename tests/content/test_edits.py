@@ -24,12 +24,9 @@ def test_bad_edits_are_refused(edits: list[Edit]) -> None:
     [
         ('def f():\n    return "x"', (1, 2), ["indentation"]),
         ("return \u2018x\u2019", (2, 2), ["quotes or typographic characters"]),
-        ("CLASS a", (4, 4), ["case"]),
         ("class  A:", (4, 4), ["blanks"]),
         ("class A:\r\n", (4, 4), ["line ends"]),
-        ("PASS  \r\n", (5, 5), ["trailing blanks", "case"]),
         ("class B(object):\n    pass", (4, 5), ["text"]),
-        ("clasz", (4, 4), ["text"]),
     ],
 )
 def test_a_text_that_is_not_there_names_the_closest_lines_and_why(
@@ -47,14 +44,7 @@ def test_a_text_that_is_not_there_names_the_closest_lines_and_why(
     ("text", "old", "line", "difference"),
     [
         ("a\n\tb(1)\n\tc\n", "    b(1)\n    c\n", 2, "line 2 begins with 1 tab, your text with 4 blanks"),
-        (
-            "a\nx\u00a0=\u00a01\nx\u00a0=\u00a01\n",
-            "x = 1",
-            2,
-            "line 2 has a no-break space, your text a plain character",
-        ),
         ("a\n\tb(1)\n\tb(1)\n", "2\t\tb(1)", 2, "your text holds line numbers"),
-        ("a\nfoo(\n\nb) foo(1)", "B) foo(1)\n", 4, "line 4 is the last and has no line end"),
         ("a\nfoo(1).bar\n", "A\nfoo(1)\n", 1, "line 2 continues after your text"),
     ],
 )
@@ -104,9 +94,7 @@ def test_a_text_that_means_one_place_is_taken_for_it(text: str, old: str, new: s
         ("foobar\n", "foo "),
         ("“a”\n“a”\n", '"a"'),
         ("a\n11: f\n", "10: f"),
-        ("b\nb\n", "1: b"),
         ("a b\na b\n", "```\na b\n```"),
-        ("&lt;\n", "&amp;gt;"),
         ("\tf\n", "    f"),
     ],
 )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import random
 
 import pytest
@@ -12,18 +11,9 @@ from filetools.content.facts import ContentFacts, inspect, text_of
 from filetools.content.formats import TextFormat, encode
 from filetools.content.kind import SAMPLE_BYTES
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, InvalidArgumentError
+from filetools.errors import EncodingError
 
 WORDS = b"words in a row\n" * 1000
-
-
-def test_version_is_the_hash_of_the_bytes() -> None:
-    assert version_of(b"abc") == "sha256:" + hashlib.sha256(b"abc").hexdigest()
-
-
-def test_unknown_encoding_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError):
-        inspect(b"abc", encoding="no-such")
 
 
 def test_content_outside_the_given_encoding_is_refused_with_the_place() -> None:

@@ -118,14 +118,6 @@ def test_layout_controls_and_the_upper_ones_never_count(harmless: int) -> None:
     assert encoding_of(bytes([harmless]) * 99 + b"\xff") == "latin-1"
 
 
-def test_valid_utf8_may_be_nothing_but_controls() -> None:
-    assert encoding_of(bytes(CONTROLS)) == "utf-8"
-
-
-def test_empty_file_is_utf8_text() -> None:
-    assert sniff(b"", complete=True).format == TextFormat(encoding="utf-8", bom=b"")
-
-
 @given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1))
 def test_any_cut_of_utf8_text_is_utf8_or_a_signature(text: str) -> None:
     content = text.encode()

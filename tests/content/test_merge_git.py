@@ -43,14 +43,6 @@ def test_oracle_notices_a_merge_that_drops_a_line_of_one_side(tmp_path: Path) ->
     assert differing(dropping, tmp_path, [random_texts(random) for _ in range(60)])[0]
 
 
-def test_oracle_notices_a_merge_that_ends_the_last_line(tmp_path: Path) -> None:
-    def ending(base: str, ours: str, theirs: str) -> str | None:
-        return by_lines(*(text if text.endswith("\n") else f"{text}\n" for text in (base, ours, theirs)))
-
-    random = Random(1)
-    assert differing(ending, tmp_path, [ADVERSARIAL["no final end"](random) for _ in range(30)])[0]
-
-
 @pytest.mark.parametrize("ends", [("\n",), ("\n", "\n", "\r\n")], ids=["lf", "mixed"])
 @pytest.mark.timeout(3600)
 def test_clean_merges_are_those_of_git(tmp_path: Path, ends: tuple[str, ...]) -> None:

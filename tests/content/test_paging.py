@@ -31,12 +31,6 @@ def lines_of(text: str) -> list[str]:
     return [f"{line}\n" for line in ended] + ([rest] if rest or not ended else [])
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_page_size_under_one_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match="page_size"):
-        PagedText("text", size)
-
-
 @pytest.mark.parametrize(
     ("mode", "start", "first", "last"),
     [("page", 0, 1, 3), ("page", 4, 1, 3), ("line", 0, 1, 3), ("line", 4, 1, 3), ("char", -1, 0, 5), ("char", 6, 0, 5)],

@@ -308,20 +308,6 @@ async def test_the_newest_change_costs_the_same_whatever_came_before_it(tmp_path
         assert later[1] <= SLACK * first[1]
 
 
-async def test_undos_in_a_row_cost_the_same_each(tmp_path: Path) -> None:
-    costs = []
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        for number in range(15):
-            await files.write_file(f"{number}.txt", "x\n")
-        for act in (files.undo, files.redo):
-            for _ in range(15):
-                costs.append(await cost(files, partial(act, dry_run=True)))
-                await act()
-    for several in (costs[:15], costs[15:]):
-        first, last = max(several[:4]), max(several[-4:])
-        assert last[1] - first[1] <= 10 * 15  # a few steps for each that is undone already
-
-
 @pytest.mark.parametrize("make", ["in folders of their own", "moved"])
 async def test_many_changes_are_taken_back_in_step_with_their_number(tmp_path: Path, make: str) -> None:
     costs = []

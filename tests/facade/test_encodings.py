@@ -37,25 +37,6 @@ def other(files: FileToolsFacade) -> FileToolsFacade:
     return files.for_actor(Actor(kind="agent", id="bob"))
 
 
-@pytest.mark.parametrize("name", CALLS)
-async def test_what_the_encoding_read_in_lacks_is_refused(files: FileToolsFacade, tmp_path: Path, name: str) -> None:
-    await files.read_file("a.txt", encoding="shift_jis")
-    error = await refused("BATCH_FAILED" if name == "write several" else "ENCODING_ERROR", CALLS[name](files, "é"))
-    assert (error.details["character"], "position" in error.details) == ("U+00E9", True)
-    assert (tmp_path / "a.txt").read_bytes() == SJIS
-
-
-@pytest.mark.parametrize("name", CALLS)
-async def test_a_change_is_written_in_the_encoding_its_actor_read_in(
-    files: FileToolsFacade, tmp_path: Path, name: str
-) -> None:
-    await files.read_file("a.txt", encoding="shift_jis")
-    await CALLS[name](files, "新")
-    written = (tmp_path / "a.txt").read_bytes().decode("shift_jis")
-    assert written.replace("新", "").replace("\n", "") in ("一行三行", "一行二行三行")
-    assert "新" in written
-
-
 @pytest.mark.parametrize("name", ["edit", "patch"])
 async def test_a_dry_run_sees_the_text_as_its_actor_does(files: FileToolsFacade, name: str) -> None:
     await files.read_file("a.txt", encoding="shift_jis")

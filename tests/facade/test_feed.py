@@ -129,16 +129,6 @@ async def test_a_follower_gets_what_was_and_what_comes(files: FileToolsFacade) -
         assert await following == ["b.txt", "c.txt", "d.txt"]
 
 
-async def test_a_follower_from_now_gets_nothing_of_before(files: FileToolsFacade) -> None:
-    await files.write_file("a.txt", "1")
-    following = asyncio.ensure_future(collect(files.follow(), 2))
-    await steps_until(lambda: files._feed.growth._waiters)
-    await files.write_file("b.txt", "2")
-    await files.write_file("c.txt", "3")
-    async with asyncio.timeout(60):
-        assert await following == ["b.txt", "c.txt"]
-
-
 async def test_whoever_was_told_of_a_change_finds_it_in_the_feed(files: FileToolsFacade) -> None:
     """The event comes before its mark is written; the feed waits for the mark and not for the next change."""
     found: list[bool] = []
@@ -183,23 +173,6 @@ async def test_pages_that_are_followed_have_each_change_once(files: FileToolsFac
         pages = await follower
         assert [record.path for page in pages for record in page.records] == [f"{number}.txt" for number in range(20)]
         assert not any(page.resync for page in pages)
-
-
-async def test_a_followed_position_that_is_not_known_is_one_empty_page(files: FileToolsFacade) -> None:
-    await files.write_file("one.txt", "")
-    [page] = await pages_of(files, "abcdef:3", 1)
-    assert page == FeedPage(records=(), position=await files.position(), resync=True)
-
-
-async def test_what_is_written_before_the_next_page_is_asked_for_is_in_it(files: FileToolsFacade) -> None:
-    start = await files.position()
-    following = files.follow_pages(start)
-    waiting = asyncio.ensure_future(anext(following))
-    await files.write_file("one.txt", "")
-    first = await waiting
-    await files.write_file("two.txt", "")
-    second = await anext(following)
-    assert [record.path for page in (first, second) for record in page.records] == ["one.txt", "two.txt"]
 
 
 async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> None:

@@ -137,14 +137,6 @@ async def test_all_names_get_the_new_bytes_and_stay_one_file(files: FileToolsFac
     await assert_at_rest(files, root)
 
 
-async def test_a_transaction_changes_all_names(files: FileToolsFacade, root: Path) -> None:
-    async with files.transaction() as tx:
-        await tx.edit_file("a.txt", [filetools.Edit(old="old", new="new")])
-        await tx.write_file("other.txt", "too\n")
-    assert snapshot(root) == {**tree(b"new\n"), "other.txt": b"too\n"}
-    assert len(inodes(root)) == 1
-
-
 async def test_one_name_is_deleted_or_moved_for_itself(files: FileToolsFacade, root: Path) -> None:
     inode = (root / "a.txt").stat().st_ino
     await files.move_file("d/b.txt", "moved.txt")
@@ -189,12 +181,6 @@ async def test_what_a_stranger_saved_at_a_name_in_the_same_instant_is_kept(root:
         kept = [entry.version for entry in (await files.versions("d/b.txt")).versions]
         assert version(b"a stranger's\n") in kept
         assert leftovers(root) == []
-
-
-async def test_who_wrote_by_one_name_is_not_surprised_at_the_other(files: FileToolsFacade) -> None:
-    await files.read_file("d/b.txt")
-    await files.write_file("a.txt", "new\n")
-    await files.delete_file("d/b.txt")
 
 
 async def test_who_knows_the_other_name_merges(files: FileToolsFacade, root: Path) -> None:

@@ -268,19 +268,6 @@ async def test_a_folder_put_in_the_place_of_another_shows_its_own_names(tmp_path
         assert (root / "d/both").exists()
 
 
-async def test_an_agents_move_of_a_folder_tells_nothing_of_the_folders_in_it(tmp_path: Path) -> None:
-    async with watched(tmp_path) as (files, events):
-        await files.write_file("d/e/f/a.txt", "one\n")
-        await files.write_file("d/e/g/b.txt", "one\n")
-        await all_seen(files, tmp_path, events)
-        events.clear()
-        await files.move_file("d", "x")
-        await files.delete_directory("x", recursive=True)
-        await files.undo()
-        await all_seen(files, tmp_path, events)
-        assert [event for event in events if event.source == "external"] == []
-
-
 async def test_a_programs_chmod_is_told_mirrored_and_taken_back(tmp_path: Path) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
     root.mkdir()

@@ -253,13 +253,6 @@ async def test_a_patch_deletes_nothing_that_has_moved_on(desk: Desk) -> None:
     assert desk.on_disk == LINES + "bob\n"
 
 
-async def test_a_patch_deletes_and_moves_nothing_over_unsaved_text(desk: Desk) -> None:
-    await desk.opened("typed\n")
-    patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"
-    await refused("EDIT_CONFLICT", desk.alice.apply_patch(patch))
-    assert desk.on_disk == LINES
-
-
 # Versions of texts that hold what a person had typed
 
 

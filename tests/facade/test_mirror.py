@@ -14,7 +14,6 @@ from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
 from tests.support.crashing import snapshot
 from tests.support.dose import dose
-from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
     PATIENCE_SECONDS,
@@ -24,6 +23,7 @@ from tests.support.mirror_worlds import (
     local_store,
     scripted,
 )
+from tests.support.opened import refused
 
 QUICK: dict[str, Any] = {
     "watch": False,
@@ -46,9 +46,7 @@ async def caught_up(files: filetools.FileToolsFacade, seconds: float = 60.0) -> 
 
 async def test_a_synchronisation_without_a_mirror_is_refused(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUICK) as files:
-        with pytest.raises(filetools.FileToolsError) as caught:
-            await files.sync_all()
-        assert caught.value.code == "INVALID_ARGUMENT"
+        await refused("INVALID_ARGUMENT", files.sync_all())
         assert (await files.write_file("a", "1")).mirror == "off"
 
 
@@ -101,8 +99,10 @@ async def test_a_mirror_down_for_many_writes_catches_up_and_never_goes_back(tmp_
 
 async def test_a_hung_mirror_costs_one_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
     hang = Hang("prepare", "probe")
-    mirror = scripted(MemoryStore(name="mirror"), before=hang)
-    async with filetools.open(tmp_path, mirror=mirror, settings=QUICK | {"mirror_wait_seconds": WAIT_SECONDS}) as files:
+    (tmp_path / "root").mkdir()
+    mirror = scripted(local_store(tmp_path / "mirror"), before=hang)
+    settings = QUICK | {"mirror_wait_seconds": WAIT_SECONDS}
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=settings) as files:
         await files.write_file("a.txt", "healthy")
         await caught_up(files)
         hang.on()

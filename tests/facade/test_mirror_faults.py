@@ -13,7 +13,6 @@ import filetools
 from filetools.errors import DiskFullError, StorageFailedError
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
-from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, local_store, scripted, tree
 from tests.support.opened import names_of, outcome_of, refused, told
 
@@ -110,7 +109,7 @@ async def test_foreign_changes_reach_the_mirror_too(tmp_path: Path) -> None:
 
 async def test_while_paused_changes_are_owed_and_paid_after(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    mirror = MemoryStore(name="mirror")
+    mirror = local_store(tmp_path / "mirror")
     async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
         heard, sync = told(files, "sync:*"), files._parts.sync
         await files.write_file("a.txt", "1")
@@ -128,7 +127,7 @@ async def test_while_paused_changes_are_owed_and_paid_after(tmp_path: Path) -> N
 async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path) -> None:
     grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(20)})
     hang = Hang("prepare")
-    mirror = scripted(MemoryStore(name="mirror"), before=hang)
+    mirror = scripted(local_store(tmp_path / "mirror"), before=hang)
     opening = filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK)
     files = await opening.__aenter__()
     hang.on()
@@ -144,7 +143,7 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
 
 async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    mirror, abort, seen = MemoryStore(name="mirror"), asyncio.Event(), list[tuple[int, int]]()
+    mirror, abort, seen = local_store(tmp_path / "mirror"), asyncio.Event(), list[tuple[int, int]]()
 
     def progress(done: int, total: int, _path: str) -> None:
         seen.append((done, total))

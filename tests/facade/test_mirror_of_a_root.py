@@ -13,7 +13,6 @@ import pytest
 
 import filetools
 from tests.support.crashing import grow, snapshot
-from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, hurry, local_store, scripted, tree
 from tests.support.opened import refused, told
 
@@ -109,11 +108,10 @@ async def test_a_path_to_a_mirror_is_the_same_mirror_however_it_is_spelt(tmp_pat
         assert [row.place for row in files._parts.journal.mirrors.all()] == [os.path.realpath(mirror)]
 
 
-@pytest.mark.parametrize("kind", ["folder", "memory"])
-async def test_a_mirror_named_later_than_its_tree_is_filled_in_the_background(tmp_path: Path, kind: str) -> None:
+async def test_a_mirror_named_later_than_its_tree_is_filled_in_the_background(tmp_path: Path) -> None:
     root, folder = folders(tmp_path)
     hang = Hang("prepare")
-    mirror = scripted(MemoryStore(name="mirror") if kind == "memory" else local_store(folder), before=hang)
+    mirror = scripted(local_store(folder), before=hang)
     hang.on()
     async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
         async with asyncio.timeout(60):
@@ -270,17 +268,3 @@ def modes(top: Path) -> dict[str, int]:
         for place in top.rglob("*")
         if ".filetools" not in place.parts
     }
-
-
-async def test_a_removed_mirror_gets_no_backlog_any_more(tmp_path: Path) -> None:
-    root, mirror = folders(tmp_path)
-    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
-        await whole(files)
-    async with filetools.open(root, settings=QUICK) as files:
-        mirrors, backlog = files._parts.journal.mirrors, files._parts.journal.backlog
-        (row,) = mirrors.all()
-        await files.write_file("a.txt", "1")
-        assert backlog.count(row.place) == 1
-        mirrors.remove(row.place)
-        await files.write_file("a.txt", "2")
-        assert (mirrors.all(), backlog.count(row.place)) == ([], 0)

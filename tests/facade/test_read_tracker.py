@@ -12,6 +12,7 @@ from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from filetools.versions.read_tracker import owner_of
 from tests.support.facade_worker import RELAXED
+from tests.support.opened import refused
 
 BOB = Actor(kind="agent", id="bob", session="s")
 Call = Callable[[FileToolsFacade], Awaitable[object]]
@@ -31,12 +32,6 @@ async def agents(tmp_path: Path) -> AsyncIterator[tuple[FileToolsFacade, FileToo
         )
 
 
-async def refusal(call: Awaitable[object]) -> filetools.FileToolsError:
-    with pytest.raises(filetools.FileToolsError) as caught:
-        await call
-    return caught.value
-
-
 async def both_know(alice: FileToolsFacade, bob: FileToolsFacade, text: str = TEN_LINES) -> None:
     await alice.write_file("a.txt", text)
     await bob.read_file("a.txt")
@@ -48,8 +43,7 @@ async def test_overlapping_changes_are_refused_with_both_sides(
     alice, bob = agents
     await both_know(alice, bob)
     first = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
-    error = await refusal(bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
-    assert error.code == "EDIT_CONFLICT"
+    error = await refused("EDIT_CONFLICT", bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
     assert error.details["current_version"] == first.version
     assert [(one["ours"], one["theirs"], one["base"], one["line"]) for one in error.details["conflicts"]] == [
         ("alice\n", "bob\n", "line 5\n", 5)
@@ -111,10 +105,9 @@ async def test_of_two_who_count_on_with_a_version_one_is_refused(
     (tmp_path / "n.txt").write_text("7")
     read = [await files.read_file("n.txt") for files in agents]
     await alice.write_file("n.txt", "8", expected_version=read[0].version)
-    error = await refusal(bob.write_file("n.txt", "8", expected_version=read[1].version))
-    assert error.code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.write_file("n.txt", "8", expected_version=read[1].version))
     items = [{"path": "n.txt", "content": "8", "expected_version": read[1].version}]
-    assert (await refusal(bob.write_multiple(items))).details["cause"] == "VERSION_MISMATCH"
+    assert (await refused("BATCH_FAILED", bob.write_multiple(items))).details["cause"] == "VERSION_MISMATCH"
 
 
 async def test_a_stale_expected_version_is_refused_unless_merging_is_asked_for(
@@ -125,8 +118,7 @@ async def test_a_stale_expected_version_is_refused_unless_merging_is_asked_for(
     known = await bob.read_file("a.txt")
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
     proposal = changed(TEN_LINES, 9, "bob")
-    error = await refusal(bob.write_file("a.txt", proposal, expected_version=known.version))
-    assert error.code == "VERSION_MISMATCH"
+    error = await refused("VERSION_MISMATCH", bob.write_file("a.txt", proposal, expected_version=known.version))
     assert error.details["current_version"] == (await alice.file_info("a.txt")).version
     assert "-line 2\n+alice\n" in error.details["diff"]
     assert (await bob.write_file("a.txt", proposal, expected_version=known.version, on_stale="merge")).merged
@@ -155,7 +147,7 @@ async def test_what_cannot_be_merged_is_a_conflict(
         (tmp_path / "a.txt").unlink()
     stale = bob.write_file("a.txt", "bob\n", expected_version=known.version, on_stale="merge")
     for call in (stale, bob.write_file("a.txt", "bob\n")):
-        assert (await refusal(call)).code == "EDIT_CONFLICT"
+        await refused("EDIT_CONFLICT", call)
 
 
 READS: dict[str, Call] = {
@@ -184,10 +176,10 @@ async def test_deleting_or_moving_what_moved_on_is_refused(
     alice, bob = agents
     await both_know(alice, bob)
     await alice.write_file("a.txt", "alice\n")
-    assert (await refusal(bob.delete_file("a.txt"))).code == "VERSION_MISMATCH"
-    assert (await refusal(bob.move_file("a.txt", "b.txt"))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.delete_file("a.txt"))
+    await refused("VERSION_MISMATCH", bob.move_file("a.txt", "b.txt"))
     await bob.write_file("c.txt", "c\n")
-    assert (await refusal(bob.move_file("c.txt", "a.txt", overwrite=True))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.move_file("c.txt", "a.txt", overwrite=True))
     await bob.read_file("a.txt")
     await bob.delete_file("a.txt")
 
@@ -268,7 +260,7 @@ async def test_what_its_actor_has_moved_is_known_where_it_stands_now(
     await alice.write_file("d/a.txt", TEN_LINES)
     await alice.move_file("d/a.txt" if what == "file" else "d", "e/a.txt" if what == "file" else "e")
     await bob.edit_file("e/a.txt", [Edit(old="line 2", new="bob")])
-    assert (await refusal(alice.delete_file("e/a.txt"))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", alice.delete_file("e/a.txt"))
     assert (await alice.write_file("e/a.txt", changed(TEN_LINES, 9, "nine"), require_read=True)).merged
     assert (tmp_path / "e/a.txt").read_text() == changed(changed(TEN_LINES, 2, "bob"), 9, "nine")
     assert (await alice.write_file("d/a.txt", "new\n")).created
@@ -279,7 +271,7 @@ async def test_covering_by_a_copy_what_moved_on_is_refused(agents: tuple[FileToo
     await both_know(alice, bob)
     await bob.write_file("b.txt", "bob\n")
     await alice.write_file("a.txt", "alice\n")
-    assert (await refusal(bob.copy_file("b.txt", "a.txt", overwrite=True))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.copy_file("b.txt", "a.txt", overwrite=True))
     await bob.read_file("a.txt")
     await bob.copy_file("b.txt", "a.txt", overwrite=True)
 
@@ -313,7 +305,7 @@ async def test_a_base_that_is_gone_is_a_mismatch_and_never_an_overwrite(
     (tmp_path / "a.txt").write_text(large * 20_000)
     await bob.read_file("a.txt")
     (tmp_path / "a.txt").write_text("person\n")
-    assert (await refusal(bob.write_file("a.txt", "bob\n"))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.write_file("a.txt", "bob\n"))
     assert (tmp_path / "a.txt").read_text() == "person\n"
 
 
@@ -334,7 +326,7 @@ async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
     await both_know(alice, bob)
     current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     overlapping = bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
-    assert (await refusal(overlapping)).code == "EDIT_CONFLICT"
+    await refused("EDIT_CONFLICT", overlapping)
     sent = changed(TEN_LINES, 9, "bob")
     assert (await bob.write_file("a.txt", sent, expected_version=current.version)).merged
     assert (tmp_path / "a.txt").read_text() == changed(sent, 5, "alice")
@@ -364,8 +356,10 @@ async def test_a_version_that_the_file_never_had_is_refused_where_others_are_mer
     current = await alice.write_file("a.txt", "alice\n")
     elsewhere = await alice.write_file("b.txt", "elsewhere\n")
     for unknown in ("0" * 64, "0" * 12, elsewhere.version):
-        error = await refusal(bob.write_file("a.txt", "x", expected_version=unknown, on_stale="merge"))
-        assert (error.code, error.details["current_version"]) == ("VERSION_MISMATCH", current.version)
+        error = await refused(
+            "VERSION_MISMATCH", bob.write_file("a.txt", "x", expected_version=unknown, on_stale="merge")
+        )
+        assert error.details["current_version"] == current.version
 
 
 async def test_an_older_version_that_the_writer_never_saw_is_the_base_if_it_knows_what_stands_there(

@@ -11,7 +11,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from tests.support.opened import outcome_of, recorded, refused, told
+from tests.support.opened import recorded, refused, told
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody
 
@@ -176,17 +176,6 @@ async def test_a_persons_unsaved_text_is_not_touched(tmp_path: Path) -> None:
     assert (tmp_path / "src/app.py").exists()
 
 
-async def test_a_file_that_could_not_be_told_at_one_look_is_told_at_the_next(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=ALONE) as files:
-        await files.checkpoint("before")
-        run(tmp_path, "echo text > new.md")
-        await asyncio.sleep(0.05)
-        async with files._parts.locks.hold(["new.md"], path="new.md", owner="test"):
-            await outcome_of(files.checkpoint("while somebody is at work on it"))
-        await files.checkpoint("later")
-        assert ("create", "new.md", "external") in await recorded(files)
-
-
 @pytest.mark.parametrize(("act", "size"), [("write", 3000), ("delete", 10), ("move over", 3000)])
 async def test_bytes_that_only_a_look_has_met_are_kept_before_they_are_replaced(
     tmp_path: Path, act: str, size: int
@@ -303,14 +292,3 @@ async def test_a_restore_deletes_nothing_whose_row_was_lost(tmp_path: Path, lost
         checkpoints._database.write(lambda connection: connection.execute(f"DELETE FROM snapshot_rows WHERE {lost}"))
         await files.restore("before")
         assert on_disk(tmp_path) == first
-
-
-async def test_what_stood_there_before_the_first_change_is_among_the_versions(tmp_path: Path) -> None:
-    grow(tmp_path)
-    async with filetools.open(tmp_path, settings=ALONE) as files:
-        await files.checkpoint("before")
-        await files.edit_file("docs/note.md", [Edit(old="text", new="TEXT")])
-        newest, oldest = (await files.versions("docs/note.md")).versions
-        assert (newest.operation, oldest.operation, oldest.number, oldest.kept) == ("modify", "found", 0, True)
-        assert (await files.read_file("docs/note.md", version=oldest.version)).content == "text\n"
-        assert "-text" in (await files.diff("docs/note.md")).diff

@@ -4,64 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
-from filetools.paths.workspace import Workspace
-from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat, Reader, Store
-from tests.support.crashing import QUIET
-from tests.support.faulty import FaultyReader, FaultyStore, Plan
 from tests.support.opened import Once, ScriptedOpening, all_seen, until_watched, watched
-
-AGENT = Actor(kind="agent", id="agent")
-TICK_NS = 3_600_000_000_000
-
-
-def coarse(stat: FileStat) -> FileStat:
-    """Facts by a clock that ticks once an hour; one nanosecond off the whole second, which would be another clock."""
-    return replace(
-        stat, modified_ns=stat.modified_ns // TICK_NS * TICK_NS + 1, changed_ns=stat.changed_ns // TICK_NS * TICK_NS + 1
-    )
-
-
-class CoarseReader(FaultyReader):
-    @property
-    def stat(self) -> FileStat:
-        return coarse(self.inner.stat)
-
-
-class CoarseStore(FaultyStore):
-    """A store whose clock ticks once an hour."""
-
-    @property
-    def tick_ns(self) -> int:
-        return TICK_NS
-
-    def stat(self, path: WorkspacePath) -> FileStat | None:
-        found = self.inner.stat(path)
-        return None if found is None else coarse(found)
-
-    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
-        content, found = self.inner.read(path, limit=limit)
-        return content, coarse(found)
-
-    def open(self, path: WorkspacePath) -> Reader:
-        return CoarseReader(self.inner.open(path), Plan(), self.name, path)
-
-
-class CoarseOpening(Opening):
-    def __init__(self, root: Path) -> None:
-        super().__init__(root, None, None, {**QUIET, "watch": True})
-
-    def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
-        return CoarseStore(super()._open_store(workspace, private_directory), Plan())
 
 
 async def move(files: FileToolsFacade, number: int) -> None:
@@ -88,19 +37,6 @@ async def test_a_save_right_after_our_own_is_told(tmp_path: Path, save: Callable
         await all_seen(files, tmp_path, told)
         saved = {event.path for event in told if event.source == "external" and event.name == "file:modified"}
         assert saved == {f"{number}.txt" for number in range(10)}
-
-
-async def test_a_save_within_the_tick_of_the_clock_is_told(tmp_path: Path) -> None:
-    async with CoarseOpening(tmp_path) as files:
-        await until_watched(files, tmp_path)
-        told: list[Any] = []
-        files.on("file:*", told.append)
-        await files.write_file("a.txt", "ours\n")
-        ours = files._parts.store.stat(WorkspacePath("a.txt"))
-        write_in_place(tmp_path / "a.txt", "them\n")
-        assert files._parts.store.stat(WorkspacePath("a.txt")) == ours  # no facts can tell the two
-        await all_seen(files, tmp_path, told)
-        assert [event.source for event in told if event.path == "a.txt"] == ["agent", "external"]
 
 
 async def test_what_others_do_to_what_we_made_moved_and_deleted_is_told(tmp_path: Path) -> None:
@@ -131,11 +67,6 @@ async def test_what_others_do_to_what_we_made_moved_and_deleted_is_told(tmp_path
         (tmp_path / "gone.txt").unlink()
         await all_seen(files, tmp_path, told)
         assert told[-1].name == "file:deleted"
-
-
-def record(operation: Operation, path: str, **given: Any) -> ChangeRecord:
-    values = {"number": 1, "actor": AGENT, "time": 0.0, "state": RecordState.PENDING, **given}
-    return ChangeRecord(operation=operation, path=path, **values)
 
 
 async def test_a_folder_made_anew_where_ours_is_just_moving_away_is_told(tmp_path: Path) -> None:

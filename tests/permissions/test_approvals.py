@@ -14,12 +14,11 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.book import ApprovalBook, CallRun
-from filetools.permissions.call_watch import CallWatch, watched
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from filetools.permissions.tickets import Case
 from tests.support.opened import steps_until
-from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, Stopwatch, proposal, run
+from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, proposal, run
 
 PATH = WorkspacePath("a.txt")
 SHORT_SECONDS = 0.02
@@ -294,20 +293,3 @@ async def test_closing_tells_those_who_wait_and_may_be_done_twice(desk: Desk) ->
     await desk.approvals.aclose()
     with pytest.raises(ApprovalRequiredError):
         await waiting
-
-
-async def test_waiting_for_a_person_is_not_counted_against_the_call(desk: Desk) -> None:
-    watch: CallWatch = (stopwatch := Stopwatch())
-    desk.approvals.listen(Person("allow"))
-    with watched(watch):
-        await desk.approvals.ask(case())
-    assert stopwatch.noted == ["pause", "resume", "allow"]
-
-
-@pytest.mark.parametrize(
-    ("tool", "risk"), [("read_file", "low"), ("write_file", "medium"), ("delete_file", "high"), ("unknown", "medium")]
-)
-async def test_risk_follows_what_the_tool_does(desk: Desk, tool: str, risk: str) -> None:
-    asked = Case(tool=tool, path=PATH, paths=(PATH,), actor=ALICE, reason="prompt", proposal=proposal())
-    await refused_id(desk, asked)
-    assert desk.approvals.open_requests()[0].risk == risk

@@ -163,12 +163,10 @@ def test_imports_of_a_linked_file_are_relative_to_where_it_really_lies(tmp_path:
     [
         "`@x.md`",
         "a `span over\n@x.md a line`",
-        "```\n@x.md\n```",
         "~~~\n```\n@x.md\n~~~",
         "> ```\n> @x.md\n> ```",
         "<!-- a\n\n@x.md\n-->",
         "me@x.md",
-        "(@x.md)",
         "@X.md",
     ],
 )
@@ -217,9 +215,7 @@ def test_when_room_is_short_the_broadest_are_cut_first(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert cut(3900) == (everything, [])
     assert cut(3899) == ([("AGENTS.md", 999, True), *everything[1:]], [])
-    assert cut(3099) == (everything[1:], ["AGENTS.md"])
     assert cut(1799) == (everything[3:], ["AGENTS.md", "CLAUDE.md", "a/AGENTS.md"])
-    assert cut(1599) == ([("a/b/AGENTS.md", 999, True), *everything[4:]], ["AGENTS.md", "CLAUDE.md", "a/AGENTS.md"])
     # What imports comes before what is imported.
     rest = ["AGENTS.md", "CLAUDE.md", "a/AGENTS.md", "a/b/AGENTS.md"]
     assert cut(500) == ([everything[4], ("a/b/more.md", 200, True)], rest)
@@ -287,10 +283,8 @@ def test_what_the_system_keeps_back_is_left_out(tmp_path: Path) -> None:
 SKILLS = {
     "plain": ("name: plain one # comment\ndescription: When to use it", ("plain one", "When to use it")),
     "double": ('name: "a: \\"b\\""\ndescription: "with # in it"  # comment', ('a: "b"', "with # in it")),
-    "single": ("name: 'it''s'\ndescription: 'x'", ("it's", "x")),
     "folded": ("description: >-\n  one\n  two\n\n  three\nname: folded", ("folded", "one two three")),
     "block": ("name: block\ndescription: |\n  one\n    two\nother: x", ("block", "one two")),
-    "lines": ("name: lines\ndescription: one\n  two\nother: x", ("lines", "one two")),
     "below": ("metadata:\n  name: wrong\n  description: wrong", ("below", "")),
     "long": (f"description: {'x' * 2000}", ("long", "x" * 500)),
     "empty": ("name:\ndescription:", ("", "")),

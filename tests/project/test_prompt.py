@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -192,29 +191,10 @@ def test_a_project_that_fails_is_listed_without_its_facts() -> None:
     assert found == {"projects": [folders[0], here, *folders[2:]], "instances": [INSTANCE]}
 
 
-def test_a_readme_that_fails_leaves_the_rest() -> None:
-    def readme(path: str) -> dict[str, Any]:
-        if path == "/x/b":
-            raise DirectoryNotFoundError(path)
-        return README
-
-    folders = [{"id": name, "name": name, "path": f"/x/{name}"} for name in "ab"]
-    one, two = gather(folders, [], git_state=git_state, readme=readme)["projects"]
-    assert (one["readme"], one["git"]["branch"]) == (README, "/x/a")
-    assert ("readme" in two, two["git"]["branch"]) == (False, "/x/b")
-
-
 def test_the_project_used_last_stands_first_and_those_never_used_last() -> None:
     used = {"b": "2025-01-02T00:00:00Z", "c": None, "d": "2025-06-02T00:00:00Z", "a": None}
     folders = [{"id": name, "name": name, "path": "/x", "last_activity_at": time} for name, time in used.items()]
     assert [each["id"] for each in gather(folders, [], git_state=git_state)["projects"]] == ["d", "b", "a", "c"]
-
-
-def test_the_home_folder_is_shortened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    folder = {"id": "a", "name": "a", "path": f"{tmp_path.resolve()}/a", "repo_name": None}
-    [found] = gather([folder], [], git_state=git_state)["projects"]
-    assert (found["path"], found["git"]["branch"], "repo_name" in found) == ("~/a", folder["path"], False)
 
 
 def test_eight_projects_are_asked_at_once() -> None:

@@ -95,10 +95,8 @@ def test_each_call_of_a_log_is_found_once(writer: LogWriter, seed: int, warnings
     [
         ("Read", {"file_path": "a"}, False),
         ("Write", {"file_path": "a"}, True),
-        ("write_file", {"path": "a"}, True),
         ("mcp__files__write_file", {"path": "a"}, True),
         ("Edit", {"file_path": "a"}, True),
-        ("MultiEdit", {"file_path": "a"}, True),
     ],
 )
 def test_a_call_of_a_tool_that_writes_and_names_a_file_has_written_it(

@@ -200,16 +200,3 @@ def test_what_is_no_folder_of_agents_costs_one_warning(
     make(path)
     assert ids(logs, session.session_id) == ["a1"]
     assert len(warnings()) <= 1
-
-
-def test_an_agent_with_a_strange_name_is_found(writer: LogWriter, logs: Path) -> None:
-    session = writer.session().user("What a person said")
-    agent = session.agent("Look", agentId="a1")
-    names = [
-        "agent-a b.jsonl",
-        "agent-a\nb.jsonl",
-        "agent-" + "x" * 243 + ".jsonl",
-    ]
-    for name in names:
-        (agent.path.parent / name).write_bytes(agent.path.read_bytes())
-    assert len(ids(logs, session.session_id)) == 1 + len(names)

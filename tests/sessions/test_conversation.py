@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,18 +59,6 @@ def test_what_is_not_on_the_main_line_ends_it_only_where_nothing_else_does(mark:
     others = [entry("x", "a", **mark), entry("y", "x", **mark)]
     assert tree([*line("a", "b"), *others]).uuids() == ["a", "b"]
     assert tree([entry("a", **mark), *others]).uuids() == ["a", "x", "y"]
-
-
-@pytest.mark.parametrize("kind", ["system", "attachment", "progress", "some-new-kind", "", 3, None])
-def test_an_entry_of_another_type_does_not_end_it_but_may_stand_in_it(kind: Any) -> None:
-    entries = [entry("a"), entry("b", "a", kind), entry("c", "b", "assistant"), entry("d", "c", kind)]
-    assert tree(entries).uuids() == ["a", "b", "c"]
-
-
-def test_an_odd_entry_that_names_no_parent_does_not_end_it() -> None:
-    odd = [LogEntry({"type": "user", "uuid": "x"}), entry("y", 3), entry("z", ["b"])]
-    assert tree([*line("a", "b"), *odd]).uuids() == ["a", "b"]
-    assert tree([*line("a", "b"), *odd]).left() == set()
 
 
 def test_a_missing_parent_ends_the_chain() -> None:
@@ -145,17 +131,6 @@ def test_what_a_summary_stands_for_is_outside_of_it_but_not_left(writer: LogWrit
     assert (said(log), left(log)) == (["In short", "After"], ["Old"])
 
 
-def test_what_agents_did_in_the_log_of_their_session_is_not_left(writer: LogWriter) -> None:
-    log = (
-        writer.session(version="1.0.44")
-        .user("Look")
-        .agent("Look there", layout="inline")
-        .done("Seen")
-        .assistant("Seen")
-    )
-    assert left(log) == []
-
-
 @pytest.mark.parametrize("lost", range(5))
 def test_a_lost_line_leaves_nothing(writer: LogWriter, lost: int) -> None:
     log = writer.session().user("1").assistant("2").user("3").assistant("4").user("5").assistant("6")
@@ -190,14 +165,6 @@ def test_calls_at_once_and_their_results_are_put_back(writer: LogWriter, order: 
     assert left(log) == []
 
 
-def test_calls_of_what_was_taken_back_stay_away(writer: LogWriter) -> None:
-    log = writer.session().user("First").assistant("One").user("Old").parallel(3).assistant("Old answer").rewind()
-    log.user("New").parallel(2).assistant("New answer")
-    assert len(results(log)) == 4
-    assert left(log)[0] == "Old"
-    assert "Old answer" in left(log)
-
-
 def test_a_result_of_another_writer_is_not_put_back() -> None:
     entries = [
         entry("a"),
@@ -221,10 +188,3 @@ def test_a_long_conversation_is_walked_once() -> None:
             entry(f"r{turn}", f"a{turn}", message={"content": [{"type": "tool_result", "tool_use_id": f"t{turn}"}]}),
         ]
     assert len(tree(entries).uuids()) == 2 * count
-
-
-def test_of_one_log_all_entries_are_in_the_conversation_or_left_or_beside(logs: Path) -> None:
-    log = LogWriter(logs).session().user("1").parallel(4).assistant("2").user("3").assistant("4").rewind().user("5")
-    entries = [LogEntry(json.loads(each)) for each in log.path.read_bytes().splitlines()]
-    made = tree(entries)
-    assert {*made.uuids(), *made.left()} == {each.uuid for each in entries}

@@ -83,14 +83,6 @@ def test_the_time_is_that_of_the_first_entry_that_has_one(writer: LogWriter, log
     assert only(logs).timestamp == "then"
 
 
-def test_of_two_logs_of_a_session_that_which_was_changed_last_counts(logs: Path) -> None:
-    project = "/home/me/my.app"
-    for number, name in enumerate(("-home-me-my.app", "-home-me-my-app")):
-        log = LogWriter(logs / name, cwd=project).session(ID).user(f"Said in log {number}")
-        os.utime(log.path, (9 - number, 9 - number))
-    assert [info.title for info in list_sessions(project, logs=logs)] == ["Said in log 0"]
-
-
 @pytest.mark.parametrize("name", hostile_lines())
 def test_an_odd_line_first_or_last_changes_nothing(writer: LogWriter, logs: Path, name: str) -> None:
     log = writer.session().user("What a person said").assistant("Yes").fact("tag", tag="names")
@@ -128,10 +120,6 @@ def test_titles_at_the_end_go_before_those_at_the_beginning(writer: LogWriter) -
     assert title(log) == "Late"
 
 
-def test_a_title_alone_makes_a_session(writer: LogWriter) -> None:
-    assert title(writer.session().fact("custom-title", customTitle="Named before all")) == "Named before all"
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -162,10 +150,6 @@ def test_of_commands_without_an_end_none_is_looked_for_again_and_again(writer: L
 def test_else_the_first_text_of_a_user(writer: LogWriter) -> None:
     log = writer.session().user([{"type": "text", "text": ""}]).user("By a program", isMeta=True).user("continue")
     assert title(log) == "By a program"
-
-
-def test_else_there_is_none(writer: LogWriter) -> None:
-    assert title(writer.session().assistant("By the model")) == ""
 
 
 def test_a_title_is_one_line_of_eighty_characters(writer: LogWriter) -> None:

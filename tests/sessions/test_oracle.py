@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +17,7 @@ from filetools.sessions.conversation import conversation
 from filetools.sessions.log import LogEntry, extract_text, format_title, instant, read_entries
 from filetools.sessions.log_folders import Agents, encode_project_path, opened_logs
 from filetools.sessions.log_sessions import SessionInfo, list_sessions
-from tests.support.agent_logs import ENCODED, PROJECT, Log, LogWriter, grown, hostile_lines
+from tests.support.agent_logs import ENCODED, PROJECT, Log, LogWriter, grown
 from tests.support.session_oracle import Oracle, is_missing, serving
 
 if is_missing():
@@ -185,18 +184,6 @@ def tangle(writer: LogWriter) -> Log:
         log.entry(kind, message=message, **marks, **source)
         uuids.append(log.leaf or "")
     return log
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", hostile_lines())
-def test_a_hostile_line_changes_nothing_of_the_conversation(oracle: Oracle, logs: Path, name: str, seed: int) -> None:
-    log = LogWriter(logs / ENCODED, seed=seed).session().user("The first sentence").parallel(3).assistant("Read.")
-    log.user("An old branch").assistant("Done.").rewind().user("The last sentence").assistant("Good.")
-    expected = Theirs(oracle, logs).messages(log.session_id)
-    lines = log.path.read_bytes().split(b"\n")
-    lines.insert(random.Random(seed).randrange(len(lines)), hostile_lines()[name])
-    log.path.write_bytes(b"\n".join(lines))
-    assert Ours(logs).messages(log.session_id) == expected != []
 
 
 @given(

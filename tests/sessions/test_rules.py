@@ -56,11 +56,8 @@ def test_what_is_no_json_is_refused_in_one_line(data: bytes | str) -> None:
     ("data", "message"),
     [
         (b"{}", "not an array of feedback items"),
-        ("null", "not an array of feedback items"),
         ([item("a"), 5], "item 1 is no feedback item: no object"),
-        ([[]], "item 0 is no feedback item: no object"),
         ([{}], "item 0 is no feedback item: `timestamp` is missing"),
-        ([item("a"), item("a"), {"timestamp": ""}], "item 2 is no feedback item: `session_id` is missing"),
         ([item("a", feedback_type=None)], "item 0 is no feedback item: `feedback_type` is no text"),
         ([item("a") | {"content": ["a"]}], "item 0 is no feedback item: `content` is no text"),
     ],
@@ -106,13 +103,10 @@ def test_any_data_is_read_or_refused(data: bytes | str) -> None:
     [
         "",
         "see <command-name>/clear</command-name> there",
-        "see <bash-stderr>file</bash-stderr> there",
         "see <tool_use_error>no file</tool_use_error> there",
         " \nExit code 137\nkilled",
-        "error: Recipe `test` failed on line 3",
         "<tick>12:00</tick>",
         "<ide_opened_file>The user opened a.py</ide_opened_file>",
-        "<ide_selection>lines 1\nto 3</ide_selection>\n",
     ],
 )
 def test_noise(text: str) -> None:
@@ -124,11 +118,9 @@ def test_noise(text: str) -> None:
     [
         "ten chars!",
         "the cache needs a warmup first",
-        "one caveat: it needs a network",
         "it ended with Exit code 1 again",
         "write the <goal> element last",
         "<ide_opened_file>a.py</ide_opened_file> use tabs here",
-        "<ide_selection>never closed, so who knows",
     ],
 )
 def test_what_a_person_says_is_no_noise(text: str) -> None:
@@ -303,11 +295,6 @@ def test_the_oldest_of_equal_ones_stays_and_names_the_sessions_of_the_others() -
     ]
 
 
-def test_one_hundred_characters_decide_what_is_equal() -> None:
-    items = [item("x" * 99 + end) for end in ("a", "ab", "b")]
-    assert [rule["count"] for rule in rules(items)] == [2, 1]
-
-
 # What the person said
 
 
@@ -332,11 +319,6 @@ def test_only_the_words_of_the_person_are_shown(kind: str, content: str) -> None
 )
 def test_where_the_person_said_nothing_there_is_no_rule(content: str) -> None:
     assert rules([denial(content, denied_by_user=True)], min_length=0) == []
-
-
-def test_a_reason_is_equal_to_the_same_words_in_a_message() -> None:
-    (rule,) = rules([denial(SAID + TABS, "s1"), item(TABS, "s2")])
-    assert (rule["count"], rule["duplicates"]) == (2, ["s2"])
 
 
 def test_the_field_of_the_reason_counts_before_the_text() -> None:

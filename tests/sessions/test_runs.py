@@ -15,7 +15,7 @@ from filetools.errors import DiskFullError, InvalidArgumentError, RunNotFoundErr
 from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.table import TableRow
 from filetools.models.records import Actor
-from filetools.sessions.runs import MOST_RUNS, Run, Runs, new_run_id
+from filetools.sessions.runs import MOST_RUNS, Run, Runs
 from tests.support.declared import REPOSITORY
 
 START = 1_700_000_000.0
@@ -67,12 +67,6 @@ def test_a_session_has_one_run_at_a_time(world: World) -> None:
     assert world.begin("run-2", "s") == world.runs.of_session("s")
 
 
-def test_an_id_is_given_once(world: World) -> None:
-    world.begin("run-1")
-    with pytest.raises(InvalidArgumentError, match="There is a run run-1 already"):
-        world.begin("run-1")
-
-
 def test_a_run_is_told_without_what_is_unknown(world: World) -> None:
     run = world.begin(prompt="p" * 300)
     assert run.to_dict() == {
@@ -95,15 +89,6 @@ def test_a_run_that_ended_keeps_what_it_said(world: World) -> None:
     assert world.journal.contents.get(ended.messages) == b'{"type":"result"}\n'
     told = {"status": "failed", "exit_code": 1, "ended": "2023-11-14T22:15:20.000Z", "step": "Step 1/9", "turns": 1}
     assert ended.to_dict() == world.runs.get("run-1").to_dict() | told | {"last": "e:7", "messages": ended.messages}
-
-
-def test_turns_are_found_by_time(world: World) -> None:
-    world.begin()
-    for minute in range(3):
-        world.now = START + 60 * minute
-        world.runs.note_turn("run-1", "")
-    run = world.runs.get("run-1")
-    assert [run.turn_at(START + seconds) for seconds in (-1, 0, 59, 60, 1000)] == [None, 1, 1, 2, 3]
 
 
 def test_runs_live_beside_those_whose_time_they_share(world: World) -> None:
@@ -139,12 +124,6 @@ def _value(run_id: str, status: str) -> dict[str, object]:
         "id": run_id, "session": run_id, "actor": ["agent", "a"], "command": "", "prompt": "", "started": START,
         "first": "e:0", "status": status, "pid": 0, "mark": "0-0-0",
     }  # fmt: skip
-
-
-def test_ids_sort_by_time() -> None:
-    ids = [new_run_id(START + millisecond / 1000) for millisecond in range(40)]
-    assert ids == sorted(ids)
-    assert {len(each) for each in ids} == {len("run-") + 19}
 
 
 def begin_and_die(world: World) -> None:

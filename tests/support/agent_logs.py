@@ -276,15 +276,7 @@ def hostile_lines() -> dict[str, bytes]:
     blocks = [1, None, "text", ["x"], {}, {"type": 3}, {"type": "text"}, {"type": "text", "text": 4}]
     no_id = {"type": "tool_result", "is_error": True, "content": [None, {"text": 1}]}
     no_boolean = {"type": "tool_result", "is_error": "true", "content": "no", "tool_use_id": 3}
-    wrong: Json = {
-        "timestamp": 5,
-        "sessionId": [],
-        "cwd": {},
-        "slug": 1,
-        "isMeta": "true",
-        "parentUuid": 3,
-        "agentId": 0,
-    }
+    wrong: Json = dict.fromkeys(["timestamp", "sessionId", "cwd", "slug", "isMeta", "parentUuid", "agentId"], 5)
     odd: Json = {
         "message null": {"message": None}, "message number": {"message": 7}, "message list": {"message": ["a", 1]},
         "message text": {"message": "only a text, but long enough"}, "content number": {"message": {"content": 1.5}},

@@ -34,54 +34,33 @@ def say(**facts: object) -> None:
     sys.stdout.flush()
 
 
-async def append_lines(root: Path, name: str, count: str, spelling: str) -> None:
-    """Append numbered lines to one file, one call each."""
+async def share_files(root: Path, path: str, name: str, count: str) -> None:
+    """Work on files that all share; say how many edits changed one."""
     async with filetools.open(root, settings=RELAXED) as files:
-        for number in range(int(count)):
-            await files.append_file(spelling, f"{name}:{number}\n")
-            say(line=f"{name}:{number}")
+        say(done=await share(files, path, name, int(count)))
 
 
-async def change_lines(root: Path, name: str, count: str, spelling: str) -> None:
-    """Read, change one's own line, and write with the version read; again until it is accepted."""
-    async with filetools.open(root, settings=RELAXED) as files:
-        for number in range(int(count)):
-            await replace_line(files, spelling, name, number)
-            say(line=f"{name}:{number}")
+async def share(files: FileToolsFacade, path: str, name: str, count: int) -> int:
+    """Edit one's own lines of a file, append to a second one, and give one's line of a third a new number.
 
-
-async def edit_lines(_: Path, name: str) -> None:
-    """For each job in the input, edit one's own lines of a shared file, one call each; say how many changes were made."""
-    loop = asyncio.get_running_loop()
-    say(ready=True)
-    while line := await loop.run_in_executor(None, sys.stdin.readline):
-        job = json.loads(line)
-        async with filetools.open(job["root"], settings=RELAXED) as files:
-            say(done=await edit_own_lines(files, job["path"], name, job["count"]))
-
-
-async def edit_own_lines(files: FileToolsFacade, path: str, name: str, count: int) -> int:
-    """Turn "name:number open" into "name:number done", line after line; returns how many edits changed the file."""
+    Returns how many edits changed the file.
+    """
     changes = 0
     for number in range(count):
         edit = filetools.Edit(old=f"{name}:{number} open\n", new=f"{name}:{number} done\n")
         changes += not (await files.edit_file(path, [edit])).unchanged
+        await files.append_file("log.txt", f"{name}:{number}\n")
+        while True:
+            before = await files.read_file("lines.txt")
+            lines = [f"{name}:{number}" if line.split(":")[0] == name else line for line in before.content.splitlines()]
+            try:
+                await files.write_file("lines.txt", "\n".join(lines) + "\n", expected_version=before.version)
+            except filetools.FileToolsError as exc:
+                if exc.code != "VERSION_MISMATCH":
+                    raise
+            else:
+                break
     return changes
-
-
-async def replace_line(files: FileToolsFacade, path: str, name: str, number: int) -> int:
-    """Give line `name` a new number; returns how many tries it took."""
-    for tries in range(1, 1000):
-        before = await files.read_file(path)
-        lines = [f"{name}:{number}" if line.split(":")[0] == name else line for line in before.content.splitlines()]
-        try:
-            await files.write_file(path, "\n".join(lines) + "\n", expected_version=before.version)
-        except filetools.FileToolsError as exc:
-            if exc.code != "VERSION_MISMATCH":
-                raise
-        else:
-            return tries
-    raise AssertionError("never accepted")
 
 
 async def write_for_ever(root: Path, mirror: str, policy: str, name: str) -> None:
@@ -251,9 +230,7 @@ async def keep_texts(root: Path, name: str, count: str, size: str) -> None:
 
 
 TASKS: dict[str, Callable[..., Awaitable[None]]] = {
-    "append": append_lines,
-    "change": change_lines,
-    "edit": edit_lines,
+    "share": share_files,
     "write": write_for_ever,
     "rewrite": rewrite,
     "events": tell_events,

@@ -55,13 +55,6 @@ async def test_nobody_is_told_where_the_setting_is_off(root: Path) -> None:
         assert await told(ToolRegistry(files.for_actor(BOB)), "read_file", path="docs/a.txt") == []
 
 
-@pytest.mark.parametrize("kind", ["editor", "external", "system"])
-async def test_people_and_programs_are_not_told(root: Path, kind: Any) -> None:
-    async with opened(root) as files:
-        tools = ToolRegistry(files.for_actor(Actor(kind=kind, id="x", session="s")))
-        assert await told(tools, "read_file", path="docs/a.txt") == []
-
-
 async def test_calls_that_fail_change_or_stay_at_the_root_tell_nothing_and_use_nothing_up(root: Path) -> None:
     async with opened(root) as files:
         tools = ToolRegistry(files.for_actor(BOB))
@@ -106,13 +99,6 @@ async def test_a_nested_file_is_told_once_at_the_first_look_below_its_folder(
         assert await told(tools, "list_files", path="docs/deep") == [DEEP]
 
 
-async def test_folders_on_the_way_are_told_of_the_broadest_first(root: Path) -> None:
-    async with opened(root) as files:
-        tools = ToolRegistry(files.for_actor(BOB))
-        assert await told(tools, "read_file", path=f"{root}/docs/deep/a.txt") == [DOCS, DEEP]
-        assert await told(tools, "list_files", path="docs") == []
-
-
 async def test_a_file_does_not_tell_of_itself(root: Path) -> None:
     (root / "docs/CLAUDE.md").write_text("other")
     (root / "plain/AGENTS.md").write_text("plain")
@@ -134,12 +120,6 @@ async def test_links_are_told_by_what_they_lead_to_and_only_below_the_root(root:
     os.mkfifo(root / "docs/CLAUDE.md")
     async with opened(root) as files:
         assert await told(ToolRegistry(files.for_actor(BOB)), "list_files", path="plain") == [DOCS]
-
-
-async def test_each_agent_and_each_registry_is_told(root: Path) -> None:
-    async with opened(root) as files:
-        for actor in (BOB, Actor(kind="agent", id="carol", session="s"), BOB):
-            assert await told(ToolRegistry(files.for_actor(actor)), "read_file", path="docs/a.txt") == [DOCS]
 
 
 async def test_calls_at_the_same_time_tell_once(root: Path) -> None:

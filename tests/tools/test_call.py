@@ -18,7 +18,7 @@ from filetools.errors import (
     PathNotFoundError,
     RateLimitedError,
 )
-from filetools.events.activity import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.events.activity import ToolCompleted, ToolProgress, ToolStarted
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.call_watch import current_watch, uncounted
@@ -196,13 +196,6 @@ async def test_events_tell_of_a_call_from_begin_to_end(files: FileToolsFacade, e
     assert completed.result is not None
     assert completed.result["content"] == "<8 characters>"
     assert completed.duration_ms is not None
-
-
-async def test_the_event_of_a_failure_carries_its_code(files: FileToolsFacade, events: list[Event]) -> None:
-    await ToolRegistry(files).call("read_file", {"path": "nope"}, tool_call_id="c1")
-    failed = events[-1]
-    assert isinstance(failed, ToolFailed)
-    assert (failed.error_code, failed.retryable, failed.path) == ("FILE_NOT_FOUND", False, "nope")
 
 
 async def test_progress_reaches_bus_and_callback(files: FileToolsFacade, events: list[Event]) -> None:

@@ -239,15 +239,6 @@ async def test_names_that_are_no_utf8_are_told_as_text(files: FileToolsFacade, h
             json.dumps(await call(files, name, path=path), ensure_ascii=False).encode()
 
 
-async def test_nothing_is_made_in_a_folder_that_is_looked_at(files: FileToolsFacade, home: Path) -> None:
-    other = project(home / "other")
-
-    before = everything(other)
-    for name in WITH_FOLDER:
-        assert "error" not in await ask(files, name, path="~/other"), name
-    assert everything(other) == before
-
-
 @pytest.mark.parametrize("left_out", [frozenset[str](), FILTERS], ids=["filters", "no-filters"])
 async def test_nothing_that_a_hostile_repository_names_is_run_by_any_tool_and_nothing_in_it_changes(
     files: FileToolsFacade, home: Path, monkeypatch: pytest.MonkeyPatch, left_out: frozenset[str]

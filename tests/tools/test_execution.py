@@ -83,13 +83,6 @@ async def test_a_crash_is_told_without_its_details(tmp_path: Path, name: str, ca
     assert "secret" in caplog.text
 
 
-async def test_a_success_has_its_data(tmp_path: Path) -> None:
-    assert (
-        await executed(tmp_path, {"tool": "tell"}, {"tool": "tell", "input": {}})
-        == [{"success": True, "data": {"told": True}}] * 2
-    )
-
-
 async def test_a_run_may_call_thirty_times(tmp_path: Path) -> None:
     clock = Clock()
     runs = ParsingRuns(clock)
@@ -120,18 +113,6 @@ def test_a_run_is_forgotten_after_its_last_call() -> None:
         runs.count("r")
     clock.now += 0.5
     runs.count("r")
-
-
-def test_a_run_that_goes_on_keeps_no_other_from_being_forgotten() -> None:
-    clock = Clock()
-    runs = ParsingRuns(clock)
-    runs.count("goes on")
-    for _ in range(MOST_A_RUN):
-        runs.count("ended")
-    clock.now += FORGOTTEN_SECONDS - 1
-    runs.count("goes on")
-    clock.now += 1
-    runs.count("ended")
 
 
 def test_all_runs_together_may_call_so_often_a_minute() -> None:

@@ -75,28 +75,6 @@ def test_a_read_ends_with_a_line_of_facts(data: dict[str, Any], text: str) -> No
     assert seen("read_file", data).text == text
 
 
-def test_news_stand_below_the_facts() -> None:
-    changed = [
-        {"path": "b.txt", "by": {"kind": "agent", "id": "bob"}, "version": VERSION},
-        {"path": "c.txt", "by": {"kind": "external", "id": "external"}, "deleted": True},
-    ]
-    warnings = [{"code": "SYNC_FAILED", "message": "the mirror is away"}]
-    beside: dict[str, Any] = {"changed_since_read": changed, "changed_since_read_more": 3, "warnings": warnings}
-    result = seen("read_file", read("a\n", total_lines=1), **beside)
-    assert result.text.splitlines()[2:] == [
-        "warning: SYNC_FAILED: the mirror is away",
-        "changed since you saw it: b.txt by agent bob, version 0123456789ab",
-        "changed since you saw it: c.txt by external external, deleted",
-        "changed since you saw them: 3 more files",
-    ]
-    assert seen("delete_file", {"path": "a.txt"}, **beside).text.splitlines() == [
-        "[a.txt · deleted · 1 entry]", *result.text.splitlines()[2:]
-    ]  # fmt: skip
-    envelope = {"success": True, "data": {"path": "a.txt"}, **beside}
-    asked = shown(TOOLS["delete_file"], envelope, LIMITS, structured=True)
-    assert asked.structured == {"path": "a.txt", **beside}
-
-
 def test_a_page_shows_kinds_sizes_and_where_to_go_on() -> None:
     entries = [
         {"name": "src", "path": "src", "type": "directory"},
@@ -132,19 +110,6 @@ def test_matches_look_as_those_of_grep() -> None:
     ]  # fmt: skip
 
 
-def test_several_files_share_one_limit() -> None:
-    items = [{"path": name, "result": read("1\n2\n3\n", total_lines=3) | {"path": name}} for name in ("a", "b", "c")]
-    items.append({"path": "d", "error": {"error": "File not found: d", "error_code": "FILE_NOT_FOUND"}})
-    result = seen("read_multiple", {"items": items, "failed": 1})
-    assert result.text.splitlines() == [
-        "1", "2", "3", "[a · lines 1\u20133 of 3 · version 0123456789ab]",
-        "1", "[b · lines 1\u20131 of 3 · version 0123456789ab · next_offset 2]",
-        "[c · too much for one answer: read it by itself]",
-        "[d · FILE_NOT_FOUND: File not found: d]",
-        "[4 files · 1 failed]",
-    ]  # fmt: skip
-
-
 def test_an_error_tells_all_that_is_needed_to_mend_the_call() -> None:
     told = failed(
         suggested_action="Read again.",
@@ -154,11 +119,6 @@ def test_an_error_tells_all_that_is_needed_to_mend_the_call() -> None:
         "EDIT_NOT_FOUND: it failed\nhint: Read again.\npath: a.txt\nlines: [1,7]\ndiff:\n-a\n+b"
         f"\ncurrent_version: {VERSION}"
     )
-
-
-def test_an_error_keeps_the_limits() -> None:
-    envelope = {"success": False, "error": "no", "error_code": "X", "details": {"a": "1\n" * 100}}
-    assert shown(TOOLS["edit_file"], envelope, LIMITS).text == "X: no\na:\n1\n1\n1\n"
 
 
 def test_an_editor_gets_the_text_of_a_document_once() -> None:

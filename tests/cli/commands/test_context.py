@@ -88,15 +88,6 @@ def test_parts_that_fail_are_one_line_each(run: CommandLine) -> None:
     ]
 
 
-def test_a_pipe_gets_plain_text(run: CommandLine, repository: Path) -> None:
-    lines = run("context").lines
-    assert lines[:2] == ["~/project  shop/api", "git           main  uncommitted changes"]
-    assert [line[:14].strip() for line in lines[1:] if line[:1] != " "] == [
-        "git", "readme", "instructions", "dependencies", "prompt",
-    ]  # fmt: skip
-    assert any(line.startswith("dependencies  30 runtime  package-0 >=0, ") and line.endswith(">=29") for line in lines)
-
-
 def is_harmless(done: Ran) -> bool:
     return re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", STYLE.sub("", done.text)) is None
 

@@ -137,13 +137,3 @@ def test_a_restore_of_a_part_leaves_the_rest_and_says_links_and_modes(run: Comma
     assert not (run.folder / "notes.md").exists()
     assert run("redo").code == 0
     assert ((run.folder / "src").stat().st_mode & 0o777, text(run)) == (0o711, "one\nTWO\nthree\n")
-
-
-def test_a_folder_that_was_deleted_with_everything_comes_back_in_one_line(run: CommandLine) -> None:
-    (run.folder / "src" / "deep").mkdir()
-    (run.folder / "src" / "deep" / "more.py").write_text("more\n")
-    assert run("rm", "-r", "src").lines == ["deleted   src  4 entries"]
-    done = run("undo")
-    assert (done.code, done.lines) == (0, ["restored  src/"])
-    assert done.error == "1 folder taken back; 'filetools redo' takes this back.\n"
-    assert (run.folder / "src" / "deep" / "more.py").read_text() == "more\n"

@@ -44,12 +44,9 @@ def contents(items: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (("extract", " "), "The prefix is empty: give the first digits of an id of 'filetools history list'"),
         (("extract", "9c"), "No session found with prefix '9c'"),
         (("analyze", "--input", "nope"), "nope: No such file or directory"),
-        (("rules", "--input", "-"), "standard input: not JSON: EOF while parsing a value at line 1 column 0"),
         (("analyze", "--input", "no.json"), "no.json: item 1 is no feedback item: `session_id` is missing"),
-        (("analyze", "--input", "object.json"), "object.json: not an array of feedback items"),
         (("collect", "--output", "/dev/null"), "/dev/null: It is not a file"),
         (("extract", "3b", "--output", "notes.md/said.json"), "ROOT/notes.md/said.json: Not a directory"),
     ],
@@ -103,12 +100,6 @@ def test_a_session_is_extracted_with_its_agents(logged: CommandLine) -> None:
         "timestamp", "session_id", "feedback_type", "content", "agent_id", "slug", "tool_use_id", "denied_by_user",
         "reason", "sidechain", "rewound", "uuid", "path",
     ]  # fmt: skip
-
-
-def test_of_a_session_whose_log_is_gone_the_agents_are_left(logged: CommandLine, writer: LogWriter) -> None:
-    (writer.folder / f"{SECOND}.jsonl").unlink()
-    assert logged("history", "extract", "2a000000-0001").error == "No session found with prefix '2a000000-0001'\n"
-    assert contents(json.loads(logged("history", "extract", SECOND).raw)) == ["Look at the parser"]
 
 
 def test_data_goes_through_pipes_whatever_the_locale(logged: CommandLine) -> None:

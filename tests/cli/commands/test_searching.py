@@ -75,11 +75,9 @@ def test_grep_at_a_terminal_highlights_every_match_and_nothing_else(run: Command
     ("arguments", "lines"),
     [
         (("-w", "x"), ["a.txt:1:x", "a.txt:3:a x.x", "b.txt:1:x"]),
-        (("-rn", "xy?$", "a.txt"), ["a.txt:1:x", "a.txt:2:xy", "a.txt:3:a x.x", "a.txt:6:zx"]),
         (("-A1", "-w", "x", "a.txt"), ["a.txt:1:x", "a.txt-2-xy", "a.txt:3:a x.x", "a.txt-4-4"]),
         (("-C1", "-A0", "^5|xy", "a.txt"), ["a.txt-1-x", "a.txt:2:xy", "--", "a.txt-4-4", "a.txt:5:5"]),
         (("-o", "x.?", "a.txt"), ["a.txt:1:x", "a.txt:2:xy", "a.txt:3:x.", "a.txt:3:x", "a.txt:6:x"]),
-        (("-c", "x", "b.txt", "a.txt"), ["b.txt:1", "a.txt:4"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )

@@ -188,9 +188,8 @@ async def test_what_others_changed_is_neither_deleted_nor_moved(
             await tx.delete_directory("d", recursive=True)
         await others.write_file(path, "theirs\n")
 
-    with pytest.raises(filetools.FileToolsError) as caught:
-        await transacted(files.transaction(), work)
-    assert (caught.value.code, caught.value.path) == ("VERSION_MISMATCH", path)
+    error = await refused("VERSION_MISMATCH", transacted(files.transaction(), work))
+    assert error.path == path
     assert snapshot(root) == after({path: b"theirs\n"})
     await assert_at_rest(files, root)
 
@@ -201,9 +200,8 @@ async def test_a_file_that_others_created_meanwhile_is_not_replaced(files: FileT
         await tx.write_file("new.txt", "mine\n")
         (root / "new.txt").write_text("theirs\n")
 
-    with pytest.raises(filetools.FileToolsError) as caught:
-        await transacted(files.transaction(), work)
-    assert (caught.value.code, caught.value.path) == ("FILE_EXISTS", "new.txt")
+    error = await refused("FILE_EXISTS", transacted(files.transaction(), work))
+    assert error.path == "new.txt"
     assert snapshot(root) == after({"new.txt": b"theirs\n"})
 
 
@@ -229,9 +227,8 @@ async def test_a_file_gone_or_binary_since_is_a_conflict(
         (root / "a.txt").unlink()
         (root / "z.bin").write_bytes(b"\x00\x02")
 
-    with pytest.raises(filetools.FileToolsError) as caught:
-        await transacted(files.transaction(), work)
-    assert (caught.value.code, caught.value.path) == ("EDIT_CONFLICT", path)
+    error = await refused("EDIT_CONFLICT", transacted(files.transaction(), work))
+    assert error.path == path
 
 
 @pytest.mark.parametrize("name", ["edit_file", "write_file", "write_multiple", "copy_file"])
@@ -420,9 +417,8 @@ async def test_permissions_are_asked_at_the_end_about_what_comes_of_it(root: Pat
             await tx.write_file("b.txt", "B")
             await tx.delete_file("a.txt")
 
-        with pytest.raises(filetools.FileToolsError) as caught:
-            await transacted(files.transaction(), work)
-        assert (caught.value.code, caught.value.path) == ("TOOL_BLOCKED", "a.txt")
+        error = await refused("TOOL_BLOCKED", transacted(files.transaction(), work))
+        assert error.path == "a.txt"
     assert snapshot(root) == after({"a.txt": b"A"})
 
 
@@ -456,8 +452,7 @@ async def test_a_failure_in_the_middle_sets_all_back(root: Path) -> None:
             await tx.write_file("c.txt", "C")
             await tx.delete_file("z.bin")
 
-        with pytest.raises(filetools.FileToolsError) as caught:
-            await transacted(files.transaction(), work)
-        assert (caught.value.code, caught.value.path) == ("DISK_FULL", "c.txt")
+        error = await refused("DISK_FULL", transacted(files.transaction(), work))
+        assert error.path == "c.txt"
         assert (snapshot(root), events, await recorded(files)) == (TREE, [], [])
         await assert_at_rest(files, root)
