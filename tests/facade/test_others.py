@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import filetools
-from filetools.facade.foreign import ForeignRecorder
-from filetools.watch.hints import Hint
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import clerk_of, steps_until, told
 
@@ -54,29 +52,3 @@ async def test_two_writers_hear_of_a_file_in_one_order(tmp_path: Path) -> None:
         await steps_until(lambda: all(len(events) >= 41 for events in heard))
         for events in heard:
             assert numbers(events) == sorted(set(numbers(events)), key=lambda each: each[1])
-
-
-async def test_a_foreign_change_is_told_after_what_another_process_did_before(tmp_path: Path) -> None:
-    async with (
-        filetools.open(tmp_path, settings=RELAXED) as here,
-        filetools.open(tmp_path, settings=RELAXED) as there,
-    ):
-        await here.write_file("a.txt", "1")
-        events: list[Any] = told(here, "file:*")
-        clerk_of(here)._listening.close()
-        made = await there.write_file("a.txt", "2")
-        await there._parts.crew.run(there._parts.journal.marks.flush)
-        (tmp_path / "a.txt").write_text("3")
-        recorder = ForeignRecorder(here._parts, here._runner.tell, here._runner.precede)
-        await recorder.record([Hint("changed", "a.txt")])
-        assert [event.source for event in events] == ["agent", "external"]
-        assert events[0].seq == made.number
-
-
-async def test_alone_nothing_is_read_for_the_order(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        await files.write_file("a.txt", "start\n")
-        await clerk_of(files)._others.follow()
-        for number in range(10):
-            await asyncio.gather(*(files.write_file(f"{name}.txt", f"{number}\n") for name in "abc"))
-        assert files._parts.journal.others_position() == 0
