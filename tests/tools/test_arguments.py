@@ -141,12 +141,3 @@ def test_errors_call_a_renamed_parameter_by_its_published_name(arguments: object
     with pytest.raises(InvalidArgumentError) as caught:
         parse_arguments(Renamed, arguments)
     assert caught.value.message.startswith(message)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [{"oldText": "a", "-B": 2}, {"old_text": "a", "before": 2}, {"oldText": "a", "old_text": "a", "-B": 2, "theEdits": None}],
-)  # fmt: skip
-def test_a_renamed_parameter_is_taken_by_both_names(arguments: object) -> None:
-    parsed = parse_arguments(Renamed, arguments)
-    assert (parsed.old_text, parsed.before, parsed.edits) == ("a", 2, [])

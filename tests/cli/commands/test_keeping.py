@@ -73,19 +73,6 @@ def test_named_ones_stay_and_the_second_name_is_looked_for_before_anything_runs(
     assert names(run) == ["mine", "mine (after)"]
 
 
-@pytest.mark.parametrize(("command", "code"), [("no-such-program", 127), ("./notes.md", 126)])
-def test_what_cannot_be_started_leaves_nothing(run: CommandLine, command: str, code: int) -> None:
-    done = run("checkpoint", "--around", "--", command)
-    assert (done.code, names(run)) == (code, [])
-    assert done.error.startswith(f"error: {command}: ")
-
-
-def test_as_json_the_effect_is_one_line_after_the_output(run: CommandLine) -> None:
-    code, output, error = sh(run, "echo x > new", "--json")
-    assert (code, error) == (0, "")
-    assert '"changes":[{"path":"new","change":"added"' in output
-
-
 def until_it_runs(process: Running, marker: Path) -> None:
     process.until(marker.exists)
 
@@ -103,15 +90,6 @@ def test_signals_end_the_command_and_its_effect_is_told_all_the_same(
         assert process.wait() == code
         assert b"added     new  external\n" in process.error.read()
     assert len(names(run)) == 2
-
-
-def test_a_command_that_outlives_ctrl_c_is_waited_for(run: CommandLine) -> None:
-    script = "trap 'echo caught' INT; echo x > new; while [ ! -e go ]; do sleep 0.05; done; exit 3"
-    with run.started("checkpoint", "--around", "--", "sh", "-c", script) as process:
-        until_it_runs(process, run.folder / "new")
-        os.killpg(process.pid, signal.SIGINT)
-        (run.folder / "go").touch()
-        assert process.wait() == 3
 
 
 def test_what_shell_and_git_did_to_a_project_is_taken_back_and_done_again(run: CommandLine) -> None:
