@@ -78,18 +78,6 @@ async def test_a_person_in_another_process_is_asked(tmp_path: Path, answer: Any,
     assert ((tmp_path / "a.txt").read_text() if (tmp_path / "a.txt").exists() else None) == text
 
 
-async def test_questions_and_answers_cross(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        await attended(files)
-        async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
-            for number in range(3):
-                await agent.ask(f"{number}.txt")
-                request = await open_request(files)
-                await files.for_actor(EDITOR).answer_approval(request.id, "allow")
-                said = await agent.hear()
-                assert said["done"] == f"{number}.txt"
-
-
 async def test_every_process_is_told_of_questions_and_answers(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files, filetools.open(tmp_path, settings=RELAXED) as page:
         heard, heard_too = told(files, "tool:*"), told(page, "tool:*")

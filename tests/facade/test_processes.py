@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from filetools.errors import LockTimeoutError
 from filetools.events.types import Event
 from filetools.journal.gate import Gate
 from tests.support.facade_worker import RELAXED
+from tests.support.opened import steps_until, told
 from tests.support.peers import Peer, peer
 
 
@@ -44,17 +46,36 @@ async def test_two_processes_hear_of_each_other_with_the_right_actor(tmp_path: P
     heard: asyncio.Queue[Event] = asyncio.Queue()
     async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "other") as other:
         files.on("file:*", heard.put_nowait)
-        for number in range(10):
+        for number in range(3):
             await other.ask(f"{number}.txt")
             event = await asyncio.wait_for(heard.get(), 60)
             assert (event.name, event.path) == ("file:created", f"{number}.txt")  # type: ignore[attr-defined]
             assert event.actor == filetools.Actor(kind="agent", id="other")  # type: ignore[attr-defined]
             await until_done(other)
         mine = files.for_actor(filetools.Actor(kind="agent", id="mine"))
-        for number in range(10):
+        for number in range(3):
             await mine.write_file(f"mine-{number}.txt", "1")
             said = await other.hear()
             assert said == {"event": "file:created", "path": f"mine-{number}.txt", "by": "mine", "kind": "agent"}
+
+
+async def test_two_writers_hear_of_a_file_in_one_order(tmp_path: Path) -> None:
+    async with (
+        filetools.open(tmp_path, settings=RELAXED) as one,
+        filetools.open(tmp_path, settings=RELAXED) as two,
+    ):
+        heard: list[list[Any]] = [told(files, "file:*") for files in (one, two)]
+        await one.write_file("a.txt", "start\n")
+
+        async def write(files: filetools.FileToolsFacade) -> None:
+            for number in range(20):
+                await files.append_file("a.txt", f"{number}\n")
+
+        await asyncio.gather(write(one), write(two))
+        await steps_until(lambda: all(len(events) >= 41 for events in heard))
+        for events in heard:
+            numbers = [event.seq for event in events]
+            assert numbers == sorted(set(numbers))
 
 
 async def test_a_stopped_writer_is_not_recovered_and_its_file_not_overwritten(tmp_path: Path) -> None:
