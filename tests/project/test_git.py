@@ -126,7 +126,7 @@ def test_a_repository_of_another_user_is_refused_until_the_users_own_configurati
             git_state(str(path))
         assert failed.value.code == "PERMISSION_DENIED"
         assert failed.value.message == (
-            f"Permission denied: {path} (its repository belongs to a user whom git is not told to trust)"
+            f"Permission denied: {path} (its repository belongs to a user whom git does not trust)"
         )
         assert "safe.directory" in str(failed.value.suggested_action)
         assert listed_files(str(path)) is None

@@ -38,7 +38,7 @@ Warnings = Callable[[], list[str]]
 
 LOG = WorkspacePath("log.jsonl")
 FIRST, LAST = b'{"type":"user","message":"first"}', b'{"type":"user","message":"last"}'
-SKIPPED = "log.jsonl, line 2: skipped, it is no JSON object"
+SKIPPED = "log.jsonl, line 2: skipped, it is not a JSON object"
 NO_OBJECT = {
     "no JSON", "number", "text", "list", "null", "NUL bytes", "NUL in a text", "two objects", "unfinished", "unfinished text",
     "deep", "deep and unclosed", "huge integer",

@@ -105,7 +105,7 @@ def test_long_values_and_names_are_shown_shortened() -> None:
 def test_an_alias_counts_only_where_the_tool_has_the_parameter() -> None:
     with pytest.raises(InvalidArgumentError, match="Unknown parameter 'query'"):
         parse_arguments(Item, {"path": "a", "query": "b"})
-    with pytest.raises(InvalidArgumentError, match="known are none"):
+    with pytest.raises(InvalidArgumentError, match="there are none"):
         parse_arguments(NoParameters, {"path": "a"})
 
 

@@ -31,7 +31,7 @@ def test_a_bad_name_makes_nothing_and_runs_nothing(run: CommandLine, name: str) 
 
 
 def test_checkpoints_without_a_name_are_listed_with_time_and_size(run: CommandLine) -> None:
-    assert run("checkpoints").error == "There is no checkpoint; 'filetools checkpoint' makes one.\n"
+    assert run("checkpoints").error == "There are no checkpoints; 'filetools checkpoint' makes one.\n"
     for _ in range(2):
         (line,) = run("checkpoint").lines
         assert re.fullmatch(rf"made      {DATE}( \(2\))?  2 files, 20 bytes", line)
@@ -142,7 +142,7 @@ def test_status_says_who_changed_what_since_the_last_checkpoint(run: CommandLine
 
 def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
     none = run("diff")
-    assert (none.code, "There is no checkpoint to compare with" in none.error) == (2, True)
+    assert (none.code, "No checkpoint to compare with" in none.error) == (2, True)
     run("checkpoint", "start")
     same = run("diff")
     assert (same.code, same.text, same.error.startswith("No difference since checkpoint 'start'")) == (0, "", True)
