@@ -241,13 +241,13 @@ def _refusals(journal: SqliteJournal) -> list[bytes]:
 
 
 def test_damage_met_while_open_is_typed(state: Path) -> None:
-    filled(state, 400)
+    filled(state, 100)
     journal = SqliteJournal(state, durability="relaxed")
     with (state / "journal.db").open("r+b") as file:
         file.seek(4096)
         file.write(os.urandom((state / "journal.db").stat().st_size - 4096))
     with pytest.raises(StateDamagedError):
-        journal.records(limit=400)
+        journal.records(limit=100)
     with pytest.raises(StateDamagedError):
-        journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(400)], ALICE)
+        journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(100)], ALICE)
     journal.close()

@@ -15,7 +15,7 @@ from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import put, worker
 
 PROCESSES = 3
-COMMITS = 150
+COMMITS = 50
 LONGEST_WAIT_SECONDS = 30.0
 """A thousand times what it takes on an idle machine: starving lasts as long as the others write."""
 

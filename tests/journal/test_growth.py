@@ -80,8 +80,8 @@ def compensate(journal: SqliteJournal, key: str) -> None:
 def grown(state: Path, records: int) -> SqliteJournal:
     """Return a journal of so many settled records: many versions of some paths, and folders that came and went."""
     journal = SqliteJournal(state, durability="relaxed")
-    for start in range(0, records, 1000):
-        changes = [_settled(start + index) for index in range(1000)]
+    for start in range(0, records, 500):
+        changes = [_settled(start + index) for index in range(500)]
         journal.commit([*changes, delete_folder(journal, "gone", applied=True)], ALICE)
     journal.marks.synced(range(1, journal.position() + 1))
     journal._database.checkpoint(at_least_bytes=0)
@@ -102,7 +102,7 @@ def _settled(index: int) -> Change:
 
 @pytest.fixture(scope="module")
 def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteJournal, SqliteJournal]]:
-    opened = (grown(tmp_path_factory.mktemp("small"), 1000), grown(tmp_path_factory.mktemp("large"), 10_000))
+    opened = (grown(tmp_path_factory.mktemp("small"), 500), grown(tmp_path_factory.mktemp("large"), 5_000))
     yield opened
     for journal in opened:
         journal.close()

@@ -73,7 +73,7 @@ def test_links_that_leave_the_folder_are_no_readme(place: Path, folder: ProjectF
         "Readme.md": "sub/secret.md",
         "README.markdown": "README.markdown",
         "readme.markdown": "gone.md",
-        "README.rst": ".filetools/state/token",
+        "README.rst": ".filetools/token",
         "readme.rst": ".",
         "README": "other.md",
         "readme": os.fsdecode(b"\xff.md"),

@@ -25,7 +25,7 @@ def make_deep(root: Path, depth: int) -> None:
 
 
 def test_a_tree_deeper_than_descriptors_and_recursion_allow(native: LocalWorld) -> None:
-    make_deep(native.root / FOLDER, 1500)
+    make_deep(native.root / FOLDER, 1100)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 16, hard))
     try:

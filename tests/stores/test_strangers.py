@@ -124,7 +124,7 @@ def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorl
     deadline = time.monotonic() + 60
     try:
         # Also until both have met, however late the other thread gets the processor.
-        while len(came_out) < 300 or (not taken and time.monotonic() < deadline):
+        while len(came_out) < 100 or (not taken and time.monotonic() < deadline):
             displaced = exchanged(native, FILE, f"ours {len(came_out)}".encode())
             came_out.append(displaced.read())
             displaced.discard()
@@ -197,7 +197,7 @@ def read_often(world: LocalWorld) -> None:
 
 
 def test_reading_a_file_that_never_holds_still_is_refused_as_busy(native: LocalWorld) -> None:
-    path, size = native.root / OTHER, 32 * 1024 * 1024
+    path, size = native.root / OTHER, 16 * 1024 * 1024
     path.write_bytes(bytes(size))
     command = [sys.executable, "-c", WRITE_FOR_EVER, str(path)]
     writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]

@@ -265,7 +265,7 @@ async def world(tmp_path: Path, mirror: Store, *, is_filled: bool = True, **opti
     """Open a workspace in `tmp_path`; its manager is built, and started by the test."""
     root = tmp_path / "primary"
     state = root / ".filetools/state"
-    root.mkdir(exist_ok=True)
+    state.mkdir(parents=True, exist_ok=True)
     workspace = Workspace.open(root)
     primary = LocalStore(workspace, private_directory=state)
     executor = ThreadPoolExecutor(4)

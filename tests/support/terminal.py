@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -105,6 +107,14 @@ class Server:
     def close(self) -> None:
         self._connection.close()
         self._process.wait(PATIENCE_SECONDS)
+
+
+@cache
+def shared_server() -> Server:
+    """Return the one server of this process of tests, which ends with it."""
+    server = Server()
+    atexit.register(server.close)
+    return server
 
 
 class CommandLine:

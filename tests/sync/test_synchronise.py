@@ -269,7 +269,7 @@ async def test_a_synchronisation_and_calls_at_once_end_equal(tmp_path: Path) -> 
 async def test_comparing_does_not_block_the_loop(tmp_path: Path) -> None:
     inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
-        plant(opened.root, {f"large{number}": bytes(4 * 1024 * 1024) for number in range(8)})
+        plant(opened.root, {f"large{number}": bytes(2 * 1024 * 1024) for number in range(8)})
         await opened.manager.start()
         await opened.manager.sync_all()
         sync = asyncio.create_task(opened.manager.sync_all(verify=True))

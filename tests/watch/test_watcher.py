@@ -236,12 +236,12 @@ async def test_a_tree_deeper_than_python_recurses(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     try:
-        await asyncio.to_thread(make_deep_tree, root, 1500)
+        await asyncio.to_thread(make_deep_tree, root, 1100)
         async with watching(root) as (_, told):
             (root / "d" / "new").write_bytes(b"")
             await until(lambda: "d/new" in told.paths)
             (root / "d").rename(root / "e")
-            deepest = "e" + 1499 * "/d" + "/f"
+            deepest = "e" + 1099 * "/d" + "/f"
             await until(lambda: deepest in told.paths)
     finally:
         await asyncio.to_thread(remove_deep_tree, root)
@@ -254,7 +254,7 @@ async def test_names_that_are_not_utf8_are_told_with_surrogates(tmp_path: Path) 
         await until(lambda: "bad\udcff" in told.paths)
 
 
-FITTING = 4000
+FITTING = 1000
 """Files that one program may write while nobody reads: three events each, of the 16,384 that the kernel holds."""
 
 
@@ -283,7 +283,7 @@ async def test_an_overflow_is_one_resync_after_which_changes_are_told_again(tmp_
         (tmp_path / "stall").write_bytes(b"")
         await until(stalled.is_set)
         (tmp_path / "made unseen").mkdir()
-        await asyncio.to_thread(run_child, WRITE_MANY, tmp_path / "sub", "7000")
+        await asyncio.to_thread(run_child, WRITE_MANY, tmp_path / "sub", "5500")
         (tmp_path / "sub").rename(tmp_path / "renamed unseen")
         (tmp_path / "made unseen" / "inner").mkdir()
         go_on.set()
@@ -366,7 +366,7 @@ async def test_closing_ends_the_thread_and_releases_everything(tmp_path: Path, m
 
 @every_method
 async def test_closing_at_once_leaks_nothing(tmp_path: Path, method: Method) -> None:
-    for number in range(200):
+    for number in range(50):
         (tmp_path / str(number)).mkdir()
     before = open_descriptors()
     for _ in range(10):

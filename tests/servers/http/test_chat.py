@@ -165,6 +165,7 @@ async def test_without_a_token_at_all_only_people_run_it(root: Path) -> None:
 def test_a_server_with_a_token_has_one_for_everything(root: Path) -> None:
     file = root.parent / "token"
     file.write_text(TOKEN)
+    file.chmod(0o600)
     with http_server(root, "--agent", AGENT, "--token-file", str(file)) as serving:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         for path in ("/v1/models", "/v1/status"):

@@ -122,6 +122,7 @@ def test_who_has_no_token_gets_the_page_and_no_names(tmp_path: Path) -> None:
     root = tmp_path / "sunflower"
     root.mkdir()
     (tmp_path / "secret").write_text("a-token-of-some-length\n")
+    (tmp_path / "secret").chmod(0o600)
     with http_server(root, "--token-file", str(tmp_path / "secret")) as guarded:
         for address in ("/", *linked(guarded)):
             answer = httpx2.get(f"{guarded.address}{address}", headers=BROWSER)

@@ -47,6 +47,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     folder = tmp_path_factory.mktemp("guarded")
     (folder / "project").mkdir()
     (folder / "secret").write_text(f"{TOKEN}\n")
+    (folder / "secret").chmod(0o600)
     # "true" stands for the browser that --open starts.
     arguments = ("--token-file", str(folder / "secret"), "--open", "--permissions", "allow")
     with http_server(folder / "project", *arguments, environment={"BROWSER": "true"}) as serving:
