@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+from filetools.app.state import own_directory
+from filetools.app.token import TOKEN_FILE
 from tests.support.declared import REPOSITORY
 from tests.support.forked import Forked, forked
 
@@ -43,6 +45,13 @@ class HttpServer:
     def port(self) -> int:
         """Its port."""
         return int(self.address.rpartition(":")[2])
+
+    @property
+    def token(self) -> str:
+        """The token of its root, as its user reads it."""
+        own = own_directory(self.root, None)
+        assert own is not None
+        return (own / TOKEN_FILE).read_text().strip()
 
     def line(self) -> str:
         """Return the next line of its output."""

@@ -48,7 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 
 def token_of(server: HttpServer) -> str:
-    return (server.root / ".filetools/state" / "token").read_text().strip()
+    return server.token
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     folder = tmp_path_factory.mktemp("guarded")
     (folder / "sunflower").mkdir()
     (folder / "secret").write_text(f"{TOKEN}\n")
+    (folder / "secret").chmod(0o600)
     with http_server(folder / "sunflower", "--token-file", str(folder / "secret")) as serving:
         yield serving
 

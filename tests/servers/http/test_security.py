@@ -20,6 +20,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
+from filetools.app.state import own_directory
 from filetools.servers.http.hosts import is_host_name
 from tests.support.declared import REPOSITORY
 from tests.support.http_servers import HttpServer, http_server, request, statuses
@@ -145,7 +146,7 @@ def test_by_the_name_of_a_proxy_nobody_is_answered_without_the_token(proxied: Ht
     ],
 )
 def test_a_proxy_passes_its_own_name_on(proxied: HttpServer, host: str, origin: str | None, status: int) -> None:
-    token = (proxied.root / ".filetools/state" / "token").read_text().strip()
+    token = proxied.token
     lines = [f"Authorization: Bearer {token}"]
     lines += [] if origin is None else [f"Origin: {origin.format(port=proxied.port)}"]
     assert statuses(proxied.raw(request("/v1/status", host.format(port=proxied.port), *lines))) == [status]
@@ -313,8 +314,10 @@ def test_the_page_to_log_in_stands_alone(server: HttpServer) -> None:
 def test_a_root_that_is_served_to_others_makes_its_token(root: Path) -> None:
     # A form of this machine's own address that is not taken for one: nobody else reaches what listens there.
     with http_server(root, "--host", "127.1") as serving:
-        assert serving.line() == f"Callers need the token in {root / '.filetools' / 'token'}\n"
-        file = root / ".filetools/state" / "token"
+        own = own_directory(root, None)
+        assert own is not None
+        file = own / "token"
+        assert serving.line() == f"Callers need the token in {file}\n"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         url = f"http://127.0.0.1:{serving.port}"
         assert httpx2.get(f"{url}/v1/status").status_code == 401

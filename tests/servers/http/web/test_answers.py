@@ -218,7 +218,7 @@ def test_a_question_of_a_run_shows_how_far_it_is_and_stops_it(
     asking.log_in(page)
     page.locator("#tree").focus()
     script = f"call('Read'); call('Grep'); put({asking.server.address!r}, 'made.txt', 'made'); end('done')"
-    token = (asking.root / ".filetools/state" / "token").read_text().strip()
+    token = asking.server.token
     question = {"messages": [{"role": "user", "content": f"{SCRIPT}{script}"}], "model": Path(sys.executable).name}
     headers = {"Authorization": f"Bearer {token}"}
     address = f"{asking.server.address}/v1/chat/completions"
