@@ -77,6 +77,7 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
         pytest.importorskip(framework)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FILETOOLS_DURABILITY", "relaxed")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
     run_page(TEXTS[name], tmp_path, shell)
 
 

@@ -64,7 +64,7 @@ def test_links_that_leave_the_folder_are_no_readme(place: Path, folder: ProjectF
     (place.parent / "secret.md").write_text("secret")
     (place / "sub").symlink_to(place.parent)
     (place / ".filetools").mkdir()
-    (place / ".filetools/state" / "token").write_text("secret")
+    (place / ".filetools" / "token").write_text("secret")
     (place / "other.md").symlink_to("plain.txt")
     (place / "plain.txt").write_text("inside")
     targets = {
