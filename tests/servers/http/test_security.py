@@ -119,7 +119,7 @@ def test_a_name_with_a_port_ends_the_command(tmp_path: Path) -> None:
         "files.example.org:443",
     ]
     ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, "leave scheme and port out" in " ".join(ended.stderr.split())) == (2, True)
+    assert (ended.returncode, "leave out scheme and port" in " ".join(ended.stderr.split())) == (2, True)
 
 
 def test_by_the_name_of_a_proxy_nobody_is_answered_without_the_token(proxied: HttpServer) -> None:
