@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import io
 import json
 import os
 import re
@@ -154,20 +155,31 @@ class Forked:
 
 
 @cache
-def _loaded() -> Server:
+def loaded_server() -> Server:
+    """Return what has everything loaded, and starts processes of this one."""
     loaded = Server()
     atexit.register(loaded.close)
     return loaded
 
 
 def _forked(arguments: list[str], root: Path, environment: dict[str, str], stderr: IO[Any], **more: str) -> Forked:
-    (output, written), (source, report) = os.pipe(), os.pipe()
-    request = {"arguments": arguments, "folder": str(root), "environment": _environment(environment), **more}
+    output, written = os.pipe()
     with open(os.devnull) as nothing:
-        _loaded().start(request, (nothing.fileno(), written, stderr.fileno()), report)
-    os.close(written)
+        streams = (nothing.fileno(), written, stderr.fileno())
+        return forked(arguments, root, streams, environment, open(output, "rb", buffering=0), **more)
+
+
+def forked(
+    arguments: list[str], root: Path, streams: tuple[int, int, int], environment: dict[str, str] | None = None,
+    stdout: IO[bytes] | None = None, **more: str,
+) -> Forked:  # fmt: skip
+    """Fork a process with these streams; what it writes to is closed here."""
+    source, report = os.pipe()
+    request = {"arguments": arguments, "folder": str(root), "environment": _environment(environment or {}), **more}
+    loaded_server().start(request, streams, report)
+    os.close(streams[1])
     os.close(report)
-    return Forked(open(source, "rb", buffering=0), open(output, "rb", buffering=0))
+    return Forked(open(source, "rb", buffering=0), stdout or io.BytesIO())
 
 
 def _environment(more: dict[str, str]) -> dict[str, str]:
