@@ -624,15 +624,19 @@ class StateDamagedError(FileToolsError, OSError):
         super().__init__(f"The state in .filetools is damaged: {reason}", suggested_action=suggested_action)
 
 
-class StateTooNewError(FileToolsError):
-    """Raised when the state was written by a newer release of filetools."""
+class StateVersionError(FileToolsError):
+    """Raised when the state was written by a version of filetools with another schema; nothing was changed."""
 
-    code = "STATE_TOO_NEW"
-    action = "Upgrade filetools."
+    code = "STATE_VERSION"
+    action = (
+        "Open it with the version of filetools that wrote it, or move the state directory (.filetools) away to start a new"
+        " history; the files stay."
+    )
 
     def __init__(self, found: int, known: int) -> None:
         super().__init__(
-            f"The state has schema {found}; this release knows up to {known}", details={"found": found, "known": known}
+            f"The state directory has schema {found}; this version of filetools opens schema {known} only",
+            details={"found": found, "known": known},
         )
 
 

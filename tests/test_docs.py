@@ -52,11 +52,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     "page",
     [
         "```python\nassert False\n```\n",
-        "```python\nimport asyncio\nawait asyncio.sleep(0)\nraise AssertionError\n```\n",
         "```python\nprint(1)\n```\n\n```text\n2\n```\n",
         "```console\n$ echo one\ntwo\n```\n",
         "```console\n$ filetools read missing.txt\n…\n```\n",
-        "```console\n$ touch nothing\n```\n",
     ],
 )
 def test_an_example_that_is_wrong_is_found(

@@ -44,7 +44,7 @@ ALLOWED: Final[list[tuple[Callable[[Sources], list[str]], Sources]]] = [
     (house.stand_ins, {"filetools/__init__.py": "def __getattr__(name): return 1"}),
     (house.private_reaches, {"tests/support/inside.py": "runner = files._runner"}),
     (house.private_reaches, {"tests/test_a.py": "class A:\n def _f(self): ...\nA()._f()"}),
-    (house.private_reaches, {"tests/test_a.py": "assert files.__class__"}),
+    (house.private_reaches, {"tests/test_a.py": "import os\nos._exit(files.__class__)"}),
 ]
 
 

@@ -10,23 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
-import pytest
-
 import filetools
 from filetools import errors
 from filetools.errors import FileToolsError
 from filetools.tools import exports
 from tests.support.declared import REPOSITORY, extra_names, project
-
-PROMISED = {
-    "open": "function",
-    "FileToolsFacade": "class",
-    "SyncManager": "class",
-    "Actor": "class",
-    "FileToolsError": "class",
-    "Settings": "class",
-}
-"""Names that code outside the product has used from its first day on."""
 
 PROMISED_EXPORTS = {
     "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "exported", "mcp_tool", "mcp_tools",
@@ -38,7 +26,7 @@ INVALID_ARGUMENT INVALID_PATH ABSOLUTE_PATH PATH_TRAVERSAL PATH_TOO_LONG SYMLINK
 FILE_NOT_FOUND DIR_NOT_FOUND FILE_EXISTS IS_A_DIRECTORY NOT_A_DIRECTORY NOT_A_REGULAR_FILE DIR_NOT_EMPTY
 PERMISSION_DENIED DISK_FULL FILE_TOO_LARGE ENCODING_ERROR LOCK_TIMEOUT SYNC_FAILED NETWORK_ERROR EDIT_CONFLICT
 EDIT_NOT_FOUND EDIT_AMBIGUOUS VERSION_MISMATCH APPROVAL_REQUIRED APPROVAL_DENIED TOOL_BLOCKED UNKNOWN_TOOL TIMEOUT ABORTED
-BATCH_FAILED RATE_LIMITED FILE_BUSY CHANGED_MEANWHILE HARD_LINKED VERSION_GONE WORKSPACE_GONE STATE_DAMAGED STATE_TOO_NEW
+BATCH_FAILED RATE_LIMITED FILE_BUSY CHANGED_MEANWHILE HARD_LINKED VERSION_GONE WORKSPACE_GONE STATE_DAMAGED STATE_VERSION
 STATE_ELSEWHERE OUTCOME_UNKNOWN INTERNAL BUFFER_CLOSED RESYNC
 PROJECT_NOT_FOUND PROJECT_EXISTS RUN_NOT_FOUND GIT_FAILED NOT_A_REPOSITORY GIT_NOT_FOUND
 AGENT_FAILED TOO_MANY_RUNS
@@ -108,22 +96,19 @@ def acts_of_the_import(folder: Path, *, after: str = "") -> list[list[str]]:
     return acts
 
 
-@pytest.mark.parametrize(
-    ("planted", "act"),
-    [
-        ("import os; os.environ.get('HOME')", "environment"),
-        ("import os; os.environ['PATH']", "environment"),
-        ("import os; os.getenv('HOME')", "environment"),
-        ("open('/dev/null').close()", "open"),
-        ("import os; os.listdir('.')", "os.listdir"),
-        ("import threading; threading.Thread(target=print, args=('',), kwargs={'end': ''}).start()", "thread"),
-        ("import subprocess; subprocess.run(['true'])", "subprocess.Popen"),
-    ],
-)
-def test_the_watch_over_the_import_sees_what_was_planted(tmp_path: Path, planted: str, act: str) -> None:
+def test_the_watch_over_the_import_sees_what_was_planted(tmp_path: Path) -> None:
+    planted = """
+import os, subprocess, threading
+os.environ.get('HOME')
+open('/dev/null').close()
+os.listdir('.')
+threading.Thread(target=print, args=('',), kwargs={'end': ''}).start()
+subprocess.run(['true'])
+"""
     place = str(REPOSITORY / "filetools" / "planted.py")
     after = f"exec(compile({planted!r}, {place!r}, 'exec'))"
-    assert act in [seen for seen, _ in acts_of_the_import(tmp_path, after=after)]
+    acts = [act for act, _ in acts_of_the_import(tmp_path, after=after)]
+    assert {"environment", "open", "os.listdir", "thread", "subprocess.Popen"} <= set(acts)
 
 
 def test_importing_filetools_starts_nothing_reads_no_environment_and_touches_no_disk(tmp_path: Path) -> None:
@@ -131,21 +116,12 @@ def test_importing_filetools_starts_nothing_reads_no_environment_and_touches_no_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_importing_filetools_imports_no_extra(tmp_path: Path) -> None:
-    names = "sorted({name.partition('.')[0] for name in sys.modules})"
-    program = f"import json, sys, filetools; filetools.open; print(json.dumps({names}))"
-    loaded = set(run_python(program, tmp_path))
+def test_importing_filetools_imports_no_extra_and_no_adapter(tmp_path: Path) -> None:
+    program = "import json, sys, filetools; filetools.open, filetools.open_sync; print(json.dumps(sorted(sys.modules)))"
+    loaded = run_python(program, tmp_path)
     assert "filetools" in loaded
-    assert loaded & (extra_names() | {"pytest", "hypothesis"}) == set()
-
-
-def test_importing_filetools_imports_no_adapter(tmp_path: Path) -> None:
-    program = """
-import json, sys, filetools
-filetools.open, filetools.open_sync
-print(json.dumps([name for name in sys.modules if name.startswith("filetools.adapters")]))
-"""
-    assert run_python(program, tmp_path) == []
+    assert {name.partition(".")[0] for name in loaded} & (extra_names() | {"pytest", "hypothesis"}) == set()
+    assert [name for name in loaded if name.startswith("filetools.adapters")] == []
 
 
 def test_filetools_works_without_any_extra(tmp_path: Path) -> None:
@@ -236,29 +212,11 @@ def test_all_names_are_documented_and_all_documented_names_are_there() -> None:
             assert hasattr(module, name)
 
 
-def test_the_promised_names_are_what_they_were_promised_to_be() -> None:
-    kinds = {name: "class" if inspect.isclass(getattr(filetools, name)) else "function" for name in PROMISED}
-    assert kinds == PROMISED
-
-
 def test_the_exports_are_what_they_were_promised_to_be() -> None:
     assert set(exports.__all__) >= PROMISED_EXPORTS
     for name, first in (("answer", "tools"), ("answers", "tools"), ("exported", "tools"), ("anthropic_tools", "tools")):
         assert next(iter(inspect.signature(getattr(exports, name)).parameters)) == first
     assert set(get_args(exports.ExportFormat)) == set(exports.FORMATS)
-
-
-def test_open_takes_the_promised_options() -> None:
-    parameters = inspect.signature(filetools.open).parameters
-    assert next(iter(parameters)) == "root"
-    assert {"mirror", "state_dir", "durability", "mirror_policy", "permissions", "settings"} <= set(parameters)
-    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[1:])
-
-
-def test_every_module_names_only_what_it_has() -> None:
-    for module in (filetools, errors, filetools.events, filetools.models):
-        for name in getattr(module, "__all__", ()):
-            assert hasattr(module, name), f"{module.__name__}.{name}"
 
 
 def error_classes() -> list[type[FileToolsError]]:

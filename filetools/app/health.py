@@ -89,7 +89,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
     Raises:
         LockTimeoutError: A process has the root open; end it first.
         StateDamagedError: Something else stands in the place of the state directory.
-        StateTooNewError, AccessDeniedError, DiskFullError: The journal cannot be used, but is not damaged either.
+        StateVersionError, AccessDeniedError, DiskFullError: The journal cannot be used, but is not damaged either.
     """
     directory = state_directory or root / STATE_DIRECTORY
     if directory.is_symlink() or not directory.is_dir():

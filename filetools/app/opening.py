@@ -103,7 +103,7 @@ def open_workspace(
             store, or a shared journal is asked for.
 
     On entering also: InvalidArgumentError (a setting is unknown or out of range), WorkspaceGoneError, StateElsewhereError,
-    StateDamagedError, StateTooNewError, AccessDeniedError, DiskFullError.
+    StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError.
     """
     if journal is not None:
         raise InvalidArgumentError("This version keeps its journal in the state directory only; leave journal out")

@@ -120,9 +120,6 @@ class MemoryTable:
             for key in gone:
                 del self._rows[key]
 
-    def notify(self) -> None:
-        """There is nobody else."""
-
 
 def _is_old(row: TableRow, unused_since: float) -> bool:
     return row.version is None and row.size > 0 and row.used < unused_since

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from filetools.errors import StateDamagedError
 from filetools.journal.blobs import sync_directory
 from filetools.journal.position import POSITION_FILE
-from filetools.journal.schema import migrate
+from filetools.journal.schema import create_tables
 from filetools.journal.translation import BUSY_SECONDS
 
 DATABASE_NAME: Final = "journal.db"
@@ -125,7 +125,7 @@ def _create(directory: Path) -> None:
     create_empty(fresh)
     with closing(connect_to_empty(fresh)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        migrate(connection)
+        create_tables(connection)
         connection.execute("COMMIT")
     install(fresh, directory)
 

@@ -42,7 +42,7 @@ class Database:
 
         Raises:
             StateDamagedError: The file is not a journal, or cannot be read.
-            StateTooNewError: A newer release wrote it.
+            StateVersionError: Another version of filetools wrote it.
             AccessDeniedError, DiskFullError: The directory cannot be written.
             LockTimeoutError: Somebody writes it all the time.
         """
@@ -171,14 +171,6 @@ class Database:
             else:
                 self._writer.checkpoint()
         return True
-
-    def rebuild(self) -> None:
-        """Write the whole database anew, without free pages; everybody who writes waits meanwhile."""
-        self._check_usable()
-        with TRANSLATED, self.gate:
-            self.identities.check()
-            self._writer.rebuild()
-            self._writer.restart_wal()
 
     def close(self) -> None:
         """Checkpoint and release every connection; may be called twice, and after a fork does nothing."""

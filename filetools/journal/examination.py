@@ -15,7 +15,7 @@ from filetools.journal.opening import refuse_damage
 from filetools.journal.position import noted_position
 from filetools.journal.quarantine import quarantined
 from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
-from filetools.journal.schema import SCHEMA_VERSION, schema_of
+from filetools.journal.schema import schema_of
 from filetools.journal.translation import TRANSLATED
 
 
@@ -58,12 +58,11 @@ def examine_journal(directory: Path) -> JournalReport | None:
 
 
 def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalReport:
-    schema = schema_of(connection)
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise StateDamagedError(str(verdict))
     records = pending = 0
-    damaged = quarantined(connection) if schema == SCHEMA_VERSION else 0
+    damaged = quarantined(connection)
     connection.text_factory = lenient_text
     for row in connection.execute(SELECT_RECORD):
         try:
@@ -77,9 +76,10 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
     backlog = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
     return replace(
-        sizes, schema=schema, records=records, pending=pending, damaged=damaged, contents=contents, backlog=backlog,
-        unrestored=_count_unrestored(connection) if schema == SCHEMA_VERSION else 0,
-        mirrors=added_mirrors(connection) if schema == SCHEMA_VERSION else (),
+        sizes, schema=schema_of(connection), records=records, pending=pending, damaged=damaged, contents=contents,
+        backlog=backlog,
+        unrestored=_count_unrestored(connection),
+        mirrors=added_mirrors(connection),
     )  # fmt: skip
 
 

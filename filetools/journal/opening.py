@@ -28,7 +28,7 @@ def refuse_damage(directory: Path, reached: int) -> None:
 
     Raises:
         StateDamagedError: It is no journal, or its write-ahead file holds changes that cannot be read.
-        StateTooNewError: A newer release wrote it.
+        StateVersionError: Another version of filetools wrote it.
         sqlite3.Error: It cannot be read.
     """
     if is_header_damaged(directory):
@@ -65,16 +65,11 @@ def file_id(database: Path) -> str:
         os.close(descriptor)
 
 
-def is_same_file(known: str, found: str) -> bool:
-    """Whether two ids are of one file; an older release noted the inode alone."""
-    return known in (found, found.partition("-")[0])
-
-
 def _is_short(connection: sqlite3.Connection, directory: Path, reached: int) -> bool:
     """Whether numbers are missing that neither a power cut nor a restored copy explains."""
     (issued,) = connection.execute(ISSUED).fetchone()
     if issued >= reached:
         return False
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-    is_same = is_same_file(meta.get("inode", ""), file_id(directory / PARTS[0]))
+    is_same = meta.get("inode") == file_id(directory / PARTS[0])
     return is_same and meta.get("boot") == boot_id()

@@ -29,7 +29,7 @@ from filetools.journal.salvage import (
     heads_from_records,
     is_intact,
 )
-from filetools.journal.schema import migrate
+from filetools.journal.schema import create_tables
 from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED
 from filetools.journal.undone import note_all_undone
@@ -102,7 +102,7 @@ def _rebuild(directory: Path, fresh: Path) -> Rescue:
     reached = noted_position(directory)
     with closing(connect_to_empty(fresh)) as target:
         target.execute("BEGIN IMMEDIATE")
-        migrate(target)
+        create_tables(target)
         blobs, segments = (
             BlobFolder(directory / "blobs", durable=True),
             SegmentFolder(directory / "segments", durable=True),
@@ -129,8 +129,7 @@ def _copy(directory: Path, target: sqlite3.Connection) -> tuple[int | None, bool
             is_whole = not is_header_damaged(directory) and not goes_on_after_damage(directory)
             for table in COLUMNS:
                 rows = ReadableRows(source, table)
-                if rows.columns:
-                    _insert(target, table, rows.columns, (row for row in rows if is_intact(table, row)))
+                _insert(target, table, COLUMNS[table], (row for row in rows if is_intact(table, row)))
                 is_whole = is_whole and rows.is_whole
             row = source.execute("SELECT value FROM meta WHERE name = 'removed'").fetchone()
         except sqlite3.DatabaseError:

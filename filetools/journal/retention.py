@@ -33,8 +33,6 @@ MOST_FREE_PAGES: Final = 256
 """Free pages that are never given back: 1 MiB."""
 FREE_SHARE: Final = 0.125
 """Free pages that are not given back, for each that is used: a journal at its limit gives and takes all the time."""
-MOST_REBUILT_PAGES: Final = 65_536
-"""Largest database that is written anew as a whole to make it smaller: 256 MiB, a second or two."""
 _NO_NUMBER: Final = 2**63 - 1
 _IS_HEAD: Final = (
     "(EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
@@ -170,18 +168,11 @@ class Retention:
     def _give_back_pages(self) -> None:
         """Make the database's file smaller by what nothing needs, with a share left for what comes."""
         with self._database.reading() as connection:
-            (total,), (free,), (can_shrink,) = (
-                connection.execute(f"PRAGMA {name}").fetchone()
-                for name in ("page_count", "freelist_count", "auto_vacuum")
+            (total,), (free,) = (
+                connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count")
             )
         surplus = free - max(MOST_FREE_PAGES, int((total - free) * FREE_SHARE))
         if surplus <= 0:
-            return
-        if not can_shrink:  # made by 0.1.0
-            if total - free <= min(free, MOST_REBUILT_PAGES):
-                # Rows get other numbers, which the noted sum goes by.
-                self._database.write(lambda connection: note_contents(connection, 0, 0), durable=False)
-                self._database.rebuild()
             return
         for start in range(0, surplus, SLICE):
             work = partial(_vacuum, min(SLICE, surplus - start))

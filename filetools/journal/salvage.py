@@ -55,9 +55,8 @@ _KEYS: Final = {
     "registry": ("key",),
     "runs": ("key",),
 }
-_OF_EVERY_SCHEMA: Final = ("records", "contents", "heads", "debts")
-"""Tables that have always been there: where one of them is not seen, the schema itself is damaged."""
 _RECORD_VALUES: Final = len(Fixed._fields) + 4
+_CONTENT_VALUES: Final = 6
 _TIME: Final = Fixed._fields.index("time")
 
 _FILE_RECORDS: Final = (
@@ -82,11 +81,6 @@ class ReadableRows(Iterator[Row]):
         source.text_factory = lenient_text
         self._source = source
         self._table = table
-        self.columns = _columns_there(source, table)
-        """Which of its `COLUMNS` there are; none if an earlier schema does not have the table."""
-        if not self.columns:
-            self._rows: Iterator[Row] = iter(())
-            return
         self._rows = self._by_number() if table in _NUMBERED else self._from_both_ends()
 
     def __next__(self) -> Row:
@@ -96,7 +90,7 @@ class ReadableRows(Iterator[Row]):
         for order in ("ASC", "DESC"):
             ordered = ", ".join(f"{column} {order}" for column in _KEYS[self._table])
             try:
-                yield from self._source.execute(f"SELECT {self.columns} FROM {self._table} ORDER BY {ordered}")
+                yield from self._source.execute(f"SELECT {COLUMNS[self._table]} FROM {self._table} ORDER BY {ordered}")
             except sqlite3.DatabaseError:
                 self.is_whole = False
             else:
@@ -104,7 +98,7 @@ class ReadableRows(Iterator[Row]):
 
     def _by_number(self) -> Iterator[Row]:
         """Read from both ends to the damage, then each number between on its own."""
-        select = f"SELECT rowid, {self.columns} FROM {self._table} NOT INDEXED"
+        select = f"SELECT rowid, {COLUMNS[self._table]} FROM {self._table} NOT INDEXED"
         low, high = 0, None
         for order in ("ASC", "DESC"):
             try:
@@ -136,18 +130,6 @@ def is_intact(table: str, row: Row) -> bool:
     return all(_is_text(value) for value in row if isinstance(value, str))
 
 
-def _columns_there(source: sqlite3.Connection, table: str) -> str:
-    """Return which columns of a table can be taken over; a journal of an earlier schema lacks some, or all."""
-    columns = COLUMNS[table]
-    try:
-        there = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
-    except sqlite3.DatabaseError:
-        return columns
-    if not there and table in _OF_EVERY_SCHEMA:
-        return columns
-    return ", ".join(column for column in columns.split(", ") if column in there)
-
-
 def carved_records(pages: Pages) -> Iterator[Row]:
     """Yield the records found in raw pages, as `COLUMNS` has them."""
     for number, (_, *values, checksum, state, synced) in pages.rows(_RECORD_VALUES):
@@ -161,8 +143,7 @@ def carved_records(pages: Pages) -> Iterator[Row]:
 
 def carved_contents(pages: Pages) -> Iterator[tuple[Value, ...]]:
     """Yield the contents found in raw pages whose bytes have their hash; those beside the database prove themselves."""
-    # Rows of an earlier schema have no place in a segment.
-    found = (row for columns in (4, 6) for _, row in pages.rows(columns))
+    found = (row for _, row in pages.rows(_CONTENT_VALUES))
     return (row[:4] for row in found if _is_content(row) and row[3] is not None)
 
 

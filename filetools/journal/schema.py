@@ -1,7 +1,4 @@
-"""Tables of the embedded journal, and the migrations that lead to them.
-
-`MIGRATIONS[n]` brings schema n to schema n + 1; a new schema is a new entry, never a change of an old one.
-"""
+"""Tables of the embedded journal, and the refusal of a journal that has others."""
 
 from __future__ import annotations
 
@@ -9,8 +6,7 @@ import secrets
 import sqlite3
 from typing import Final
 
-from filetools.errors import StateDamagedError, StateTooNewError
-from filetools.journal.undone import adopt_relations
+from filetools.errors import StateDamagedError, StateVersionError
 
 TABLE_STATEMENTS: Final = (
     "CREATE TABLE {0} (key TEXT PRIMARY KEY, value TEXT NOT NULL, version BLOB, size INTEGER NOT NULL, used REAL NOT NULL,"
@@ -20,302 +16,251 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
-    (
-        "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        """CREATE TABLE records (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
-            operation TEXT NOT NULL,
-            path TEXT NOT NULL,
-            key TEXT NOT NULL,
-            old_path TEXT,
-            old_key TEXT,
-            before BLOB,
-            before_unknown INTEGER NOT NULL,
-            after BLOB,
-            size INTEGER,
-            mode INTEGER,
-            actor_kind TEXT NOT NULL,
-            actor_id TEXT NOT NULL,
-            session TEXT,
-            call TEXT,
-            time REAL NOT NULL,
-            batch INTEGER,
-            opening INTEGER NOT NULL,
-            checksum INTEGER NOT NULL,
-            state TEXT NOT NULL,
-            synced INTEGER NOT NULL DEFAULT 0
-        )""",
-        "CREATE INDEX records_of_key ON records (key, number)",
-        "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
-        "CREATE INDEX records_pending ON records (number) WHERE state = 'pending'",
-        "CREATE INDEX records_unsynced ON records (number) WHERE synced = 0",
-        """CREATE INDEX records_of_folders ON records (number)
-            WHERE operation IN ('delete_directory', 'move_directory')""",
-        """CREATE TABLE heads (
-            key TEXT PRIMARY KEY,
-            path TEXT NOT NULL,
-            version BLOB,
-            size INTEGER,
-            mode INTEGER,
-            number INTEGER NOT NULL,
-            applied INTEGER NOT NULL
-        ) WITHOUT ROWID""",
-        "CREATE INDEX heads_of_version ON heads (version) WHERE version IS NOT NULL",
-        """CREATE TABLE contents (
-            hash BLOB NOT NULL UNIQUE,
-            size INTEGER NOT NULL,
-            used INTEGER NOT NULL,
-            bytes BLOB
-        )""",
-        "CREATE INDEX contents_by_use ON contents (used)",
-        """CREATE TABLE debts (
-            mirror TEXT NOT NULL,
-            key TEXT NOT NULL,
-            path TEXT NOT NULL,
-            number INTEGER NOT NULL,
-            tries INTEGER NOT NULL DEFAULT 0,
-            PRIMARY KEY (mirror, key)
-        ) WITHOUT ROWID""",
-        "CREATE INDEX debts_by_age ON debts (mirror, number)",
-    ),
-    (
-        """CREATE INDEX records_moving ON records (number)
-            WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')""",
-        "CREATE TABLE quarantine (number INTEGER PRIMARY KEY, found REAL NOT NULL, reason TEXT NOT NULL, row TEXT NOT NULL)",
-        """INSERT INTO meta SELECT 'removed', coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'records'), 0)
-            - (SELECT count(*) FROM records)""",
-    ),
-    (
-        """CREATE TABLE stamps (
-            owner TEXT NOT NULL,
-            key TEXT NOT NULL,
-            version BLOB NOT NULL,
-            whole INTEGER NOT NULL,
-            time REAL NOT NULL,
-            PRIMARY KEY (owner, key)
-        ) WITHOUT ROWID""",
-    ),
-    ("CREATE INDEX stamps_of_version ON stamps (version)",),
-    (
-        """CREATE TABLE relations (
-            number INTEGER NOT NULL,
-            kind TEXT NOT NULL,
-            target INTEGER NOT NULL,
-            PRIMARY KEY (number, kind, target)
-        ) WITHOUT ROWID""",
-        "CREATE INDEX relations_of_target ON relations (target, kind)",
-        "CREATE TABLE checkpoints (name TEXT PRIMARY KEY, number INTEGER NOT NULL, time REAL NOT NULL) WITHOUT ROWID",
-        """CREATE TABLE documents (
-            id TEXT PRIMARY KEY,
-            key TEXT NOT NULL UNIQUE,
-            path TEXT NOT NULL,
-            base BLOB,
-            encoding TEXT NOT NULL,
-            bom BLOB NOT NULL,
-            version INTEGER NOT NULL,
-            dirty INTEGER NOT NULL,
-            parents TEXT NOT NULL
-        ) WITHOUT ROWID""",
-        "CREATE TABLE document_texts (id TEXT PRIMARY KEY, version INTEGER NOT NULL, text BLOB NOT NULL) WITHOUT ROWID",
-        """CREATE TABLE document_edits (
-            id TEXT NOT NULL,
-            version INTEGER NOT NULL,
-            edits TEXT NOT NULL,
-            removed TEXT NOT NULL,
-            reason TEXT NOT NULL,
-            actor_kind TEXT NOT NULL,
-            actor_id TEXT NOT NULL,
-            session TEXT,
-            time REAL NOT NULL,
-            PRIMARY KEY (id, version)
-        ) WITHOUT ROWID""",
-        """CREATE TABLE document_handles (
-            handle TEXT PRIMARY KEY,
-            id TEXT NOT NULL,
-            actor_kind TEXT NOT NULL,
-            actor_id TEXT NOT NULL,
-            session TEXT,
-            leased_until REAL NOT NULL
-        ) WITHOUT ROWID""",
-        "CREATE INDEX document_handles_of ON document_handles (id)",
-        """CREATE TABLE approvals (
-            id TEXT NOT NULL UNIQUE,
-            call TEXT NOT NULL,
-            process TEXT NOT NULL,
-            request TEXT NOT NULL,
-            expires REAL NOT NULL,
-            asks INTEGER NOT NULL DEFAULT 0,
-            answer TEXT,
-            edited_text TEXT,
-            used INTEGER NOT NULL DEFAULT 0
-        )""",
-        """CREATE TABLE approval_processes (
-            process TEXT PRIMARY KEY,
-            listens INTEGER NOT NULL,
-            leased_until REAL NOT NULL
-        ) WITHOUT ROWID""",
-    ),
-    ("ALTER TABLE stamps ADD COLUMN encoding TEXT",),
-    (
-        # Which records are taken back now; it follows from the relations, and is kept by every commit that adds one.
-        "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
-        "CREATE INDEX records_of_actor ON records (actor_id, number)",
-        "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
-    ),
-    ("CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",),
-    (
-        """CREATE TABLE seen_versions (
-            owner TEXT NOT NULL,
-            key TEXT NOT NULL,
-            version BLOB NOT NULL,
-            base BLOB NOT NULL,
-            whole INTEGER NOT NULL,
-            time REAL NOT NULL,
-            encoding TEXT,
-            PRIMARY KEY (owner, key, version)
-        ) WITHOUT ROWID""",
-        "CREATE INDEX seen_versions_of_base ON seen_versions (base)",
-        "INSERT INTO seen_versions SELECT owner, key, version, version, whole, time, encoding FROM stamps",
-        "DROP TABLE stamps",
-    ),
-    (
-        # Backlogs of earlier releases name no place: whichever mirror comes is compared with the root as a whole.
-        "DELETE FROM debts",
-        """CREATE TABLE mirrors (
-            place TEXT PRIMARY KEY,
-            identity TEXT NOT NULL,
-            position INTEGER
-        ) WITHOUT ROWID""",
-    ),
-    (
-        # Folders of which everybody has been told, and the state in which a look has met each file. A row is only
-        # marked as gone by the deletion of a folder (with its number), since that may be set back.
-        """CREATE TABLE tree_index (
-            key TEXT PRIMARY KEY,
-            path TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            device INTEGER,
-            inode INTEGER,
-            size INTEGER,
-            mtime INTEGER,
-            ctime INTEGER,
-            mode INTEGER,
-            version BLOB,
-            gone INTEGER
-        ) WITHOUT ROWID""",
-        "CREATE INDEX tree_index_gone ON tree_index (gone) WHERE gone IS NOT NULL",
-        # Heads below deleted folders, as long as the deletion may be set back.
-        """CREATE TABLE heads_aside (
-            deletion INTEGER NOT NULL,
-            key TEXT NOT NULL,
-            path TEXT NOT NULL,
-            version BLOB,
-            size INTEGER,
-            mode INTEGER,
-            number INTEGER NOT NULL,
-            applied INTEGER NOT NULL,
-            PRIMARY KEY (deletion, key)
-        ) WITHOUT ROWID""",
-        # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.
-        """CREATE TABLE snapshot_rows (
-            key TEXT NOT NULL,
-            path TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            size INTEGER,
-            mode INTEGER,
-            version BLOB,
-            first INTEGER NOT NULL,
-            last INTEGER,
-            PRIMARY KEY (key, first)
-        ) WITHOUT ROWID""",
-        "CREATE INDEX snapshot_rows_of_version ON snapshot_rows (version) WHERE version IS NOT NULL",
-        "CREATE INDEX snapshot_rows_open ON snapshot_rows (key) WHERE last IS NULL",
-        "ALTER TABLE checkpoints ADD COLUMN snapshot INTEGER",
-        "ALTER TABLE checkpoints ADD COLUMN files INTEGER",
-        "ALTER TABLE checkpoints ADD COLUMN bytes INTEGER",
-        "ALTER TABLE checkpoints ADD COLUMN rows INTEGER",
-    ),
-    ("ALTER TABLE checkpoints ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0",),
+SCHEMA_VERSION: Final = 20
+"""Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
+_TABLES: Final = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE records (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        operation TEXT NOT NULL,
+        path TEXT NOT NULL,
+        key TEXT NOT NULL,
+        old_path TEXT,
+        old_key TEXT,
+        before BLOB,
+        before_unknown INTEGER NOT NULL,
+        after BLOB,
+        size INTEGER,
+        mode INTEGER,
+        actor_kind TEXT NOT NULL,
+        actor_id TEXT NOT NULL,
+        session TEXT,
+        call TEXT,
+        time REAL NOT NULL,
+        batch INTEGER,
+        opening INTEGER NOT NULL,
+        checksum INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        synced INTEGER NOT NULL DEFAULT 0
+    )""",
+    "CREATE INDEX records_of_key ON records (key, number)",
+    "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
+    "CREATE INDEX records_of_actor ON records (actor_id, number)",
+    "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
+    "CREATE INDEX records_pending ON records (number) WHERE state = 'pending'",
+    "CREATE INDEX records_unsynced ON records (number) WHERE synced = 0",
+    """CREATE INDEX records_of_folders ON records (number)
+        WHERE operation IN ('delete_directory', 'move_directory')""",
+    """CREATE INDEX records_moving ON records (number)
+        WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')""",
     # When changes happened that were noticed later only, in seconds since the epoch.
-    ("CREATE TABLE spans (number INTEGER PRIMARY KEY, since REAL NOT NULL, until REAL NOT NULL)",),
-    # Where the root was when the mirror was added; NULL if only callers named it. A path that need not be UTF-8.
-    ("ALTER TABLE mirrors ADD COLUMN root BLOB",),
-    tuple(statement.format("descriptors") for statement in TABLE_STATEMENTS),
-    tuple(statement.format("registry") for statement in TABLE_STATEMENTS),
-    tuple(statement.format("runs") for statement in TABLE_STATEMENTS),
-    (
-        "ALTER TABLE document_edits ADD COLUMN change_id TEXT",
-        "CREATE INDEX document_edits_of_name ON document_edits (id, change_id) WHERE change_id IS NOT NULL",
+    "CREATE TABLE spans (number INTEGER PRIMARY KEY, since REAL NOT NULL, until REAL NOT NULL)",
+    """CREATE TABLE relations (
+        number INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        target INTEGER NOT NULL,
+        PRIMARY KEY (number, kind, target)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX relations_of_target ON relations (target, kind)",
+    # Which records are taken back now; it follows from the relations, and is kept by every commit that adds one.
+    "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
+    "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
+    "CREATE TABLE quarantine (number INTEGER PRIMARY KEY, found REAL NOT NULL, reason TEXT NOT NULL, row TEXT NOT NULL)",
+    """CREATE TABLE heads (
+        key TEXT PRIMARY KEY,
+        path TEXT NOT NULL,
+        version BLOB,
+        size INTEGER,
+        mode INTEGER,
+        number INTEGER NOT NULL,
+        applied INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    "CREATE INDEX heads_of_version ON heads (version) WHERE version IS NOT NULL",
+    # Heads below deleted folders, as long as the deletion may be set back.
+    """CREATE TABLE heads_aside (
+        deletion INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        path TEXT NOT NULL,
+        version BLOB,
+        size INTEGER,
+        mode INTEGER,
+        number INTEGER NOT NULL,
+        applied INTEGER NOT NULL,
+        PRIMARY KEY (deletion, key)
+    ) WITHOUT ROWID""",
+    # `segment` and `start`: where an entry of a segment begins that has the bytes.
+    """CREATE TABLE contents (
+        hash BLOB NOT NULL UNIQUE,
+        size INTEGER NOT NULL,
+        used INTEGER NOT NULL,
+        bytes BLOB,
+        segment INTEGER,
+        start INTEGER
+    )""",
+    "CREATE INDEX contents_by_use ON contents (used)",
+    "CREATE INDEX contents_of_segment ON contents (segment, start, size) WHERE segment IS NOT NULL",
+    """CREATE TABLE debts (
+        mirror TEXT NOT NULL,
+        key TEXT NOT NULL,
+        path TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (mirror, key)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX debts_by_age ON debts (mirror, number)",
+    # `root`: where the root was when the mirror was added; NULL if only callers named it. It need not be UTF-8.
+    """CREATE TABLE mirrors (
+        place TEXT PRIMARY KEY,
+        identity TEXT NOT NULL,
+        position INTEGER,
+        root BLOB
+    ) WITHOUT ROWID""",
+    """CREATE TABLE seen_versions (
+        owner TEXT NOT NULL,
+        key TEXT NOT NULL,
+        version BLOB NOT NULL,
+        base BLOB NOT NULL,
+        whole INTEGER NOT NULL,
+        time REAL NOT NULL,
+        encoding TEXT,
+        PRIMARY KEY (owner, key, version)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX seen_versions_of_base ON seen_versions (base)",
+    """CREATE TABLE checkpoints (
+        name TEXT PRIMARY KEY,
+        number INTEGER NOT NULL,
+        time REAL NOT NULL,
+        snapshot INTEGER,
+        files INTEGER,
+        bytes INTEGER,
+        rows INTEGER,
+        automatic INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID""",
+    # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.
+    """CREATE TABLE snapshot_rows (
+        key TEXT NOT NULL,
+        path TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        size INTEGER,
+        mode INTEGER,
+        version BLOB,
+        first INTEGER NOT NULL,
+        last INTEGER,
+        PRIMARY KEY (key, first)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX snapshot_rows_of_version ON snapshot_rows (version) WHERE version IS NOT NULL",
+    "CREATE INDEX snapshot_rows_open ON snapshot_rows (key) WHERE last IS NULL",
+    # Folders of which everybody has been told, and the state in which a look has met each file. A row is only marked as
+    # gone by the deletion of a folder (with its number), since that may be set back.
+    """CREATE TABLE tree_index (
+        key TEXT PRIMARY KEY,
+        path TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        device INTEGER,
+        inode INTEGER,
+        size INTEGER,
+        mtime INTEGER,
+        ctime INTEGER,
+        mode INTEGER,
+        version BLOB,
+        gone INTEGER
+    ) WITHOUT ROWID""",
+    "CREATE INDEX tree_index_gone ON tree_index (gone) WHERE gone IS NOT NULL",
+    """CREATE TABLE documents (
+        id TEXT PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        path TEXT NOT NULL,
+        base BLOB,
+        encoding TEXT NOT NULL,
+        bom BLOB NOT NULL,
+        version INTEGER NOT NULL,
+        dirty INTEGER NOT NULL,
+        parents TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    "CREATE TABLE document_texts (id TEXT PRIMARY KEY, version INTEGER NOT NULL, text BLOB NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE document_edits (
+        id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        edits TEXT NOT NULL,
+        removed TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        actor_kind TEXT NOT NULL,
+        actor_id TEXT NOT NULL,
+        session TEXT,
+        time REAL NOT NULL,
+        change_id TEXT,
+        PRIMARY KEY (id, version)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX document_edits_of_name ON document_edits (id, change_id) WHERE change_id IS NOT NULL",
+    """CREATE TABLE document_handles (
+        handle TEXT PRIMARY KEY,
+        id TEXT NOT NULL,
+        actor_kind TEXT NOT NULL,
+        actor_id TEXT NOT NULL,
+        session TEXT,
+        leased_until REAL NOT NULL
+    ) WITHOUT ROWID""",
+    "CREATE INDEX document_handles_of ON document_handles (id)",
+    # Which documents were opened, changed, moved or closed last, so that nobody reads them all to learn of one.
+    "CREATE TABLE document_changes (number INTEGER PRIMARY KEY, id TEXT NOT NULL)",
+    *(
+        f"CREATE TRIGGER documents_{event.lower()} AFTER {event} ON documents"
+        f" BEGIN INSERT INTO document_changes (id) VALUES ({row}.id); END"
+        for event, row in (("INSERT", "new"), ("UPDATE", "new"), ("DELETE", "old"))
     ),
-    (
-        # Where an entry of a segment begins that has the bytes.
-        "ALTER TABLE contents ADD COLUMN segment INTEGER",
-        "ALTER TABLE contents ADD COLUMN start INTEGER",
-        "CREATE INDEX contents_of_segment ON contents (segment, start, size) WHERE segment IS NOT NULL",
-    ),
-    (
-        # Which documents were opened, changed, moved or closed last, so that nobody reads them all to learn of one.
-        "CREATE TABLE document_changes (number INTEGER PRIMARY KEY, id TEXT NOT NULL)",
-        *(
-            f"CREATE TRIGGER documents_{event.lower()} AFTER {event} ON documents"
-            f" BEGIN INSERT INTO document_changes (id) VALUES ({row}.id); END"
-            for event, row in (("INSERT", "new"), ("UPDATE", "new"), ("DELETE", "old"))
-        ),
-        "CREATE TRIGGER document_changes_kept AFTER INSERT ON document_changes WHEN new.number % 128 = 0"
-        " BEGIN DELETE FROM document_changes WHERE number <= new.number - 1024; END",
-    ),
+    "CREATE TRIGGER document_changes_kept AFTER INSERT ON document_changes WHEN new.number % 128 = 0"
+    " BEGIN DELETE FROM document_changes WHERE number <= new.number - 1024; END",
+    """CREATE TABLE approvals (
+        id TEXT NOT NULL UNIQUE,
+        call TEXT NOT NULL,
+        process TEXT NOT NULL,
+        request TEXT NOT NULL,
+        expires REAL NOT NULL,
+        asks INTEGER NOT NULL DEFAULT 0,
+        answer TEXT,
+        edited_text TEXT,
+        used INTEGER NOT NULL DEFAULT 0
+    )""",
+    """CREATE TABLE approval_processes (
+        process TEXT PRIMARY KEY,
+        listens INTEGER NOT NULL,
+        leased_until REAL NOT NULL
+    ) WITHOUT ROWID""",
+    *(statement.format(name) for name in ("descriptors", "registry", "runs") for statement in TABLE_STATEMENTS),
+    "INSERT INTO meta VALUES ('removed', '0')",
 )
 
-SCHEMA_VERSION: Final = len(MIGRATIONS)
-_RELATIONS: Final = 5
-"""The first schema whose journal says what undoes what."""
-_UNDONE: Final = 7
-"""The first one that tells undos from redos."""
 
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a database to the newest schema, inside the caller's transaction; a fresh one gets a new epoch.
-
-    Raises:
-        StateTooNewError: A newer release wrote it.
-    """
-    require_own_schema(connection)
-    found = schema_of(connection)
-    if found == SCHEMA_VERSION:
-        return
-    for statements in MIGRATIONS[found:]:
-        for statement in statements:
-            connection.execute(statement)
-    if _RELATIONS <= found < _UNDONE:
-        adopt_relations(connection)
-    if found == 0:
-        connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of a fresh database with an epoch of its own, inside the caller's transaction."""
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def require_known_schema(connection: sqlite3.Connection) -> None:
-    """Refuse a database that is no journal, or a newer one, before anything is written to it.
+    """Refuse a database that is no journal, or one of another schema, before anything is written to it.
 
     Raises:
         StateDamagedError: It is another program's.
-        StateTooNewError: A newer release wrote it.
+        StateVersionError: Another version of filetools wrote it.
     """
-    require_own_schema(connection)
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if schema_of(connection) == 0 or not {"meta", "records", "heads", "contents", "debts"} <= names:
         raise StateDamagedError("the journal's database is not one of filetools")
+    require_own_schema(connection)
 
 
 def require_own_schema(connection: sqlite3.Connection) -> None:
-    """Refuse a database that a newer release has migrated, inside the caller's transaction.
+    """Refuse a database of another schema, inside the caller's transaction.
 
     Raises:
-        StateTooNewError: So it is.
+        StateVersionError: So it is.
     """
     found = schema_of(connection)
-    if found > SCHEMA_VERSION:
-        raise StateTooNewError(found, SCHEMA_VERSION)
+    if found != SCHEMA_VERSION:
+        raise StateVersionError(found, SCHEMA_VERSION)
 
 
 def schema_of(connection: sqlite3.Connection) -> int:

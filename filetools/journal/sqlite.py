@@ -26,7 +26,7 @@ from filetools.journal.group import GroupCommit
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
 from filetools.journal.notes import Notes
-from filetools.journal.opening import ISSUED, boot_id, is_same_file
+from filetools.journal.opening import ISSUED, boot_id
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
@@ -63,7 +63,7 @@ class SqliteJournal(SqliteReading):
             on_committed: Called instead of it after records became visible to the feed.
 
         Raises:
-            StateDamagedError, StateTooNewError, AccessDeniedError, DiskFullError: It cannot be opened.
+            StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError: It cannot be opened.
             LockTimeoutError: Others write it all the time.
         """
         database = _open_database(directory, durability, timeout_seconds)
@@ -87,9 +87,9 @@ class SqliteJournal(SqliteReading):
         self.seen_versions = SeenVersions(database)
         self.documents = DocumentTable(database, on_visible)
         self.approvals = ApprovalTable(database, f"{database.opening:x}", on_visible)
-        self.descriptors = SqliteTable(database, "descriptors", on_visible)
-        self.registry = SqliteTable(database, "registry", on_visible)
-        self.runs = SqliteTable(database, "runs", on_visible)
+        self.descriptors = SqliteTable(database, "descriptors")
+        self.registry = SqliteTable(database, "registry")
+        self.runs = SqliteTable(database, "runs")
         self.marks = Marks(database, reader, notes)
         self.history = History(database, reader)
         self.checkpoints = Checkpoints(database)
@@ -177,7 +177,7 @@ def _confirm(database: Database, durability: Durability, connection: sqlite3.Con
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
     (issued,) = connection.execute(ISSUED).fetchone()
     lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
-    is_copy = database.is_restored or not is_same_file(meta.get("inode", found), found)
+    is_copy = database.is_restored or meta.get("inode", found) != found
     if issued < reached:
         _log.warning("the journal had come to record %d and is back at %d; its readers start anew", reached, issued)
     epoch = secrets.token_hex(6) if issued < reached or lost_tail or is_copy else str(meta["epoch"])

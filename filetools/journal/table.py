@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
@@ -75,17 +75,13 @@ class Table(Protocol):
             unused_since: Rows without their bytes that nobody used since, in seconds since the epoch, go.
         """
 
-    def notify(self) -> None:
-        """Have everybody who follows the journal, in any process, look at it."""
-
 
 class SqliteTable:
     """A table in an embedded journal; implements `Table`."""
 
-    def __init__(self, database: Database, name: str, on_visible: Callable[[], None]) -> None:
+    def __init__(self, database: Database, name: str) -> None:
         self._database = database
         self._name = name
-        self._on_visible = on_visible
 
     def get(self, key: str) -> TableRow | None:
         """Return a row, or None."""
@@ -115,10 +111,6 @@ class SqliteTable:
         old = f"SELECT 1 FROM {self._name} WHERE version IS NULL AND size > 0 AND used < ? LIMIT 1"
         if self._database.row(old, (unused_since,)) is not None:
             self._database.write(lambda connection: connection.execute(gone, (unused_since,)), durable=False)
-
-    def notify(self) -> None:
-        """Have everybody who follows the journal, in any process, look at it."""
-        self._on_visible()
 
     def _put(self, rows: Sequence[TableRow], connection: sqlite3.Connection) -> None:
         found = f"SELECT revision FROM {self._name} WHERE key = ?"

@@ -42,21 +42,6 @@ def targets_between(connection: sqlite3.Connection, first: int, last: int) -> se
     return {target for (target,) in connection.execute(query, (first, last))}
 
 
-def adopt_relations(connection: sqlite3.Connection) -> None:
-    """Tell undos from redos, and note what is taken back, in a journal of a schema that knew neither."""
-    rows = connection.execute("SELECT number, target FROM relations WHERE kind = 'undoes' ORDER BY number").fetchall()
-    targets: dict[int, list[int]] = {}
-    for number, target in rows:
-        targets.setdefault(number, []).append(target)
-    undos: set[int] = set()
-    for number, of in targets.items():
-        if all(target in undos for target in of):
-            connection.execute("UPDATE relations SET kind = 'redoes' WHERE number = ? AND kind = 'undoes'", (number,))
-        else:
-            undos.add(number)
-    note_all_undone(connection)
-
-
 def note_all_undone(connection: sqlite3.Connection) -> None:
     """Work out of all records which are taken back."""
     # What takes a record back is younger, so its own state is known first.

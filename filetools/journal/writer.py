@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from filetools.errors import StorageFailedError
 from filetools.journal.birth import DATABASE_NAME, connect
-from filetools.journal.schema import migrate, require_own_schema
+from filetools.journal.schema import require_own_schema
 from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import BUSY_SECONDS
 from filetools.models.words import Durability
@@ -27,7 +27,7 @@ class Writer:
     """The writing connection of one database. Lives as long as the database is open."""
 
     def __init__(self, directory: Path, durability: Durability, segments: SegmentFolder) -> None:
-        """Connect and bring the database to the newest schema.
+        """Connect.
 
         Args:
             directory: Where the database is.
@@ -54,7 +54,7 @@ class Writer:
         connection.execute("BEGIN IMMEDIATE")
         is_ready = False
         try:
-            # A newer release may have raised the schema since this process opened the database.
+            # Another version may have changed the schema since this process opened the database.
             require_own_schema(connection)
             result = work(connection)
             self._segments.sync()  # before the rows that refer to them
@@ -83,11 +83,6 @@ class Writer:
         """Copy the write-ahead file into the database, as far as no reader stands in the way."""
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
-    def rebuild(self) -> None:
-        """Write the whole database anew, without free pages; from then on free pages can be given back one by one."""
-        self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        self._connection.execute("VACUUM")
-
     def restart_wal(self) -> None:
         """Copy the write-ahead file into the database and cut both off, unless a reader stands in the way now."""
         connection = self._connection
@@ -115,7 +110,7 @@ class Writer:
             connection.execute("PRAGMA fullfsync = ON")
             connection.execute("PRAGMA checkpoint_fullfsync = ON")
         connection.execute("BEGIN IMMEDIATE")
-        migrate(connection)
+        require_own_schema(connection)
         connection.execute("COMMIT")
 
     def _use(self, synchronous: str) -> None:

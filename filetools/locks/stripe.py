@@ -87,10 +87,6 @@ class Stripe:
         if not self.turns.pass_on():
             self._file.release()
 
-    def is_valid(self) -> bool:
-        """Whether the lock file is locked and was not deleted."""
-        return self._file.is_valid()
-
     def abandon(self) -> None:
         """Forget who has it, in a forked child."""
         self.holder = None
@@ -224,10 +220,6 @@ class HeldLocks:
         """Seconds since the epoch when the last of them was taken."""
         self._is_begun = False
         self._is_released = False
-
-    def is_valid(self) -> bool:
-        """Whether every lock is still held: not released, not forked away, and no lock file was deleted meanwhile."""
-        return not self._is_released and all(stripe.is_valid() for stripe in self.stripes)
 
     def begin(self) -> None:
         """Note that the locks are about to be taken.

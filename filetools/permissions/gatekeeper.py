@@ -143,7 +143,7 @@ class Gatekeeper:
             preset_given: Whether the policy's preset was chosen for this opening; then the saved one does not count.
 
         Raises:
-            StateDamagedError, StateTooNewError: The file cannot be used; nothing is in force that was not before.
+            StateDamagedError, StateVersionError: The file cannot be used; nothing is in force that was not before.
         """
         if self._rule_file is None or self._run is None:
             return

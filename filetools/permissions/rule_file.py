@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from filetools.errors import InvalidArgumentError, StateDamagedError, StateTooNewError, StorageFailedError
+from filetools.errors import InvalidArgumentError, StateDamagedError, StateVersionError, StorageFailedError
 from filetools.models.words import Preset
 from filetools.permissions.rules import Rule
 
@@ -44,7 +44,7 @@ class RuleFile:
 
         Raises:
             StateDamagedError: It cannot be read or understood. Falling back to nothing would drop a block in silence.
-            StateTooNewError: A newer release wrote it.
+            StateVersionError: A newer version of filetools wrote it.
         """
         try:
             text = self._path.read_bytes()
@@ -94,7 +94,7 @@ def _understood(plain: Any) -> SavedPermissions:
     """Return what a file says; whatever has another form is refused by a ValueError."""
     form = plain.get("format", SCHEMA) if isinstance(plain, dict) else None
     if type(form) is int and form > SCHEMA:
-        raise StateTooNewError(form, SCHEMA)
+        raise StateVersionError(form, SCHEMA)
     found = _fields(plain, {"format", "preset", "rules", "allow_everything_since"})
     preset, since, rules = found.get("preset"), found.get("allow_everything_since"), found.get("rules", [])
     is_right = (

@@ -159,10 +159,6 @@ class LateStore:
         """As `Store.leftovers`."""
         return self._opened().leftovers()
 
-    def leftover_at(self, temporary: str) -> Displaced | None:
-        """As `Store.leftover_at`."""
-        return self._opened().leftover_at(temporary)
-
     def probe(self) -> None:
         """As `Store.probe`; a store that was gone is opened anew."""
         store = self._opened()

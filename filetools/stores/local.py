@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from filetools.content.identity_cache import tick_of
-from filetools.errors import DirectoryNotFoundError, FileToolsError, InvalidArgumentError
+from filetools.errors import DirectoryNotFoundError, FileToolsError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
@@ -24,7 +24,7 @@ from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
 from filetools.stores.local_read import LocalReading
 from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
-from filetools.stores.private import PrivateDirectory, private_name
+from filetools.stores.private import PrivateDirectory
 from filetools.stores.reading import LocalReader, to_file_stat
 from filetools.stores.store import Displaced, Reader
 
@@ -196,29 +196,6 @@ class LocalStore(LocalReading, LocalChanging):
             return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
         finally:
             os.close(descriptor)
-
-    def leftover_at(self, temporary: str) -> Displaced | None:
-        """Return what stands at a place that `temporary` of a `Prepared` or `Displaced` named, or None.
-
-        Args:
-            temporary: As it was noted in the journal.
-
-        Raises:
-            InvalidArgumentError: Not the name of a temporary file; nothing else is ever given out here.
-        """
-        return self._left_at(self._noted_place(temporary))
-
-    def _noted_place(self, temporary: str) -> HiddenPlace:
-        if temporary.startswith(_PRIVATE):
-            folder, _, name = temporary.removeprefix(_PRIVATE).partition("/")
-            if folder == "tmp":
-                return self._disk.temporary(private_name(name))
-            if folder == "limbo":
-                return self._disk.limbo(private_name(name))
-        path = WorkspacePath(temporary)
-        if path.startswith(_PRIVATE) or not FOREIGN_NAME.fullmatch(path.name):
-            raise InvalidArgumentError(f"Not the name of a temporary file: {temporary!r}")
-        return self._disk.live(path)
 
     def _left_at(self, place: HiddenPlace) -> LocalDisplaced | None:
         path = WorkspacePath(place.label)

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 
 from filetools.errors import (
     DirectoryNotEmptyError,
@@ -200,9 +199,7 @@ class LocalChanging:
         disk, name = self._disk, private_name(trash)
         private = disk.trash(name)
         away = (disk.live(folder.child(foreign_trash_name(name))) for folder in (ROOT, *path.folders))
-        # Until version 0.1.0 it stayed in its folder under another name.
-        places = chain([private], away, [disk.beside(path, foreign_name_for(name))])
-        return next(filter(_is_there, places), private)
+        return next(filter(_is_there, (private, *away)), private)
 
     def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> HiddenPlace:
         disk = self._disk

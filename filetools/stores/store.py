@@ -79,7 +79,7 @@ class Displaced(Protocol):
 
     @property
     def temporary(self) -> str:
-        """Store-relative name of where it is, for the journal and `Store.leftover_at`; "" once it is gone."""
+        """Store-relative name of where it is, for messages; "" once it is gone."""
 
     @property
     def stat(self) -> FileStat:
@@ -340,13 +340,6 @@ class Store(Protocol):
         """Yield the temporary files that dead processes left, for the sweep to hash before it discards them.
 
         Also everything in `.filetools/limbo`, and the temporary files that had to stand in other folders.
-        """
-
-    def leftover_at(self, temporary: str) -> Displaced | None:
-        """Return what stands where `temporary` of a `Prepared` or `Displaced` said, or None if nothing does.
-
-        Raises:
-            InvalidArgumentError: It does not name a temporary file.
         """
 
     def probe(self) -> None:

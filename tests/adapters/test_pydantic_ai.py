@@ -15,9 +15,6 @@ from filetools.errors import (
     CallTimeoutError,
     DiskFullError,
     LockTimeoutError,
-    NetworkError,
-    NotRegularFileError,
-    StateDamagedError,
 )
 from tests.adapters.conftest import PICTURE, UNDECODABLE, World, on_another_loop
 
@@ -25,10 +22,6 @@ pytest.importorskip("pydantic_ai")
 
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.workspaces import (
-    SupportsCommands,
-    SupportsFilesystem,
-    SupportsRealpath,
-    WorkspaceBackend,
     WorkspaceError,
     WorkspaceRef,
     WorkspaceUnavailableError,
@@ -70,11 +63,6 @@ def at(world: World) -> Callable[[str], str]:
 
 
 At = Callable[[str], str]
-
-
-async def test_it_is_what_the_framework_asks_for(workspace: FileToolsWorkspace) -> None:
-    kinds = (WorkspaceBackend, SupportsFilesystem, SupportsRealpath, SupportsCommands)
-    assert [isinstance(workspace, kind) for kind in kinds] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -157,13 +145,6 @@ async def test_bytes_that_are_no_text_are_not_written_over_somebody_elses_change
     assert (world.root / name).read_bytes() == before + b"bob\0"
 
 
-async def test_bytes_that_are_no_text_are_written_where_nobody_changed_them(
-    world: World, workspace: FileToolsWorkspace, at: At
-) -> None:
-    await workspace.write_bytes(at("picture.png"), await workspace.read_bytes(at("picture.png")) + b"more\0")
-    assert (world.root / "picture.png").read_bytes() == PICTURE + b"more\0"
-
-
 @pytest.mark.parametrize("name", ["crlf.txt", "latin.txt", "wide.txt"])
 async def test_line_ends_marks_and_encodings_survive(
     world: World, workspace: FileToolsWorkspace, at: At, name: str
@@ -174,14 +155,6 @@ async def test_line_ends_marks_and_encodings_survive(
     text = "th".encode("utf-16-be") if name == "wide.txt" else b"th"
     await workspace.write_bytes(at(name), before.replace(text, text + text))
     assert (world.root / name).read_bytes() == before.replace(text, text + text)
-
-
-@pytest.mark.parametrize("content", [b"", b"new\r\n", "caf\u00e9".encode("latin-1"), PICTURE, b"\xef\xbb\xbfmarked"])
-async def test_a_new_file_has_the_bytes_that_were_written(
-    workspace: FileToolsWorkspace, at: At, content: bytes
-) -> None:
-    await workspace.write_bytes(at("new/file"), content)
-    assert await workspace.read_bytes(at("new/file")) == content
 
 
 async def test_unsaved_text_is_read_and_merged_with(world: World, workspace: FileToolsWorkspace, at: At) -> None:
@@ -219,17 +192,6 @@ async def test_what_lies_outside_is_not_there_and_nothing_is_removed(
     with pytest.raises(ValueError, match="ABSOLUTE_PATH"):
         await workspace.remove(outside)
     assert world.root.is_dir()
-
-
-async def test_real_paths_follow_links_where_the_workspace_does(tmp_path: Path) -> None:
-    (tmp_path / "target").mkdir()
-    (tmp_path / "target" / "in.txt").write_text("in\n")
-    (tmp_path / "link").symlink_to("target")
-    async with filetools.open(tmp_path, settings={"follow_symlinks": True}) as files:
-        workspace = FileToolsWorkspace(files)
-        assert await workspace.realpath(str(tmp_path / "link" / "in.txt")) == str(tmp_path / "target" / "in.txt")
-        assert (await workspace.stat(str(tmp_path / "link"))).is_dir
-        assert await workspace.read_bytes(str(tmp_path / "link" / "in.txt")) == b"in\n"
 
 
 async def test_links_are_listed_as_what_they_lead_to_where_they_are_followed(tmp_path: Path) -> None:
@@ -301,9 +263,6 @@ class TestTheFileToolsOfTheHarness:
         [
             (LockTimeoutError("notes.txt", 1.0, "bob"), "LOCK_TIMEOUT"),
             (DiskFullError("notes.txt"), "DISK_FULL"),
-            (NotRegularFileError("notes.txt", "a pipe"), "NOT_A_REGULAR_FILE"),
-            (NetworkError("it is down"), "NETWORK_ERROR"),
-            (StateDamagedError("it is torn"), "STATE_DAMAGED"),
             (CallTimeoutError("edit_file", 1.0), "TIMEOUT"),
         ],
     )

@@ -113,14 +113,6 @@ async def test_messages_come_as_they_are_and_what_the_agent_made_is_told(files: 
     assert [json.loads(line)["type"] for line in kept.splitlines()] == ["assistant", "user", "result"]
 
 
-async def test_an_agent_that_only_talked_is_told_so(files: FileToolsFacade) -> None:
-    agent, _ = await listened(
-        runs("say('assistant', message={'content': [{'type': 'text', 'text': 'Hi'}]}); end()"), files
-    )
-    causes = (await agent.finish())["discovery_details"]["possible_causes"]
-    assert causes == ["The agent answered with text only: it called no tool that writes files."]
-
-
 async def test_a_journal_that_goes_does_not_take_the_answer_with_it(root: Path) -> None:
     async with filetools.open(root, settings=QUIET) as files, runs(WRITING).start(files, "x") as agent:
         messages = [message async for message in agent]

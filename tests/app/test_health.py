@@ -13,6 +13,7 @@ import pytest
 
 import filetools
 from filetools.app.health import examine, repair
+from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.crashing import QUIET
 from tests.support.journals import put
@@ -54,7 +55,7 @@ def another_page_size(state: Path) -> None:
         for table in ("meta", "records", "heads", "contents", "debts"):
             database.execute(f"CREATE TABLE {table} (name, value)")
         database.execute("CREATE TABLE numbered (number INTEGER PRIMARY KEY AUTOINCREMENT)")
-        database.execute("PRAGMA user_version = 1")
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         database.commit()
     (state / "fresh").rename(state / "journal.db")
 
@@ -80,12 +81,9 @@ HARMS: dict[str, Harm] = {
     "an empty database": lambda state: (state / "journal.db").write_bytes(b""),
     "nonsense for a database": lambda state: (state / "journal.db").write_bytes(b"nonsense" * 1024),
     "another page size": another_page_size,
-    **{
-        f"a file for {name}": instead(name, Path.touch)
-        for name in ("blobs", "locks", "segments", "tmp", "limbo", "trash", "beside")
-    },
-    **{f"a folder for {name}": instead(name, Path.mkdir) for name in ("gate", "gate.waiting", "position")},
-    **{f"a link for {name}": instead(name, lambda place: place.symlink_to("a")) for name in ("gate", "locks", "tmp")},
+    **{f"a file for {name}": instead(name, Path.touch) for name in ("blobs", "locks", "segments")},
+    "a folder for gate": instead("gate", Path.mkdir),
+    "a link for locks": instead("locks", lambda place: place.symlink_to("a")),
     "nonsense for permissions": lambda state: (state / "permissions.json").write_text("nonsense"),
 }
 

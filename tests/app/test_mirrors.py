@@ -11,8 +11,7 @@ import pytest
 import filetools
 from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
 from tests.support.crashing import grow, snapshot
-from tests.support.memory_store import MemoryStore
-from tests.support.mirror_worlds import PATIENCE_SECONDS
+from tests.support.mirror_worlds import PATIENCE_SECONDS, local_store
 from tests.support.opened import refused
 
 QUICK: dict[str, Any] = {
@@ -51,13 +50,8 @@ async def mirrors(files: filetools.FileToolsFacade) -> dict[str, dict[str, Any]]
     ("place", "reason"),
     [
         (".", "same directory, nor one inside the other"),
-        ("d", "same directory, nor one inside the other"),
         ("..", "same directory, nor one inside the other"),
-        ("../link to root", "same directory, nor one inside the other"),
         ("../other", "a root of its own"),
-        ("../other/.filetools", "a root of its own"),
-        ("../other/.filetools/tmp", "a root of its own"),
-        ("../bound", "a root of its own"),
         ("../state", "a root of its own"),
         ("../full", "holds files already"),
         ("../taken", "a mirror of another root"),
@@ -83,17 +77,6 @@ def test_a_folder_that_is_something_else_is_refused_and_left_as_it_is(root: Path
 def everything(around: Path) -> set[str]:
     """Return all names but those in the state of the root, which the first look makes."""
     return {str(place) for place in around.rglob("*") if not place.is_relative_to(around / "root" / ".filetools")}
-
-
-def test_a_store_cannot_be_added(root: Path) -> None:
-    with pytest.raises(filetools.errors.InvalidArgumentError, match="Only a folder"):
-        add_mirror(root, MemoryStore(name="memory"))  # type: ignore[arg-type]  # what a caller may try
-    assert list_mirrors(root) == []
-
-
-def test_a_folder_whose_name_the_journal_cannot_keep_is_refused(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(filetools.errors.InvalidArgumentError, match="not UTF-8"):
-        add_mirror(root, str(tmp_path / "b\udcff"))
 
 
 async def test_under_the_strict_policy_nothing_is_written_while_the_mirror_is_away(root: Path, backup: Path) -> None:
@@ -172,8 +155,8 @@ async def test_a_mirror_that_comes_back_while_the_root_is_open_is_caught_up(root
 
 async def test_a_mirror_that_is_named_comes_on_top_and_the_same_one_counts_once(root: Path, backup: Path) -> None:
     add_mirror(root, backup)
-    memory = MemoryStore(name="memory")
-    async with filetools.open(root, mirror=memory, settings=QUICK) as files:
+    named = local_store(backup.with_name("named"))
+    async with filetools.open(root, mirror=named, settings=QUICK) as files:
         await stands(files, {"mirror": ("ready", 0), "mirror 2": ("ready", 0)})
         assert (await files.write_file("new.txt", "1")).mirror == "in_sync"
     async with filetools.open(root, mirror=backup, settings=QUICK) as files:
@@ -183,14 +166,6 @@ async def test_a_mirror_that_is_named_comes_on_top_and_the_same_one_counts_once(
     async with filetools.open(root, mirror=backup, settings=QUICK) as files:
         assert (await files.write_file("new.txt", "2")).mirror == "pending"
     assert not backup.exists()
-
-
-def test_a_blocking_opening_applies_it_too(root: Path, backup: Path) -> None:
-    add_mirror(root, backup)
-    with filetools.open_sync(root, settings=QUICK) as files:
-        files.sync_all()
-        assert files.write_file("new.txt", "1").mirror == "in_sync"
-    assert snapshot(backup) == snapshot(root)
 
 
 async def test_the_older_disk_of_a_mirror_is_taken_back_and_compared(root: Path, backup: Path) -> None:

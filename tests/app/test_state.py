@@ -16,6 +16,7 @@ import pytest
 import filetools
 from filetools.journal.reserve import RESERVE_BYTES
 from filetools.permissions.rules import Rule
+from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, steps_until, version
 from tests.support.unprivileged import as_nobody
@@ -80,14 +81,6 @@ async def test_a_read_only_tree_is_worked_with_where_its_state_lies_elsewhere(re
     assert os.listdir(read_only) == ["a.txt"]
 
 
-async def test_a_state_directory_of_a_read_only_tree_is_no_other_trees(read_only: Path, tmp_path: Path) -> None:
-    state, other = tmp_path / "state", tmp_path / "other"
-    other.mkdir()
-    async with filetools.open(read_only, state_dir=state, settings=QUIET):
-        pass
-    await refused("STATE_ELSEWHERE", filetools.open(other, state_dir=state).__aenter__())
-
-
 async def test_a_tree_whose_state_can_be_written_nowhere_is_open_for_reading_only(
     read_only: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -117,7 +110,7 @@ async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tm
     place.mkdir()
     (source / "secret.txt").write_text("S")
     async with filetools.open(source, settings=QUIET) as files:
-        await files._parts.gatekeeper.use_rules([Rule(tool="read_file", path="secret.txt", level="block")])
+        await inside.parts(files).gatekeeper.use_rules([Rule(tool="read_file", path="secret.txt", level="block")])
     mount(place, "--bind", str(source))
     try:
         mount(place, "-o", "remount,bind,ro")
@@ -174,7 +167,7 @@ async def test_on_a_full_disk_files_are_deleted_and_moved_and_nothing_is_lost(di
         with suppress(filetools.FileToolsError):
             await files.write_file("b.txt", LARGE)
         (disk / "filler").unlink()
-        kept = files._parts.journal.contents
+        kept = inside.parts(files).journal.contents
         await steps_until(lambda: kept.has(version(LARGE[::-1])), 20)
         for content in (b"known", LARGE, LARGE[::-1]):
             assert kept.get(version(content)) == content
@@ -213,14 +206,6 @@ async def test_a_root_that_shall_get_no_state_is_read_and_left_as_it_was(root: P
             assert "filetools init" in (error.suggested_action or "")
         assert "no state yet" in (await files.status())["read_only"]
     assert (listing(root), [*own_temporary.iterdir()]) == (before, [])
-
-
-async def test_a_state_that_is_there_is_used_by_who_would_make_none(root: Path, own_temporary: Path) -> None:
-    async with filetools.open(root, settings=QUIET) as files:
-        await files.write_file("b.txt", "b")
-    async with filetools.open(root, settings=QUIET, create=False) as files:
-        assert [record.path for record in await files.latest_changes(5)] == ["b.txt"]
-        await files.write_file("b.txt", "c")
 
 
 async def test_a_state_elsewhere_is_not_made_either(root: Path, own_temporary: Path, tmp_path: Path) -> None:

@@ -20,10 +20,6 @@ def test_no_at_the_terminal_refuses(run: CommandLine) -> None:
     assert not (run.folder / ".vscode").exists()
 
 
-def test_an_empty_answer_refuses(run: CommandLine) -> None:
-    assert run.at_terminal(*PROTECTED, answer="\n").code == 5
-
-
 def test_yes_at_the_terminal_allows(run: CommandLine) -> None:
     assert run.at_terminal(*PROTECTED, answer="y\n").code == 0
     assert (run.folder / ".vscode" / "settings.json").read_text() == "{}"

@@ -101,12 +101,6 @@ def test_names_versions_numbers_and_actors_are_offered(run: CommandLine) -> None
     assert offered(run, f"filetools diff src/app.py {known[1]} {known[0][:3]}") == [known[0]]
 
 
-def test_runs_are_offered(run: CommandLine) -> None:
-    run("run", "--", "true")
-    (only,) = (line.split()[0] for line in run("runs").lines)
-    assert offered(run, "filetools undo --run ") == offered(run, "filetools runs run-") == [only]
-
-
 def test_paths_are_left_to_the_shell_but_for_a_root_elsewhere(run: CommandLine, tmp_path: Path) -> None:
     run("checkpoint", "start")
     assert offered(run, "filetools read n") == []

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from filetools.content.closest import MOST_CHARACTERS, MOST_PLACES, lines_around
+from filetools.content.closest import MOST_PLACES, lines_around
 
 
 def test_a_place_is_shown_with_the_lines_around_it_as_they_are() -> None:
@@ -17,8 +17,3 @@ def test_places_on_one_line_are_one_and_only_the_first_few_are_shown() -> None:
     text = "x\n" * 20
     assert [each["line"] for each in lines_around(text, [2, 2, 3])] == [2, 3]
     assert len(lines_around(text, range(1, 20))) == MOST_PLACES
-
-
-def test_what_is_too_long_to_be_shown_whole_is_left_out() -> None:
-    text = "x" * MOST_CHARACTERS + "\nb\nc\nd\n"
-    assert [each["line"] for each in lines_around(text, [1, 2, 4])] == [4]

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import codecs
-from contextlib import suppress
 from itertools import pairwise
 
-import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.content.diff import (
@@ -19,11 +16,8 @@ from filetools.content.diff import (
     structured_patch,
     unified_diff,
 )
-from filetools.content.edits import Edit, apply_edits, apply_edits_to_bytes
 from filetools.content.ends import split_lines, without_end
-from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit, apply_text_edits
-from filetools.errors import EditNotFoundError
 from tests.support.step_count import steps_of
 
 LINES = st.lists(st.sampled_from("abc"), max_size=14)
@@ -64,23 +58,6 @@ def test_hunks_are_right_when_the_search_may_cost_nothing(old: list[str], new: l
 def test_a_change_in_a_repetition_lies_in_its_last_place() -> None:
     assert diff_lines(list("xxxx"), list("xxxxx")) == [Hunk(old_start=4, old_end=4, new_start=4, new_end=5)]
     assert diff_lines(list("axxxb"), list("axxb")) == [Hunk(old_start=3, old_end=4, new_start=3, new_end=3)]
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("", []),
-        ("a", ["a"]),
-        ("a\nb", ["a\n", "b"]),
-        ("a\r\nb\n", ["a\r\n", "b\n"]),
-        ("a\rb\r", ["a\r", "b\r"]),
-        ("a\rb\nc\r", ["a\rb\n", "c\r"]),
-        ("\n\n", ["\n", "\n"]),
-        ("a\u2028b\x0bc\n", ["a\u2028b\x0bc\n"]),
-    ],
-)
-def test_lines_keep_their_own_ends(text: str, lines: list[str]) -> None:
-    assert split_lines(text) == lines
 
 
 def test_structured_patch_holds_changes_with_context() -> None:
@@ -143,58 +120,6 @@ def test_hunks_of_edits_lead_from_the_old_text_to_the_new_one(edited: tuple[str,
         ]
 
 
-@st.composite
-def requested_edits(draw: st.DrawFn) -> tuple[str, list[Edit]]:
-    """Draw a text in which no line stands twice, and edits of it as callers send them."""
-    end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
-    ends = draw(st.lists(st.sampled_from([end, end, "\n"]), min_size=30, max_size=30))
-    words = ("word", "\u00e9t\u00e9", "\U0001f600", "")
-    lines = [f"{number} {words[number % 4]} of line {number}" for number in range(30)]
-    text = "".join(map("".join, zip(lines, ends, strict=True)))
-    text = text.removesuffix("\n").removesuffix("\r") if draw(st.booleans()) else text
-    edits: list[Edit] = []
-    for number in range(draw(st.integers(1, 4))):
-        current = apply_edits(text, edits).text if edits else text
-        start = draw(st.integers(0, len(current) - 2))
-        part = current[start : start + draw(st.integers(1, 60))]
-        old = draw(st.sampled_from([part, part.replace("\r\n", "\n"), "word", "of"]))
-        new = draw(st.sampled_from(["", f"new {number}", f"{old}new {number}\n", f"new {number}\nand {number}\n", old]))
-        with suppress(EditNotFoundError):
-            apply_edits(current, [Edit(old=old, new=new, replace_all=True)])
-            edits.append(Edit(old=old, new=new, replace_all=True))
-    return text, edits
-
-
-@given(requested_edits(), st.sampled_from([b"", codecs.BOM_UTF8]))
-def test_hunks_of_requested_edits_are_those_of_the_texts(requested: tuple[str, list[Edit]], bom: bytes) -> None:
-    text, edits = requested
-    assume(edits)
-    made = apply_edits_to_bytes(bom + text.encode(), TextFormat(encoding="utf-8", bom=bom), edits, path="f")
-    assert (made.before, made.content) == (text, bom + made.outcome.text.encode())
-    assert apply_text_edits(text, made.outcome.spans) == made.outcome.text
-    wanted = structured_patch(text, made.outcome.text)
-    found = patch_of_edits(text, made.outcome.text, made.outcome.spans)
-    assert changed_lines(found) == changed_lines(wanted)
-    if not has_repeated_lines(text, made.outcome.text):
-        assert found == wanted
-
-
-def changed_lines(hunks: list[PatchHunk]) -> int:
-    return sum(line[0] in "+-" for hunk in hunks for line in hunk.lines)
-
-
-def has_repeated_lines(*texts: str) -> bool:
-    return any(len(set(split_lines(text))) < len(split_lines(text)) for text in texts)
-
-
-def test_a_line_added_among_equal_ones_is_shown_near_its_edit() -> None:
-    text = "same\n" * 9 + "end\n"
-    (shown,) = patch_of_edits(text, "same\n" + text, [TextEdit(0, 0, "same\n")])
-    (compared,) = structured_patch(text, "same\n" + text)
-    assert (shown.old_start, shown.lines) == (2, (" same", " same", " same", "+same"))
-    assert (compared.old_start, compared.lines) == (7, (" same", " same", " same", "+same", " end"))
-
-
 @given(st.lists(st.integers(0, 59), max_size=6, unique=True), st.integers(0, 3))
 def test_hunks_of_edits_are_those_of_the_texts_where_no_line_repeats(places: list[int], context: int) -> None:
     lines = [f"line {number}\n" for number in range(60)]
@@ -217,20 +142,10 @@ def test_hunks_of_edits_cost_as_much_as_the_edits() -> None:
     assert steps(200_000) == steps(2_000)
 
 
-def test_texts_that_are_equal_are_not_taken_apart() -> None:
-    text = "same line\n" * 1_000
-    assert steps_of(lambda: minimal_edits(text, text)) == steps_of(lambda: minimal_edits("", ""))
-
-
 @given(TEXTS, TEXTS)
 def test_refined_edits_do_the_same(old: str, new: str) -> None:
     edits = [TextEdit(0, len(old), new)]
     assert apply_text_edits(old, refined(old, edits)) == new
-
-
-def test_refined_edits_are_of_the_changed_characters() -> None:
-    text = "one\ntwo three\nfour\n"
-    assert refined(text, [TextEdit(4, 14, "two trees\n")]) == [TextEdit(9, 13, "rees")]
 
 
 def test_unified_diff_names_its_files_as_git_does() -> None:
@@ -250,10 +165,3 @@ def test_minimal_edits_make_the_new_text(old: str, new: str) -> None:
     assert all(one.end <= two.start for one, two in pairwise(edits))
     # A CR and its LF stay together.
     assert all(old[place - 1 : place + 1] != "\r\n" for edit in edits for place in (edit.start, edit.end) if place)
-
-
-def test_minimal_edits_touch_the_changed_characters_only() -> None:
-    assert minimal_edits("one\ntwo three four\n", "one\ntwo trees four\nfive\n") == [
-        TextEdit(9, 13, "rees"),
-        TextEdit(19, 19, "five\n"),
-    ]

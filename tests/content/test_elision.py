@@ -11,12 +11,8 @@ OLD = "".join(f"def f{number}():\n    return {number}\n\n" for number in range(4
     "line",
     [
         "# ... rest of the code unchanged ...",
-        "// rest unchanged",
-        "# ... existing code ...",
         "<!-- the rest of the file stays the same -->",
-        "/* other functions remain as before */",
         "[... unchanged ...]",
-        "# remaining methods are the same",
         "(previous content omitted)",
     ],
 )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import random
 
 import pytest
@@ -12,18 +11,9 @@ from filetools.content.facts import ContentFacts, inspect, text_of
 from filetools.content.formats import TextFormat, encode
 from filetools.content.kind import SAMPLE_BYTES
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, InvalidArgumentError
+from filetools.errors import EncodingError
 
 WORDS = b"words in a row\n" * 1000
-
-
-def test_version_is_the_hash_of_the_bytes() -> None:
-    assert version_of(b"abc") == "sha256:" + hashlib.sha256(b"abc").hexdigest()
-
-
-def test_unknown_encoding_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError):
-        inspect(b"abc", encoding="no-such")
 
 
 def test_content_outside_the_given_encoding_is_refused_with_the_place() -> None:
@@ -50,24 +40,6 @@ def test_text_is_described_whole() -> None:
     )
 
 
-def test_binary_is_described_without_text() -> None:
-    content = b"\x89PNG\r\n\x1a\n" + bytes(10)
-    assert inspect(content, name="a.txt") == (
-        ContentFacts(
-            version=version_of(content),
-            size=18,
-            is_binary=True,
-            encoding=None,
-            bom=False,
-            newline=None,
-            total_lines=None,
-            mime_type="image/png",
-            text_format=None,
-        ),
-        None,
-    )
-
-
 def test_given_encoding_overrides_mark_signature_and_nul() -> None:
     for content in (codecs.BOM_UTF16_LE + b"a\0", b"\x89PNG\r\n\x1a\n", b"a\0b"):
         facts, text = inspect(content, encoding="latin-1")
@@ -82,33 +54,9 @@ def test_nul_behind_the_sample_makes_it_binary_after_all(beginning: bytes) -> No
     assert (facts.is_binary, facts.mime_type, text) == (True, "application/octet-stream", None)
 
 
-@pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF16_LE])
-def test_nul_character_behind_the_sample_makes_wide_text_binary(bom: bytes) -> None:
-    body = WORDS.decode().encode("utf-16-le")
-    assert inspect(bom + body)[1] == WORDS.decode()
-    assert inspect(bom + body + b"\0\0")[0].is_binary
-
-
 def test_nul_in_the_sample_does_not_outrank_a_mark() -> None:
     assert inspect(codecs.BOM_UTF8 + b"a\0" + WORDS)[1] == "a\0" + WORDS.decode()
     assert inspect(codecs.BOM_UTF16_BE + b"\0a\0\0" + bytes(0) * 3)[1] == "a\0"
-
-
-def test_wide_text_that_fails_behind_the_sample_is_binary() -> None:
-    assert inspect(WORDS.decode().encode("utf-16-le") + b"\x00\xd8a\0")[0].is_binary
-
-
-def test_bad_byte_behind_the_sample_makes_it_latin1() -> None:
-    facts, text = inspect(WORDS + b"\xe9\n")
-    assert (facts.encoding, text) == ("latin-1", WORDS.decode() + "é\n")
-
-
-def test_bad_byte_among_controls_behind_the_sample_makes_it_binary() -> None:
-    assert inspect(WORDS + b"\xe9" + b"\1" * 5000)[0].is_binary
-
-
-def test_bad_byte_and_nul_behind_the_sample_are_no_wide_text() -> None:
-    assert inspect(WORDS[:9000] + b"\xff\xfe" + WORDS.decode().encode("utf-16-le"))[0].is_binary
 
 
 def test_mark_that_the_content_does_not_bear_out_leaves_the_bytes_readable() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 
-from filetools.content.diff import unified_diff
 from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.formats import TextFormat
 from filetools.content.merging import merge_bytes
@@ -48,12 +47,6 @@ def patched_as_unified(content: bytes, text_format: TextFormat, old: str, new: s
     return apply_file_patch(content, text_format, parse_patch(text)[0], path="f").content
 
 
-def patched_with_own_diff(content: bytes, text_format: TextFormat, old: str, new: str) -> bytes:
-    text = content[len(text_format.bom) :].decode(text_format.encoding)
-    patch = unified_diff(text, text.replace(old, new), "a/f", "b/f")
-    return apply_file_patch(content, text_format, parse_patch(patch)[0], path="f").content
-
-
 def merged(content: bytes, text_format: TextFormat, old: str, new: str) -> bytes:
     text = content[len(text_format.bom) :].decode(text_format.encoding)
     base = text.replace("first", "1st")
@@ -78,7 +71,6 @@ OPERATIONS: list[Operation] = [
     replaced_everywhere,
     patched_as_codex,
     patched_as_unified,
-    patched_with_own_diff,
     merged,
     merged_with_an_answer_in_lf,
 ]

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from filetools.content.facts import FactsCache, inspect
@@ -47,27 +45,3 @@ def test_the_least_recently_used_goes_first() -> None:
     cache.get(identity(1))
     cache.put(identity(3), FACTS, taken_ns=NOW)
     assert [cache.get(identity(inode)) is not None for inode in (1, 2, 3)] == [True, False, True]
-
-
-def test_threads_share_it_without_losing_its_bound() -> None:
-    cache = FactsCache(max_entries=8)
-    start = threading.Barrier(4)
-    failures: list[BaseException] = []
-
-    def work(offset: int) -> None:
-        start.wait()
-        try:
-            for inode in range(2000):
-                cache.put(identity(inode % 16 + offset), FACTS, taken_ns=NOW)
-                cache.get(identity((inode * 7) % 16))
-        except BaseException as exc:
-            failures.append(exc)
-            raise
-
-    threads = [threading.Thread(target=work, args=(offset,)) for offset in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert sum(cache.get(identity(inode)) is not None for inode in range(32)) == 8

@@ -75,21 +75,6 @@ def test_other_scripts_in_utf16_have_too_few_zeros_to_be_told_from_data(text: st
     assert encoding_of(text.encode(encoding)) is None
 
 
-@pytest.mark.parametrize(("ascii_units", "expected"), [(29, None), (30, "utf-16-le"), (31, "utf-16-le")])
-def test_zeros_must_stand_in_three_units_of_ten(ascii_units: int, expected: str | None) -> None:
-    text = "a" * ascii_units + "ж" * (100 - ascii_units)
-    assert encoding_of(text.encode("utf-16-le")) == expected
-
-
-def test_few_zeros_in_the_other_column_do_not_spoil_utf16() -> None:
-    text = "a" * 50 + "\u3000\u0100"
-    assert encoding_of(text.encode("utf-16-le")) == "utf-16-le"
-
-
-def test_zeros_in_both_columns_are_data() -> None:
-    assert encoding_of("aĀ".encode("utf-16-le") * 50) is None
-
-
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_wide_text_with_a_nul_character_is_binary(encoding: str) -> None:
     assert encoding_of((LATIN + "\0" + LATIN).encode(encoding)) is None
@@ -131,14 +116,6 @@ def test_controls_count_from_five_in_a_hundred(control: int) -> None:
 @pytest.mark.parametrize("harmless", [*b"\t\n\f\r\x1b", *range(0x80, 0xA0)])
 def test_layout_controls_and_the_upper_ones_never_count(harmless: int) -> None:
     assert encoding_of(bytes([harmless]) * 99 + b"\xff") == "latin-1"
-
-
-def test_valid_utf8_may_be_nothing_but_controls() -> None:
-    assert encoding_of(bytes(CONTROLS)) == "utf-8"
-
-
-def test_empty_file_is_utf8_text() -> None:
-    assert sniff(b"", complete=True).format == TextFormat(encoding="utf-8", bom=b"")
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1))

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from filetools.content.merging import aligned_ends, merge
-from tests.support.merging import ADVERSARIAL, DOSE, Merge, Texts, git_merge_file, git_merges, random_texts
+from tests.support.merging import ADVERSARIAL, DOSE, Merge, Texts, git_merges, random_texts
 
 TRIES = max(1, int(800 * DOSE) if DOSE <= 1 else int(1600 * DOSE))
 """With a quarter as many of mixed line ends; 20,000 in `make long`."""
@@ -34,12 +34,6 @@ def differing(one: Merge, folder: Path, triples: list[Texts]) -> tuple[list[Text
     return wrong, shy
 
 
-def test_oracle_is_merge_file(tmp_path: Path) -> None:
-    triples = [ADVERSARIAL[kind](Random(number)) for kind in ADVERSARIAL for number in range(3)]
-    (tmp_path / "all").mkdir()
-    assert git_merges(tmp_path / "all", triples) == [git_merge_file(tmp_path, texts) for texts in triples]
-
-
 def test_oracle_notices_a_merge_that_drops_a_line_of_one_side(tmp_path: Path) -> None:
     def dropping(base: str, ours: str, theirs: str) -> str | None:
         added = [line for line in theirs.splitlines(keepends=True) if line not in base]
@@ -47,14 +41,6 @@ def test_oracle_notices_a_merge_that_drops_a_line_of_one_side(tmp_path: Path) ->
 
     random = Random(1)
     assert differing(dropping, tmp_path, [random_texts(random) for _ in range(60)])[0]
-
-
-def test_oracle_notices_a_merge_that_ends_the_last_line(tmp_path: Path) -> None:
-    def ending(base: str, ours: str, theirs: str) -> str | None:
-        return by_lines(*(text if text.endswith("\n") else f"{text}\n" for text in (base, ours, theirs)))
-
-    random = Random(1)
-    assert differing(ending, tmp_path, [ADVERSARIAL["no final end"](random) for _ in range(30)])[0]
 
 
 @pytest.mark.parametrize("ends", [("\n",), ("\n", "\n", "\r\n")], ids=["lf", "mixed"])

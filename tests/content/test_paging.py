@@ -31,12 +31,6 @@ def lines_of(text: str) -> list[str]:
     return [f"{line}\n" for line in ended] + ([rest] if rest or not ended else [])
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_page_size_under_one_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match="page_size"):
-        PagedText("text", size)
-
-
 @pytest.mark.parametrize(
     ("mode", "start", "first", "last"),
     [("page", 0, 1, 3), ("page", 4, 1, 3), ("line", 0, 1, 3), ("line", 4, 1, 3), ("char", -1, 0, 5), ("char", 6, 0, 5)],
@@ -91,14 +85,6 @@ def paged_part(page: object, begin: int) -> object:
     return replace(page, start=begin, count=len(page.text))
 
 
-@given(texts, sizes, st.integers(1, 9))
-def test_several_pages_are_joined_and_counted(text: str, size: int, count: int) -> None:
-    paged = PagedText(text, size)
-    part = paged.window("page", 1, count)
-    assert part.text == "".join(pages_of(paged)[:count])
-    assert part.count == min(count, paged.total_pages)
-
-
 @given(texts, st.integers(3, 40))
 def test_a_cut_parts_no_character_from_what_belongs_to_it(text: str, size: int) -> None:
     paged = PagedText(text, size)
@@ -123,25 +109,10 @@ def test_a_page_ends_at_a_line_end_if_it_is_then_half_full() -> None:
     assert pages_of(PagedText("1234\n67890abcd", 10)) == ["1234\n", "67890abcd"]
 
 
-def test_what_fits_is_one_page() -> None:
-    assert pages_of(PagedText("a\nb\nc", 5)) == ["a\nb\nc"]
-    assert pages_of(PagedText("", 5)) == [""]
-
-
 def test_only_lf_ends_a_line() -> None:
     paged = PagedText("a\rb\x0bc\x0cd\x85e\u2028f\u2029g\r\nh", 100)
     assert paged.total_lines == 2
     assert paged.window("line", 2, 5).text == "h"
-
-
-@pytest.mark.parametrize(("text", "lines"), [("", 1), ("\n", 1), ("a", 1), ("a\n", 1), ("a\n\n", 2), ("\n\nb", 3)])
-def test_lines_are_counted_by_their_ends(text: str, lines: int) -> None:
-    assert PagedText(text, 10).total_lines == lines
-
-
-def test_character_zero_of_an_empty_text_is_nothing() -> None:
-    part = PagedText("", 10).window("char", 0, 5)
-    assert (part.text, part.start, part.count, part.first_line, part.last_line) == ("", 0, 0, 1, 1)
 
 
 def test_a_cut_is_moved_back_over_what_belongs_together_but_not_for_ever() -> None:
@@ -182,20 +153,3 @@ def test_cutting_takes_steps_in_proportion_to_the_text(line: str) -> None:
         looked.append(text.looked)
     assert looked[1] <= 4.2 * looked[0]
     assert looked[0] <= 4 * 40_000
-
-
-def test_reading_a_page_does_not_scan_the_text() -> None:
-    text = CountedText(("x" * 79 + "\n") * 5000)
-    paged = PagedText(text, 4000)
-    text.looked = 0
-    paged.window("page", 90, 1)
-    assert text.looked <= 3 * 4000
-
-
-@given(st.text(alphabet="ab \r\n", max_size=60), st.integers(1, 9))
-def test_pages_of_ascii_end_where_those_of_any_text_would(text: str, size: int) -> None:
-    pages = PagedText(text, size)
-    # One letter more makes it a text like any other.
-    others = PagedText(f"{text}\u00e9", size)
-    starts = [pages.window("page", number, 1).text for number in range(1, pages.total_pages)]
-    assert starts == [others.window("page", number, 1).text for number in range(1, pages.total_pages)]

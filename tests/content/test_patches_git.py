@@ -12,7 +12,7 @@ from filetools.errors import FileToolsError
 from tests.support.merging import DOSE
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
-TRIES = max(1, int(120 * DOSE))
+TRIES = max(1, int(60 * DOSE))
 
 
 def random_text(random: Random, variety: int) -> str:

@@ -48,30 +48,6 @@ def test_damage_inside_the_range_is_named_with_its_place(content: bytes) -> None
         assert caught.value.details["position"] == 2
 
 
-@pytest.mark.parametrize(("offset", "count", "expected"), [(0, 2, b"ab"), (1, 9, b"bc"), (3, 1, b""), (99, 1, b"")])
-def test_bytes_are_given_as_they_are(offset: int, count: int, expected: bytes) -> None:
-    assert read_byte_range(MemorySource(b"abc"), offset=offset, count=count) == expected
-
-
-@pytest.mark.parametrize(
-    ("offset", "count", "expected"),
-    [
-        (0, 1, TextWindow(content="a", first=0, truncated=True, next_offset=1)),
-        (0, 3, TextWindow(content="a", first=0, truncated=True, next_offset=1)),
-        (0, 4, TextWindow(content="a€", first=0, truncated=True, next_offset=4)),
-        (1, 1, TextWindow(content="€", first=1, truncated=True, next_offset=4)),
-        (2, 1, TextWindow(content="", first=4, truncated=True, next_offset=4)),
-        (2, 3, TextWindow(content="b", first=4, truncated=False, next_offset=None)),
-        (5, 3, TextWindow(content="", first=5, truncated=False, next_offset=None)),
-        (99, 3, TextWindow(content="", first=99, truncated=False, next_offset=None)),
-    ],
-)
-def test_cut_characters_are_left_out_and_the_real_places_reported(
-    offset: int, count: int, expected: TextWindow
-) -> None:
-    assert read("a€b".encode(), UTF8, offset, count) == expected
-
-
 @given(
     st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20),
     st.sampled_from(FORMATS),
@@ -124,16 +100,3 @@ def test_start_inside_a_double_byte_text_without_line_ends_is_found(text_format:
     for offset in (STEP_BYTES + 1, STEP_BYTES + 2, len(content) - 3):
         window = read(content, text_format, offset, 10)
         assert (window.first, set(window.content)) == (offset + offset % 2, {"表"})
-
-
-@pytest.mark.parametrize("text_format", JAPANESE)
-@pytest.mark.parametrize("line_bytes", [1, 2, STEP_BYTES // 2 + 1])
-def test_start_inside_a_double_byte_line_is_found_from_its_own_beginning(
-    text_format: TextFormat, line_bytes: int
-) -> None:
-    # Which byte begins a character is another one before the line end than behind it.
-    content = encode("表" * STEP_BYTES + "a" * line_bytes + "\n" + "表" * 1000, text_format, path="a")
-    start = content.index(b"\n") + 1
-    for inside in (1000, 1001):
-        window = read(content, text_format, start + inside, 10)
-        assert (window.first, set(window.content)) == (start + 1000 + 2 * (inside % 2), {"表"})

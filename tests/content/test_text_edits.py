@@ -44,10 +44,6 @@ def test_composed_edits_do_what_both_do(first: str, second: str, third: str) -> 
     assert all(one.end < two.start for one, two in pairwise(both))
 
 
-def test_what_is_added_and_removed_again_vanishes() -> None:
-    assert composed([TextEdit(1, 1, "x")], [TextEdit(1, 2, "")]) == []
-
-
 @st.composite
 def changed_texts(draw: st.DrawFn, characters: str = "ab\n\n\r") -> tuple[str, list[TextEdit]]:
     text = draw(st.text(st.sampled_from(characters), max_size=20))
@@ -92,10 +88,7 @@ def test_places_are_counted_in_utf16_units() -> None:
     [
         ("cp932", b"\xfa\x54\xee\xf9" + "日本語".encode("cp932") * 900 + b" end \xfa\x54"),
         ("euc_kr", b"\xa4\xd4\xa4\xa1\xa4\xbf\xa4\xd4" * 300 + "한글 end 한".encode("euc_kr")),
-        ("big5hkscs", b"\x88\x62\x88\x62" * 700 + " end ".encode("big5hkscs") + b"\x88\x62"),
-        ("gb18030", "a中文\U0001f600".encode("gb18030") * 500 + b" end "),
         ("iso2022_jp", "日本 end 日本\n".encode("iso2022_jp") * 3),
-        ("hz", "中文 end 中\n".encode("hz") * 3),
         ("utf-16-le", "a\U0001f600 end b".encode("utf-16-le")),
         ("utf-8", "a\U0001f600é end b".encode()),
     ],

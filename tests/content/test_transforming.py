@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.transforming import moved, transform
+from tests.support.dose import dose
 from tests.support.step_count import steps_of
-from tests.support.swapper import dose
 
 TEXT = "0123456789"
 Edits = list[TextEdit]
@@ -79,23 +79,6 @@ def test_edits_pass_a_history_as_they_pass_its_sum(ours: Edits, history: list[Ed
     assert not (set(after) & set(TEXT)) & {TEXT[i] for edit in ours for i in range(edit.start, edit.end)}
 
 
-@pytest.mark.parametrize(
-    ("edits", "against", "is_first", "made"),
-    [
-        ([TextEdit(3, 3, "a")], [TextEdit(3, 3, "x")], True, [TextEdit(3, 3, "a")]),
-        ([TextEdit(3, 3, "a")], [TextEdit(3, 3, "x")], False, [TextEdit(4, 4, "a")]),
-        ([TextEdit(5, 5, "a")], [TextEdit(2, 8, "xx")], True, [TextEdit(4, 4, "a")]),
-        ([TextEdit(2, 8, "a")], [TextEdit(5, 5, "xx")], True, [TextEdit(2, 5, "a"), TextEdit(7, 10, "")]),
-        ([TextEdit(2, 6, "a")], [TextEdit(4, 8, "x")], True, [TextEdit(2, 4, "a")]),
-        ([TextEdit(2, 6, "")], [TextEdit(1, 7, "")], True, []),
-        ([TextEdit(2, 6, "a")], [TextEdit(2, 6, "x")], False, [TextEdit(3, 3, "a")]),
-        ([TextEdit(3, 3, "a"), TextEdit(5, 5, "b")], [TextEdit(2, 8, "")], True, [TextEdit(2, 2, "ab")]),
-    ],
-)
-def test_what_crossing_edits_become(edits: Edits, against: Edits, is_first: bool, made: Edits) -> None:
-    assert transform(edits, against, is_first=is_first) == made
-
-
 def test_many_edits_take_time_in_proportion() -> None:
     def steps(size: int) -> int:
         many = [TextEdit(place, place + 1, "a") for place in range(0, size, 2)]
@@ -124,11 +107,6 @@ def test_many_edits_take_time_in_proportion() -> None:
 def test_a_caret_stays_with_its_text(position: int, edit: TextEdit, left: int, right: int) -> None:
     assert moved(position, [edit], sticks="left") == left
     assert moved(position, [edit], sticks="right") == right
-
-
-def test_a_caret_between_two_texts_that_touch_stays_between_them() -> None:
-    edits = [TextEdit(0, 2, "abc"), TextEdit(2, 4, "x")]
-    assert [moved(2, edits, sticks=side) for side in ("left", "right")] == [3, 3]
 
 
 @given(edit_lists("abc"), st.integers(0, len(TEXT)))

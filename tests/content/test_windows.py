@@ -15,8 +15,8 @@ from filetools.content.line_index import LineIndex
 from filetools.content.ranges import STEP_BYTES, MemorySource, TextWindow, read_text_range
 from filetools.content.windows import COUNTED_BYTES, read_lines
 from filetools.errors import EncodingError, InvalidArgumentError
+from tests.support.dose import dose
 from tests.support.parts import DescriptorSource
-from tests.support.swapper import dose
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
 FORMATS = [
@@ -95,20 +95,6 @@ def test_bad_byte_outside_the_window_is_no_matter() -> None:
     assert window.content == "a\nb\n"
 
 
-@pytest.mark.parametrize("text_format", FORMATS)
-@pytest.mark.parametrize("offset", [4, 5, 1000])
-def test_behind_the_end_is_an_empty_window(text_format: TextFormat, offset: int) -> None:
-    expected = TextWindow(content="", first=offset, truncated=False, next_offset=None, total_lines=3)
-    assert read("a\nb\nc\n", text_format, offset) == expected
-
-
-@pytest.mark.parametrize("offset", [1, 2, -1, -5])
-def test_empty_file_is_an_empty_window(offset: int) -> None:
-    for text_format in FORMATS:
-        window = read("", text_format, offset)
-        assert (window.content, window.truncated, window.total_lines) == ("", False, 0)
-
-
 @pytest.mark.parametrize(
     ("text", "offset", "content"),
     [
@@ -165,27 +151,10 @@ def test_paging_brings_every_character_whatever_the_window(
     assert paged == text
 
 
-def test_line_that_does_not_fit_begins_the_next_window() -> None:
-    assert read("aaa\nbbb\nccc\n", UTF8, 1, None, 9) == TextWindow(
-        content="aaa\nbbb\n", first=1, truncated=True, next_offset=3
-    )
-
-
-def test_lines_ended_by_cr_are_not_cut_either() -> None:
-    window = read("aaa\rbbb\rccc\r", UTF8, 1, None, 9)
-    assert window == TextWindow(content="aaa\rbbb\r", first=1, truncated=True, next_offset=3)
-
-
 def test_line_longer_than_a_window_is_cut_and_says_so() -> None:
     assert read("äääää\nb\n", TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8), 1, None, 3) == TextWindow(
         content="äää", first=1, truncated=True, next_offset=2, cut_at=9
     )
-
-
-def test_last_line_counted_from_the_end_and_cut_has_no_next() -> None:
-    window = read("a\nbbbb", UTF8, -1, None, 2)
-    assert (window.content, window.truncated, window.cut_at) == ("bb", True, 4)
-    assert read("a\nbbbb", UTF8, window.next_offset or 0).content == ""
 
 
 def test_code_of_two_characters_is_not_parted() -> None:
@@ -208,12 +177,6 @@ def test_lines_from_the_end_of_a_large_file_keep_negative_numbers_until_it_is_co
     whole = last(-9, 1)
     assert (whole.content, whole.first, whole.next_offset, whole.cut_at) == ("a" * 100, 1, 2, 100)
     assert last(-3, 2) == TextWindow(content="b\nc\n", first=2, truncated=True, next_offset=4, total_lines=4)
-
-
-def test_last_line_of_a_large_file_cut_has_no_next() -> None:
-    source = MemorySource(b"a" * COUNTED_BYTES + b"\nbbbb")
-    window = read_lines(source, UTF8, offset=-1, limit=None, max_chars=3, path="a")
-    assert window == TextWindow(content="bbb", first=-1, truncated=True, next_offset=None, cut_at=COUNTED_BYTES + 4)
 
 
 @given(
@@ -292,14 +255,3 @@ def test_middle_of_a_huge_file_is_counted_once_with_little_memory(tmp_path: Path
         again = read_lines(huge, UTF8, offset=303, limit=10, max_chars=100_000, path="a", index=index)
         assert again.content == "".join(f"line {number}\n" for number in range(2, 12))
         assert huge.bytes_read <= 8 * STEP_BYTES
-
-
-def test_line_of_a_gibibyte_is_cut_without_reading_it(large: DescriptorSource) -> None:
-    tracemalloc.start()
-    window = read_lines(large, UTF8, offset=301, limit=None, max_chars=100_000, path="a")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert (len(window.content), window.next_offset) == (100_000, 302)
-    assert window.cut_at == sum(len(f"line {number}\n") for number in range(1, 301)) + 100_000
-    assert large.bytes_read <= 6 * STEP_BYTES
-    assert peak < 2 * 1024**2

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 from itertools import pairwise
 
 import pytest
@@ -12,8 +11,8 @@ from filetools.content.lines import newline_of
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.errors import InvalidArgumentError
+from tests.support.dose import dose
 from tests.support.step_count import steps_of
-from tests.support.swapper import dose
 
 FACE = "\U0001f600"
 TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r", "\r\n", "é", FACE]), max_size=14).map("".join)
@@ -43,12 +42,9 @@ def edit_lists(draw: st.DrawFn, text: str, new: st.SearchStrategy[str], *, in_un
     ("edits", "said"),
     [
         ([TextEdit(0, 99, "")], "offset 99 is behind the end"),
-        ([TextEdit(10, 10, "x")], "offset 10 is behind the end"),
         ([TextEdit(2, 2, "x")], "offset 2 is between the two halves"),
-        ([TextEdit(1, 2, "x")], "offset 2 is between the two halves"),
         ([TextEdit(2, 3, "x")], "offset 2 is between the two halves"),
         ([TextEdit(3, 1, "x")], "from 3 to 1"),
-        ([TextEdit(-1, 1, "x")], "from -1 to 1"),
         ([TextEdit(3, 5, "x"), TextEdit(0, 4, "y")], "from 0 to 4 and from 3 to 5 overlap"),
         ([TextEdit(0, 0, "x\ud83d")], "U+D83D, at 1"),
         ([TextEdit(0, 0, "\ud83d\ude00")], "U+D83D, at 0"),
@@ -113,31 +109,14 @@ def test_an_edit_inside_a_line_goes_there_and_back(text: str, data: st.DataObjec
     ("text", "edit", "after"),
     [
         ("one\r\ntwo\r\n", TextEdit(4, 5, "T"), "one\r\nTwo\r\n"),
-        ("one\r\ntwo\nthree\n", TextEdit(3, 3, "x"), "onex\r\ntwo\nthree\n"),
         ("one\r\ntwo\nthree\n", TextEdit(4, 4, "new\n"), "one\r\nnew\r\ntwo\nthree\n"),
-        ("one\r\ntwo\nthree\n", TextEdit(8, 8, "new\n"), "one\r\ntwo\nnew\nthree\n"),
-        ("one\r\ntwo\nthree\n", TextEdit(0, 8, "ONE\ntwo\nmore\n"), "ONE\r\ntwo\nmore\nthree\n"),
-        ("one\r\ntwo\r\n", TextEdit(8, 8, "a\nb\n"), "one\r\ntwo\r\na\r\nb\r\n"),
-        ("one\rtwo\r", TextEdit(3, 4, "\n\n"), "one\r\rtwo\r"),
         ("one", TextEdit(3, 3, "\r\n"), "one\n"),
-        ("one\r\ntwo", TextEdit(7, 7, "\r"), "one\r\ntwo\r\n"),
         ("a\rb\nc", TextEdit(2, 3, ""), "a\r\n\nc"),
         ("a\rb\nc", TextEdit(2, 4, ""), "a\rc"),
-        ("a\r\nb", TextEdit(1, 2, ""), "ab"),
     ],
 )
 def test_a_line_keeps_its_end_and_a_new_line_takes_its_neighbours(text: str, edit: TextEdit, after: str) -> None:
     assert apply_text_edits(text, from_wire(text, [edit])) == after
-
-
-def test_a_line_end_that_a_later_edit_removes_needs_no_guard() -> None:
-    made = from_wire("a\rb\nc\n", [TextEdit(2, 3, ""), TextEdit(3, 4, "")])
-    assert apply_text_edits("a\rb\nc\n", made) == "a\rc\n"
-
-
-def test_edits_in_any_order_are_put_in_order() -> None:
-    edits = [TextEdit(4, 5, "z"), TextEdit(1, 1, "x"), TextEdit(1, 1, "y")]
-    assert from_wire("abcde", edits) == [TextEdit(1, 1, "x"), TextEdit(1, 1, "y"), TextEdit(4, 5, "z")]
 
 
 @pytest.mark.parametrize(
@@ -145,11 +124,9 @@ def test_edits_in_any_order_are_put_in_order() -> None:
     [
         ("a\r\nb\n", [TextEdit(1, 3, "\n")], []),
         ("a\r\nb\n", [TextEdit(1, 2, "")], []),
-        ("a\nb\n", [TextEdit(1, 1, "\r"), TextEdit(3, 3, "\r")], []),
         ("a\r\nb\r\n", [TextEdit(1, 3, "\n"), TextEdit(3, 4, "B")], [TextEdit(2, 3, "B")]),
         ("a\r\nb", [TextEdit(2, 2, "x")], [TextEdit(2, 2, "x\n")]),
         (f"{FACE}\r\nb", [TextEdit(3, 4, "B")], [TextEdit(3, 4, "B")]),
-        ("ab", [TextEdit(1, 1, "\r\n")], [TextEdit(1, 1, "\n")]),
     ],
 )
 def test_edits_as_editors_get_them(text: str, edits: list[TextEdit], shown: list[TextEdit]) -> None:
@@ -180,24 +157,3 @@ def test_one_edit_of_a_large_text_is_quick(line: str) -> None:
         return steps_of(lambda: from_wire(text, [edit]))
 
     assert steps(40_000) <= steps(400) + 10
-
-
-def test_many_edits_of_a_large_text_take_time_in_proportion() -> None:
-    def steps(size: int) -> int:
-        text = f"a line {FACE}\r\nand\n" * 5 * size
-        wire = wire_text(text)
-        places = sorted(random.Random(5).sample(range(len(wire)), size))
-        edits = to_wire(wire, [TextEdit(place, place, "x\n") for place in places])
-        assert wire_text(apply_text_edits(text, from_wire(text, edits))) == applied_on_the_wire_once(wire, edits)
-        return steps_of(lambda: from_wire(text, edits))
-
-    assert steps(1_600) <= 4.2 * steps(400)
-
-
-def applied_on_the_wire_once(wire: str, edits: list[TextEdit]) -> str:
-    data = wire.encode("utf-16-le")
-    parts, place = [], 0
-    for edit in edits:
-        parts += [data[place : 2 * edit.start], edit.text.encode("utf-16-le")]
-        place = 2 * edit.end
-    return b"".join([*parts, data[place:]]).decode("utf-16-le")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import asdict
 
 import pytest
 
@@ -58,14 +57,6 @@ def test_a_page_over_the_direct_limit_gives_a_warning() -> None:
     ]
 
 
-def test_the_defaults_are_those_of_llmproc() -> None:
-    assert asdict(DescriptorSettings(body="auto", max_bytes=1)) == {
-        "body": "auto", "max_bytes": 1, "enabled": False,
-        "default_page_size": 4000, "max_direct_output_chars": 8000, "max_input_chars": 8000,
-        "page_user_input": True, "enable_references": False,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("settings", "blocks"),
     [
@@ -96,8 +87,3 @@ def test_every_example_in_a_prompt_is_a_valid_call() -> None:
         parse_arguments(tools[tree.func.id].parameters, given)
         used.add(tree.func.id)
     assert used == {"read_fd", "search_fd", "fd_to_file", "list_fds"}
-
-
-def test_a_prompt_names_the_sizes() -> None:
-    text = instructions(DescriptorSettings(default_page_size=123, max_direct_output_chars=456, max_input_chars=789))
-    assert all(size in text for size in ("123", "456", "789"))

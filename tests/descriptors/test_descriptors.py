@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 
-from filetools.content.paging import PagedText
 from filetools.descriptors.descriptors import Descriptors
-from filetools.descriptors.memory import MemoryTable, MemoryTexts
-from filetools.descriptors.rows import MOST_TEXTS, RecentTexts
 from filetools.errors import (
     DescriptorExpiredError,
     DescriptorNotFoundError,
-    DiskFullError,
     FileToolsError,
     InvalidArgumentError,
     InvalidPageError,
     InvalidRangeError,
 )
-from filetools.journal.table import TableRow
 from filetools.settings import DescriptorSettings
 
 LINES = "".join(f"line {number}\n" for number in range(1, 2001))
@@ -33,15 +28,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class FullTable(MemoryTable):
-    is_full = False
-
-    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
-        if self.is_full:
-            raise DiskFullError("descriptors")
-        return super().put(rows, durable=durable)
 
 
 @pytest.fixture
@@ -103,56 +89,39 @@ def test_a_text_becomes_a_frame_with_its_first_page(descriptors: Descriptors) ->
     )
 
 
-@pytest.mark.parametrize(
-    ("asked", "attributes", "text"),
-    [
-        (
-            {"start": 3},
-            'page="3" pages="5" continued="false" truncated="false" lines="901-1309" total_lines="2000"'
-            ' mode="page" start="3" count="1"',
-            None,
-        ),
-        (
-            {"start": 4, "count": 9},
-            'pages="5" continued="false" truncated="false" lines="1310-2000" total_lines="2000"'
-            ' mode="page" start="4" count="2"',
-            None,
-        ),
-        (
-            {"start": 5, "count": 9},
-            'page="5" pages="5" continued="false" truncated="false" lines="1710-2000" total_lines="2000"'
-            ' mode="page" start="5" count="1"',
-            None,
-        ),
-        (
-            {"mode": "line", "start": 1999, "count": 5},
-            'pages="5" continued="false" truncated="false" lines="1999-2000" total_lines="2000"'
-            ' mode="line" start="1999" count="2"',
-            "line 1999\nline 2000\n",
-        ),
-        (
-            {"mode": "char", "start": 2, "count": 8},
-            'pages="5" continued="true" truncated="true" lines="1-2" total_lines="2000" mode="char" start="2" count="8"',
-            "ne 1\nlin",
-        ),
-        (
-            {"mode": "char"},
-            'pages="5" continued="false" truncated="true" lines="1-1" total_lines="2000" mode="char" start="0" count="1"',
-            "l",
-        ),
-        (
-            {"read_all": True, "mode": "word", "start": -3},
-            'page="all" pages="5" continued="false" truncated="false" lines="1-2000" total_lines="2000" mode="all"',
-            LINES,
-        ),
-    ],
-)
+PARTS: list[tuple[dict[str, object], str, str | None]] = [
+    ({"start": 3}, 'page="3" continued="false" truncated="false" lines="901-1309" mode="page" start="3" count="1"', None),
+    ({"start": 4, "count": 9}, 'continued="false" truncated="false" lines="1310-2000" mode="page" start="4" count="2"', None),
+    (
+        {"start": 5, "count": 9},
+        'page="5" continued="false" truncated="false" lines="1710-2000" mode="page" start="5" count="1"', None,
+    ),
+    (
+        {"mode": "line", "start": 1999, "count": 5},
+        'continued="false" truncated="false" lines="1999-2000" mode="line" start="1999" count="2"', "line 1999\nline 2000\n",
+    ),
+    (
+        {"mode": "char", "start": 2, "count": 8},
+        'continued="true" truncated="true" lines="1-2" mode="char" start="2" count="8"', "ne 1\nlin",
+    ),
+    ({"mode": "char"}, 'continued="false" truncated="true" lines="1-1" mode="char" start="0" count="1"', "l"),
+    (
+        {"read_all": True, "mode": "word", "start": -3},
+        'page="all" continued="false" truncated="false" lines="1-2000" mode="all"', LINES,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "attributes", "text"), PARTS)
 def test_parts_are_read_with_what_they_are(
     descriptors: Descriptors, asked: dict[str, object], attributes: str, text: str | None
 ) -> None:
     descriptors.create(LINES)
     frame = descriptors.read("fd:1", **asked)  # type: ignore[arg-type]
-    assert frame.text().split("\n")[0] == f'<fd_content fd="fd:1" {attributes}>'
+    head = frame.text().split("\n")[0]
+    assert head.replace(' pages="5"', "").replace(' total_lines="2000"', "") == f'<fd_content fd="fd:1" {attributes}>'
+    assert ' pages="5" ' in head
+    assert ' total_lines="2000" ' in head
     assert text is None or frame.content == text
 
 
@@ -195,18 +164,6 @@ def test_a_part_becomes_a_descriptor_of_its_own(
     )
     made = descriptors.info("fd:2")
     assert (made.source, made.page_size, descriptors.text("fd:2").text) == ("extraction", 100, text)
-
-
-def test_an_empty_part_becomes_a_descriptor_too(descriptors: Descriptors) -> None:
-    descriptors.create("")
-    assert descriptors.read("fd:1", extract_to_new_fd=True).attributes["new_fd"] == "fd:2"
-    assert descriptors.text("fd:2").text == ""
-
-
-def test_lone_surrogates_are_kept_exactly(descriptors: Descriptors) -> None:
-    text = "a\ud800b\n" * 3000
-    descriptors.create(text)
-    assert descriptors.read("fd:1", read_all=True).content == text
 
 
 def test_other_owners_know_nothing_of_it(descriptors: Descriptors) -> None:
@@ -252,15 +209,6 @@ def test_texts_used_least_recently_go_first_and_are_known_to_have_been_there() -
     assert refused(DescriptorExpiredError, lambda: descriptors.read("fd:2")) == "File descriptor fd:2 has expired"
 
 
-def test_a_clock_that_was_set_back_takes_the_older_text_and_not_the_new_one() -> None:
-    clock = Clock()
-    descriptors = Descriptors(DescriptorSettings(max_bytes=10), clock=clock)
-    descriptors.create("older one.")
-    clock.now -= 3600
-    descriptors.create("new text..")
-    assert [info.id for info in descriptors.all()] == ["fd:2"]
-
-
 def test_opaque_ids_cannot_be_guessed_and_expire_after_a_day_without_use() -> None:
     clock = Clock()
     descriptors = Descriptors(is_opaque=True, clock=clock)
@@ -274,14 +222,6 @@ def test_opaque_ids_cannot_be_guessed_and_expire_after_a_day_without_use() -> No
     assert descriptors.text(names[0]).text == "text 0"
     assert "has expired" in refused(DescriptorExpiredError, lambda: descriptors.read(names[1]))
     assert [info.id for info in descriptors.all()] == [names[0]]
-
-
-def test_numbered_ones_do_not_expire_by_age() -> None:
-    clock = Clock()
-    descriptors = Descriptors(clock=clock)
-    descriptors.create("text")
-    clock.now += 10 * 365 * 24 * 3600
-    assert descriptors.text("fd:1").text == "text"
 
 
 def test_a_fork_is_independent(descriptors: Descriptors) -> None:
@@ -306,11 +246,6 @@ def test_a_child_gets_the_references_and_what_is_named() -> None:
     refused(DescriptorNotFoundError, lambda: descriptors.spawn_child(["fd:9"]))
 
 
-def test_without_references_a_child_gets_what_is_named_alone(descriptors: Descriptors) -> None:
-    descriptors.create("one")
-    assert descriptors.spawn_child().all() == []
-
-
 def test_long_input_of_a_person_is_kept(descriptors: Descriptors) -> None:
     assert descriptors.page_user_input("x" * 8000) == "x" * 8000
     text = 'A "quoted" <b>\n\t & ' + "word " * 2000
@@ -325,39 +260,6 @@ def test_long_input_of_a_person_is_kept(descriptors: Descriptors) -> None:
     assert Descriptors(DescriptorSettings(page_user_input=False)).page_user_input(text) == text
 
 
-def test_the_last_texts_stay_in_memory_and_no_more() -> None:
-    descriptors = Descriptors()
-    for number in range(20):
-        descriptors.create(f"text {number}")
-    assert len(descriptors._rows.recent._paged) == 8
-
-
-def test_of_very_long_texts_the_last_alone_stays_in_memory() -> None:
-    descriptors = Descriptors()
-    for _ in range(3):
-        descriptors.create("x" * 40_000_000)
-    assert list(descriptors._rows.recent._paged) == [(descriptors._rows.row("fd:3").version, 4000)]
-
-
-def test_a_text_can_be_read_where_its_use_cannot_be_noted() -> None:
-    clock, texts = Clock(), MemoryTexts()
-    table = FullTable(texts)
-    descriptors = Descriptors(table=table, texts=texts, clock=clock)
-    descriptors.create("text")
-    clock.now += 61
-    table.is_full = True
-    assert descriptors.read("fd:1").content == "text"
-
-
-def test_many_descriptors_are_all_listed_in_natural_order() -> None:
-    descriptors = Descriptors(DescriptorSettings(enable_references=True))
-    for _ in range(1203):
-        descriptors.create("x")
-    descriptors.keep_references('<ref id="z">1</ref><ref id="a">2</ref>')
-    names = [info.id for info in descriptors.all()]
-    assert names == [f"fd:{number}" for number in range(1, 1204)] + ["ref:a", "ref:z"]
-
-
 def test_what_is_read_in_any_order_is_the_text() -> None:
     chance = random.Random(7)
     text = "".join(chance.choice(["word ", "\n", "\r\n", "ä", "\U0001f600", "x" * 50]) for _ in range(5000))
@@ -365,13 +267,3 @@ def test_what_is_read_in_any_order_is_the_text() -> None:
     pages = int(descriptors.create(text).attributes["pages"])
     read = {page: descriptors.read("fd:1", start=page).content for page in chance.sample(range(1, pages + 1), pages)}
     assert "".join(read[page] or "" for page in sorted(read)) == text
-
-
-def test_a_text_that_was_just_read_is_not_the_next_to_go() -> None:
-    recent = RecentTexts()
-    for number in range(MOST_TEXTS):
-        recent.put(str(number), PagedText("x", 10))
-    assert recent.get("0", 10) is not None
-    recent.put("new", PagedText("x", 10))
-    assert recent.get("0", 10) is not None
-    assert recent.get("1", 10) is None

@@ -53,16 +53,3 @@ def test_a_preview_with_a_closing_tag_is_put_in_cdata() -> None:
 
 def test_a_body_is_escaped_where_that_is_configured() -> None:
     assert content("a</fd_content>&", body="xml").text().splitlines()[1] == "a&lt;/fd_content&gt;&amp;"
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        error_frame("not_found", "fd:1", "m"),
-        content("text"),
-        content(""),
-        Frame(name="fd_result", attributes={"fd": "fd:1", "pages": 2, "truncated": False}, message="m", preview="p"),
-    ],
-)
-def test_the_json_form_is_equal(frame: Frame) -> None:
-    assert Frame.from_dict(frame.to_dict()) == frame

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from llmproc.file_descriptors.manager import FileDescriptorManager
 
-from filetools.descriptors.configuration import instructions
 from filetools.descriptors.descriptors import Descriptors
 from filetools.errors import FileToolsError
 from filetools.settings import DescriptorSettings
@@ -63,20 +62,6 @@ def test_an_unknown_id_is_told_the_same(theirs: FileDescriptorManager, ours: Des
     assert str(our_error.value) == their_error.value.args[0]
 
 
-def test_long_input_is_told_the_same(theirs: FileDescriptorManager, ours: Descriptors) -> None:
-    text = "some words of a person " * 600
-    assert ours.page_user_input(text) == theirs.handle_user_input(text).replace(
-        "<fd:fd:2 ", "<fd:2 "
-    )  # one prefix too many
-
-
-def test_references_are_found_alike(theirs: FileDescriptorManager, ours: Descriptors) -> None:
-    text = 'x <ref id="a">first\nline</ref> y <ref id="b">second</ref>'
-    assert [(each["id"], each["content"]) for each in ours.keep_references(text)] == [
-        (each["id"], each["content"]) for each in theirs.extract_references_from_message(text)
-    ]
-
-
 def test_where_llmproc_loses_text_ours_does_not(theirs: FileDescriptorManager, ours: Descriptors) -> None:
     one_line = "x" * 50_000
     theirs.create_fd_content(one_line)
@@ -84,9 +69,3 @@ def test_where_llmproc_loses_text_ours_does_not(theirs: FileDescriptorManager, o
     frame = ours.create(one_line)
     pages = int(frame.attributes["pages"])
     assert "".join(ours.read("fd:2", start=page).content or "" for page in range(1, pages + 1)) == one_line
-
-
-def test_the_blocks_of_a_prompt_have_their_names() -> None:
-    text = instructions(DescriptorSettings(enable_references=True))
-    for name in ("file_descriptor_instructions", "fd_user_input_instructions", "reference_instructions"):
-        assert f"<{name}>" in text

@@ -16,6 +16,7 @@ from filetools.editors.editor_state import EditorState
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET, grow
+from tests.support.dose import dose
 from tests.support.opened import outcome_of, steps_until
 
 AGENT = Actor(kind="agent", id="alice", session="s1")
@@ -56,7 +57,7 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
         yield opened
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(dose(4)))
 async def test_windows_and_agents_end_with_one_text(files: FileToolsFacade, seed: int) -> None:
     windows = [Window(files, name) for name in ("ann", "bob")]
     for window in windows:

@@ -145,26 +145,10 @@ def test_changes_told_before_the_document_is_shown_are_in_it(bus: EventBus, shar
     assert window.asked == []
 
 
-def test_too_many_changes_before_it_is_shown_are_asked_for(bus: EventBus, shared: Shared) -> None:
-    window = Window(bus)
-    read = (shared.text, shared.version)
-    for _ in range(100):
-        shared.edit(TextEdit(0, 0, "x"))
-    assert window.state.show(opened("a.txt", *read)).is_stale
-    assert window.asked == ["a.txt"]
-
-
 def test_edits_that_do_not_fit_make_the_document_stale(window: Window, bus: EventBus) -> None:
     edits = (TextEdit(90, 99, "x"),)
     bus.publish(BufferChanged(path="a.txt", actor=BOB, version=2, edits=edits, dirty=True, reason="typed"))
     assert (window.asked, window.a.text, window.a.is_stale) == (["a.txt"], TEXT, True)
-
-
-def test_a_change_that_is_known_already_changes_nothing(window: Window, shared: Shared) -> None:
-    event = shared.change(TextEdit(0, 3, "1"), by=BOB)
-    window.state.show(opened("a.txt", shared.text, shared.version))
-    shared.bus.publish(event)
-    assert (window.a.text, window.asked) == (shared.text, [])
 
 
 def test_missing_events_make_every_document_stale(window: Window, bus: EventBus) -> None:
@@ -288,13 +272,6 @@ def test_a_document_that_is_gone_is_not_shown(
     bus.publish(event)
     assert dict(window.state.documents) == {}
     window.state.close("a.txt")
-
-
-def test_a_detached_editor_follows_nothing(window: Window, shared: Shared) -> None:
-    window.state.detach()
-    window.state.detach()
-    shared.edit(TextEdit(0, 0, "x"))
-    assert window.a.text == TEXT
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -66,13 +66,6 @@ async def test_the_first_answer_that_is_not_none_counts(bus: EventBus) -> None:
     assert asked == ["unknowing", "knowing"]
 
 
-async def test_an_unsubscribed_responder_is_not_asked(bus: EventBus) -> None:
-    subscription = bus.answer("q", lambda payload: 1)
-    subscription.unsubscribe()
-    subscription.unsubscribe()
-    assert await bus.query("q") is None
-
-
 async def test_a_responder_that_an_earlier_one_ended_is_not_asked(bus: EventBus) -> None:
     def ends_the_next(payload: object) -> None:
         later.unsubscribe()

@@ -58,12 +58,3 @@ def test_each_operation_becomes_its_event(operation: Operation, expected: Event)
 def test_every_operation_is_known() -> None:
     for operation in Operation:
         from_record(replace(RECORD, operation=operation, old_path="o"))
-
-
-async def test_times_of_the_lock_and_the_loader_are_passed_on() -> None:
-    async def load() -> str | None:
-        return "abc"
-
-    (event,) = from_record(RECORD, content_loader=load, lock_acquired=1.5, lock_released=2.5)
-    assert isinstance(event, FileCreated)
-    assert (event.lock_acquired, event.lock_released, await event.content()) == (1.5, 2.5, "abc")

@@ -197,7 +197,7 @@ async def test_the_request_of_a_process_that_has_ended_expires(tmp_path: Path, h
             else:
                 await agent.hear()
                 await agent.ask("")
-            await agent.process.wait()
+            await agent.end()
             await steps_until(lambda: heard and not files._parts.gatekeeper.approvals.open_requests())
         assert await files.approvals() == ()
         assert [event.to_dict()["reason"] for event in heard] == ["its process has ended"]

@@ -84,13 +84,6 @@ async def test_the_text_of_the_person_is_written_instead(tmp_path: Path, name: s
         assert result.version == (await files.read_file("a.txt")).version
 
 
-async def test_a_new_file_may_get_another_text(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        files.answer_approvals(Person(MERGE))
-        result = await files.create_file("n/new.txt", "mine\n")
-        assert (result.created, result.merged, (tmp_path / "n/new.txt").read_text()) == (True, True, EDITED)
-
-
 async def test_the_caller_is_told_what_became_of_its_text(tmp_path: Path) -> None:
     async with opened(tmp_path) as files:
         files.answer_approvals(Person(MERGE))
@@ -135,7 +128,7 @@ async def test_a_file_that_changes_while_the_person_edits_is_not_overwritten(tmp
         await refused("APPROVAL_DENIED", call)
 
 
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", ["write_file", "edit_file"])
 async def test_a_file_that_changes_before_its_lock_is_taken_is_not_overwritten(tmp_path: Path, name: str) -> None:
     async with opened(tmp_path) as files:
         files.answer_approvals(Person(MERGE))
@@ -200,68 +193,6 @@ async def test_a_person_sees_what_is_open_and_answers_it_by_its_id(tmp_path: Pat
         await files.write_file("a.txt", "new")
         assert (tmp_path / "a.txt").read_text() == EDITED
         await refused("INVALID_ARGUMENT", person.answer_approval(request.id, "deny"))
-
-
-async def ask_about_conflict(files: FileToolsFacade, theirs: str = "theirs") -> ApprovalDecision:
-    path = files._runner.resolve("a.txt")
-    return await files._ask_about_conflict("write_file", path, "base", "ours", theirs, {"content": theirs})
-
-
-async def test_a_conflict_that_nobody_can_decide_is_left_open(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        error = await refused("APPROVAL_REQUIRED", ask_about_conflict(files))
-        (request,) = await files.approvals()
-        assert (error.details["approval_id"], request.reason) == (request.id, "conflict")
-
-
-@pytest.mark.parametrize("answer", ["allow_for_run", "yes"])
-async def test_a_conflict_is_a_decision_of_its_own(tmp_path: Path, answer: str) -> None:
-    async with opened(tmp_path) as files:
-        await refused("APPROVAL_REQUIRED", ask_about_conflict(files))
-        person = files.for_actor(EDITOR)
-        (request,) = await person.approvals()
-        await refused("INVALID_ARGUMENT", person.answer_approval(request.id, answer))
-
-
-@pytest.mark.parametrize(
-    ("answer", "decision"),
-    [
-        ("allow", ApprovalDecision(answer="allow")),
-        ("deny", ApprovalDecision(answer="deny")),
-        (MERGE, MERGE),
-    ],
-)
-async def test_a_conflict_shows_three_texts_and_is_decided(
-    tmp_path: Path, answer: Any, decision: ApprovalDecision
-) -> None:
-    async with opened(tmp_path) as files:
-        person = Person(answer)
-        files.answer_approvals(person)
-        assert await ask_about_conflict(files) == decision
-        (request,) = person.asked
-        assert (request.base_text, request.old_text, request.new_text) == ("base", "ours", "theirs")
-        assert (request.can_merge, request.risk, request.reason) == (True, "medium", "conflict")
-        assert request.diff is not None
-        assert "-ours" in request.diff
-
-
-async def test_a_conflict_is_cancelled_by_its_id(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        files._parts.gatekeeper.approvals.attend()
-        asking = asyncio.ensure_future(ask_about_conflict(files))
-        person = files.for_actor(EDITOR)
-        await steps_until(lambda: files._parts.gatekeeper.approvals.open_requests())
-        (request,) = await person.approvals()
-        await person.answer_approval(request.id, "cancel")
-        assert await asking == ApprovalDecision(answer="deny")
-
-
-async def test_of_two_identical_conflicts_each_is_decided(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        person = Person("allow", "deny")
-        files.answer_approvals(person)
-        decisions = await asyncio.gather(ask_about_conflict(files), ask_about_conflict(files))
-        assert sorted(decision.answer for decision in decisions) == ["allow", "deny"]
 
 
 async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(tmp_path: Path) -> None:

@@ -24,39 +24,67 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
         yield opened
 
 
-async def all_of(files: FileToolsFacade, path: str) -> bytes:
-    async with files.open_file(path) as file:
-        return b"".join([chunk async for chunk in file.chunks()])
+async def chunks_of(
+    files: FileToolsFacade, way: str, path: str, offset: int = 0, count: int | None = None
+) -> AsyncIterator[bytes]:
+    if way == "stream":
+        async for chunk in files.stream_file(path, offset=offset, count=count):
+            yield chunk
+    else:
+        async with files.open_file(path) as file:
+            async for chunk in file.chunks(offset, count):
+                yield chunk
 
 
-@pytest.mark.parametrize(("path", "code"), [("missing", "FILE_NOT_FOUND"), ("folder", "IS_A_DIRECTORY")])
-async def test_what_is_no_file_is_not_held_open(files: FileToolsFacade, tmp_path: Path, path: str, code: str) -> None:
+both_ways = pytest.mark.parametrize("way", ["stream", "open file"])
+
+
+@both_ways
+async def test_what_cannot_be_streamed_is_refused_before_the_first_chunk(
+    files: FileToolsFacade, tmp_path: Path, way: str
+) -> None:
     (tmp_path / "folder").mkdir()
-    await refused(code, all_of(files, path))
+    await refused("FILE_NOT_FOUND", anext(chunks_of(files, way, "missing")))
+    await refused("IS_A_DIRECTORY", anext(chunks_of(files, way, "folder")))
+    await refused("INVALID_ARGUMENT", anext(chunks_of(files, way, "a.txt", -1)))
 
 
-async def test_a_negative_place_is_refused(files: FileToolsFacade) -> None:
-    async with files.open_file("a.txt") as file:
-        await refused("INVALID_ARGUMENT", anext(file.chunks(-1)))
+@both_ways
+async def test_a_range_comes_in_chunks_byte_for_byte(files: FileToolsFacade, tmp_path: Path, way: str) -> None:
+    content = bytes(range(256)) * 5000
+    (tmp_path / "b").write_bytes(content)
+    chunks = [chunk async for chunk in chunks_of(files, way, "b", 3, 1_000_000)]
+    assert b"".join(chunks) == content[3:1_000_003]
+    assert max(map(len, chunks)) <= 256 * 1024
+    assert [chunk async for chunk in chunks_of(files, way, "b", len(content))] == []
 
 
-async def test_an_open_file_has_size_version_and_any_part_of_one_moment(files: FileToolsFacade) -> None:
-    content = os.urandom(600_000)
-    await files.replace_file("b", content)
+@both_ways
+async def test_a_replacement_meanwhile_leaves_what_is_streamed_whole(files: FileToolsFacade, way: str) -> None:
+    await files.replace_file("b", b"1" * 1_000_000)
+    stream = chunks_of(files, way, "b")
+    first = await anext(stream)
+    await files.replace_file("b", b"2" * 1_000_000)
+    assert first + b"".join([chunk async for chunk in stream]) == b"1" * 1_000_000
+
+
+@both_ways
+async def test_a_write_into_the_file_itself_is_told(files: FileToolsFacade, tmp_path: Path, way: str) -> None:
+    (tmp_path / "b").write_bytes(b"1" * 1_000_000)
+    stream = chunks_of(files, way, "b")
+    await anext(stream)
+    with (tmp_path / "b").open("r+b") as strange:
+        strange.write(b"2")
+    with pytest.raises(filetools.FileToolsError) as caught:
+        [chunk async for chunk in stream]
+    assert caught.value.code == "CHANGED_MEANWHILE"
+
+
+async def test_an_open_file_has_the_size_and_version_of_one_moment(files: FileToolsFacade) -> None:
+    await files.replace_file("b", b"content")
     async with files.open_file("b") as file:
         await files.replace_file("b", b"other")
-        assert (file.size, file.version) == (600_000, version_of(content))
-        assert b"".join([chunk async for chunk in file.chunks(5, 300_000)]) == content[5:300_005]
-        assert b"".join([chunk async for chunk in file.chunks()]) == content
-        assert [chunk async for chunk in file.chunks(600_000)] == []
-
-
-async def test_a_write_into_the_open_file_itself_is_told(files: FileToolsFacade, tmp_path: Path) -> None:
-    (tmp_path / "b").write_bytes(b"1" * 600_000)
-    async with files.open_file("b") as file:
-        with (tmp_path / "b").open("ab") as strange:
-            strange.write(b"2")
-        await refused("CHANGED_MEANWHILE", anext(file.chunks()))
+        assert (file.size, file.version) == (7, version_of(b"content"))
 
 
 async def test_a_body_over_the_limit_is_refused_while_it_comes(files: FileToolsFacade) -> None:
@@ -77,14 +105,10 @@ async def test_a_body_comes_out_as_it_went_in(files: FileToolsFacade, size: int)
 
 async def test_a_body_at_another_version_is_refused(files: FileToolsFacade) -> None:
     other = version_of(b"other")
-    error = await refused("VERSION_MISMATCH", files.replace_file("a.txt", b"new", expected_version=other))
-    assert error.details["current_version"] == version_of(b"one\r\ntwo\r\n")
-
-
-async def test_equal_bytes_at_another_version_are_refused_too(files: FileToolsFacade) -> None:
-    other = version_of(b"other")
-    await refused("VERSION_MISMATCH", files.replace_file("a.txt", b"one\r\ntwo\r\n", expected_version=other))
+    for content in (b"one\r\ntwo\r\n", b"new"):
+        error = await refused("VERSION_MISMATCH", files.replace_file("a.txt", content, expected_version=other))
     assert (await files.replace_file("a.txt", b"one\r\ntwo\r\n")).unchanged
+    assert error.details["current_version"] == version_of(b"one\r\ntwo\r\n")
 
 
 async def test_bytes_replace_what_others_wrote_and_say_what_that_was(files: FileToolsFacade) -> None:

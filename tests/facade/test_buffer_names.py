@@ -13,8 +13,9 @@ import filetools
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.wire import in_characters
 from filetools.models.buffers import BufferChange
-from tests.facade.test_buffers import ANN, Desk, desk, refusal
+from tests.facade.test_buffers import ANN, Desk, desk
 from tests.support.facade_worker import RELAXED
+from tests.support.opened import refused
 
 __all__ = ["desk"]
 
@@ -69,16 +70,6 @@ async def test_a_repeated_change_that_was_put_on_a_newer_text_is_taken_out_of_th
     assert (await desk.ann.buffers.read(opened.handle)).text == newest.text
 
 
-async def test_a_named_change_that_does_nothing_is_answered_each_time(desk: Desk) -> None:
-    opened = await desk.opened("one two\n")
-    theirs = await desk.ben.buffers.open("a.txt")
-    await desk.ben.buffers.change(theirs.handle, buffer_version=1, edits=[TextEdit(0, 4, "")])
-    for _ in range(2):
-        for name, edits, mine in (("none", [], "one two\n"), ("gone", [TextEdit(0, 4, "")], "two\n")):
-            made = await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=edits, change_id=name)
-            assert (made.buffer_version, applied(mine, made)) == (2, "two\n")
-
-
 async def test_a_repeated_change_whose_history_is_gone_asks_for_a_resync_and_its_name_counts_on(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +82,7 @@ async def test_a_repeated_change_whose_history_is_gone_asks_for_a_resync_and_its
     await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=once, change_id="a-1")
     await desk.ben.buffers.change(theirs.handle, buffer_version=4, edits=[TextEdit(0, 0, "x")])
     call = desk.ann.buffers.change(opened.handle, buffer_version=1, edits=once, change_id="a-1")
-    assert (await refusal(call)).code == "RESYNC"
+    await refused("RESYNC", call)
     newest = await desk.ann.buffers.read(opened.handle)
     made = await desk.ann.buffers.change(
         opened.handle, buffer_version=newest.buffer_version, edits=once, change_id="a-1"
@@ -124,7 +115,7 @@ async def test_the_same_change_twice_at_once_is_made_once(desk: Desk) -> None:
 async def test_what_is_no_name_is_refused(desk: Desk, name: Any) -> None:
     opened = await desk.opened("")
     call = desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[], change_id=name)
-    assert (await refusal(call)).code == "INVALID_ARGUMENT"
+    await refused("INVALID_ARGUMENT", call)
 
 
 def applied(text: str, made: BufferChange) -> str:

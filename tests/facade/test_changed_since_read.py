@@ -11,9 +11,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.seen_versions import MOST_SEEN
 from filetools.models.records import EXTERNAL, ChangedFile
-from filetools.versions.read_tracker import MOST_ACTORS, owner_of
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused, steps_until, version
 from tests.support.peers import peer
@@ -62,23 +60,6 @@ async def test_a_change_by_another_is_told_once(agents: Agents) -> None:
     assert bob.changed_since_read() == (changed("a.txt", "2"),)
     assert bob.changed_since_read() == ()
     assert alice.changed_since_read() == ()
-
-
-async def test_the_last_of_several_changes_is_told(agents: Agents) -> None:
-    alice, bob = agents
-    await bob.write_file("a.txt", "1")
-    await bob.write_file("b.txt", "1")
-    for path, text in (("a.txt", "2"), ("b.txt", "2"), ("a.txt", "3")):
-        await alice.write_file(path, text)
-    assert bob.changed_since_read() == (changed("b.txt", "2"), changed("a.txt", "3"))
-
-
-async def test_a_session_of_the_same_agent_knows_for_itself(agents: Agents) -> None:
-    _, bob = agents
-    other = Actor(kind="agent", id="bob", session="other")
-    await bob.write_file("a.txt", "1")
-    await bob.for_actor(other).write_file("a.txt", "2")
-    assert bob.changed_since_read() == (changed("a.txt", "2", other),)
 
 
 @pytest.mark.parametrize("how", ["read", "read a part", "write", "merge", "write what stands there"])
@@ -198,22 +179,6 @@ async def test_a_change_in_another_process_is_told(agents: Agents, tmp_path: Pat
         assert bob.changed_since_read() == (changed_there,)
 
 
-async def test_records_of_others_that_come_late_tell_nothing_that_was_read(agents: Agents, tmp_path: Path) -> None:
-    """The journal of another process is read a few milliseconds after its file: by then the actor may have seen more."""
-    _, bob = agents
-    await bob.write_file("a.txt", "1")
-    async with filetools.open(tmp_path, settings=RELAXED) as others:
-        other = others.for_actor(ALICE)
-        for text in ("2", "3"):
-            await other.write_file("a.txt", text)
-        await bob.read_file("a.txt")
-        heard = []
-        bob.on("file:*", lambda event: heard.append(event.name))
-        await other.write_file("b.txt", "last")
-        await steps_until(lambda: "file:created" in heard)
-        assert bob.changed_since_read() == ()
-
-
 async def test_a_merge_over_a_change_whose_record_comes_late_tells_nothing(agents: Agents, tmp_path: Path) -> None:
     _, bob = agents
     await bob.write_file("a.txt", TEN_LINES)
@@ -249,17 +214,6 @@ async def test_what_changed_while_the_workspace_was_closed_is_told_after_recalli
         assert bob.changed_since_read() == (changed("b.txt", "alice"),)
 
 
-async def test_what_was_read_before_recalling_is_no_news(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        await files.for_actor(BOB).write_file("a.txt", "1")
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        await files.for_actor(ALICE).write_file("a.txt", "2")
-        bob = files.for_actor(BOB)
-        await bob.read_file("a.txt")
-        await bob.recall()
-        assert bob.changed_since_read() == ()
-
-
 async def test_the_first_tool_call_of_an_actor_tells_what_changed_before(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.for_actor(BOB).write_file("a.txt", "1")
@@ -279,21 +233,6 @@ async def test_a_tool_that_reads_the_file_itself_does_not_tell_of_it(agents: Age
     envelope = await bob.call_tool("read_file", {"path": "a.txt"})
     assert [one["path"] for one in envelope["changed_since_read"]] == ["b.txt"]
     assert "changed_since_read" not in await bob.call_tool("exists", {"path": "a.txt"})
-
-
-async def test_neither_files_nor_actors_are_followed_without_end(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        tracker, kept = files._parts.tracker, files._parts.journal.seen_versions
-        for number in range(MOST_SEEN + 10):
-            tracker.record_seen(BOB, f"{number}.txt", version("v"))
-        assert sum(map(len, tracker._actors[owner_of(BOB)].paths.values())) == MOST_SEEN
-        await files._parts.crew.run(tracker.save)
-        keys = [key for key, _ in kept.of(owner_of(BOB))]
-        assert (len(keys), keys[0]) == (MOST_SEEN, "10.txt")
-        for number in range(MOST_ACTORS + 10):
-            tracker.record_seen(Actor(kind="agent", id=f"actor {number}"), "a.txt", version("v"))
-        await files._parts.crew.run(tracker.save)
-        assert len(tracker._actors) == MOST_ACTORS
 
 
 async def test_who_has_read_that_a_file_is_gone_makes_it_anew(agents: Agents) -> None:

@@ -91,12 +91,6 @@ async def test_restoring_takes_back_the_changes_of_all_and_is_undoable(files: Fi
     assert snapshot(root) == then
 
 
-async def test_a_restore_with_nothing_after_it_does_nothing(files: FileToolsFacade, root: Path) -> None:
-    await files.write_file("a.txt", "x\n")
-    await files.checkpoint("now")
-    assert (await files.restore("now")).changes == []
-
-
 async def test_undone_changes_stay_undone_by_a_restore(files: FileToolsFacade, root: Path) -> None:
     await files.checkpoint("start")
     await files.write_file("a.txt", "x\n")
@@ -190,16 +184,6 @@ async def test_all_after_a_checkpoint_is_kept_whatever_the_limits_say(root: Path
         journal.marks.flush()
         journal.marks.synced(range(1, journal.position() + 1))
         assert journal.maintain(retention_bytes=2000, retention_records=10) > 30
-
-
-async def test_a_folder_that_went_and_came_back_keeps_what_nobody_has_recorded(
-    files: FileToolsFacade, root: Path
-) -> None:
-    await files.checkpoint("start")
-    await files.delete_directory("d", recursive=True)
-    await files.undo()
-    assert (await files.restore("start")).files == []
-    assert snapshot(root) == BEFORE
 
 
 async def test_a_deleted_folder_gets_nothing_of_one_that_had_moved_away_from_its_name(

@@ -22,9 +22,10 @@ LONG = "".join(f"{number:07}\u00e9\U0001f600" for number in range(12_000))
 """A line of 108,000 characters."""
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
-@pytest.mark.parametrize("most_bytes", [None, 100_000])
+@pytest.mark.parametrize(
+    ("encoding", "end", "most_bytes"),
+    [("utf-8", "\n", None), ("utf-8", "\r\n", 100_000), ("utf-16-le", "\n", 100_000), ("utf-16-le", "\r\n", None)],
+)
 async def test_a_model_reads_all_of_a_long_line(
     tmp_path: Path, encoding: str, end: str, most_bytes: int | None
 ) -> None:
@@ -64,7 +65,6 @@ async def test_a_match_in_a_long_line_says_where_to_read(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "encoding", "line", "column", "content"),
     [
-        ("ab\ncd\nef\n", "utf-8", 2, 2, "d\nef\n"),
         ("ab\ncd\n", "utf-8", 1, 3, "\ncd\n"),
         ("äöü\ncd", "utf-8", 1, 3, "ü\ncd"),
         ("ab\ncd", "utf-8", -1, 2, "d"),

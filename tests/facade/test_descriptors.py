@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -22,6 +20,7 @@ from filetools.errors import DescriptorExpiredError, DescriptorNotFoundError, Di
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET
+from tests.support.forked import Forked, forked
 
 ALICE = Actor(kind="agent", id="alice")
 LINES = "".join(f"line {number}\n" for number in range(3000))
@@ -48,9 +47,8 @@ async def names(files: FileToolsFacade) -> list[str]:
     return [info.id for info in await files.descriptors().run(Descriptors.all)]
 
 
-def worker(root: Path, name: str, count: int, size: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.support.facade_worker", "keeps", str(root), name, str(count), str(size)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def worker(root: Path, name: str, count: int, size: int) -> Forked:
+    return forked("tests.support.facade_worker", "keeps", root, name, f"{count}", f"{size}")
 
 
 async def test_other_actors_and_sessions_know_nothing_of_it(files: FileToolsFacade) -> None:
@@ -95,24 +93,20 @@ async def test_a_copy_of_a_file_stays_as_it_was_read(files: FileToolsFacade) -> 
 
 
 def test_two_processes_give_no_number_twice(root: Path) -> None:
-    workers = [worker(root, name, 60, 3) for name in ("a", "b")]
-    said = [json.loads(line) for each in workers for line in each.communicate()[0].splitlines()]
-    assert [each.returncode for each in workers] == [0, 0]
+    with worker(root, "a", 60, 3) as one, worker(root, "b", 60, 3) as other:
+        said = [*one.rest(), *other.rest()]
+        assert (one.wait(), other.wait()) == (0, 0)
     assert {each["fd"] for each in said} == {f"fd:{number}" for number in range(1, 121)}
     asyncio.run(find_all(root, said))
 
 
 def test_after_a_kill_at_any_moment_each_descriptor_has_its_text_and_no_number_comes_twice(root: Path) -> None:
-    chance, said = random.Random(11), []
+    chance, said = random.Random(11), list[dict[str, str]]()
     for number in range(4):
-        killed = worker(root, f"w{number}", 10_000, chance.choice([3, 30_000]))
-        assert killed.stdout is not None
-        lines = [killed.stdout.readline() for _ in range(chance.randint(1, 12))]
-        killed.kill()
-        lines += killed.stdout.read().splitlines(keepends=True)
-        killed.wait()
-        killed.stdout.close()
-        said += [json.loads(line) for line in lines if line.endswith("\n")]
+        with worker(root, f"w{number}", 10_000, chance.choice([3, 30_000])) as killed:
+            said += [killed.hear() for _ in range(chance.randint(1, 12))]
+            killed.kill()
+            said += killed.rest()
     assert len({each["fd"] for each in said}) == len(said)
     asyncio.run(find_all(root, said))
 

@@ -97,7 +97,7 @@ async def test_what_is_typed_in_another_process_is_seen_and_outlives_a_kill(tmp_
                 await files.write_file(path, LINES)
                 typed[path] = await run(tmp_path, agent, other, seed)
             other.process.kill()
-            await other.process.wait()
+            await other.end()
             path = f"{SCHEDULES - 1}.txt"
             assert typed[path] <= tokens_in((await agent.read_file(path)).content), "lost with the process"
         lapse_leases(files)

@@ -37,25 +37,6 @@ def other(files: FileToolsFacade) -> FileToolsFacade:
     return files.for_actor(Actor(kind="agent", id="bob"))
 
 
-@pytest.mark.parametrize("name", CALLS)
-async def test_what_the_encoding_read_in_lacks_is_refused(files: FileToolsFacade, tmp_path: Path, name: str) -> None:
-    await files.read_file("a.txt", encoding="shift_jis")
-    error = await refused("BATCH_FAILED" if name == "write several" else "ENCODING_ERROR", CALLS[name](files, "é"))
-    assert (error.details["character"], "position" in error.details) == ("U+00E9", True)
-    assert (tmp_path / "a.txt").read_bytes() == SJIS
-
-
-@pytest.mark.parametrize("name", CALLS)
-async def test_a_change_is_written_in_the_encoding_its_actor_read_in(
-    files: FileToolsFacade, tmp_path: Path, name: str
-) -> None:
-    await files.read_file("a.txt", encoding="shift_jis")
-    await CALLS[name](files, "新")
-    written = (tmp_path / "a.txt").read_bytes().decode("shift_jis")
-    assert written.replace("新", "").replace("\n", "") in ("一行三行", "一行二行三行")
-    assert "新" in written
-
-
 @pytest.mark.parametrize("name", ["edit", "patch"])
 async def test_a_dry_run_sees_the_text_as_its_actor_does(files: FileToolsFacade, name: str) -> None:
     await files.read_file("a.txt", encoding="shift_jis")
@@ -137,3 +118,15 @@ async def test_one_latin_1_byte_stays_beside_every_change(files: FileToolsFacade
     await other(files).edit_file("a.txt", [Edit(old="1", new="I")])
     await files.write_file("a.txt", known.replace("2", "II"))
     assert (tmp_path / "a.txt").read_bytes() == b"caf\xe9\r\nI\nnew\nII\r\nlast!"
+
+
+async def test_a_document_that_is_read_in_another_encoding_gets_what_the_file_has(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("\u00e9\u00e9\u00e9 END\n", "utf-8")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        ann = files.for_actor(Actor(kind="editor", id="ann", session="window"))
+        opened = await ann.buffers.open("f")
+        agent = files.for_actor(Actor(kind="agent", id="alice"))
+        await agent.read_file("f", encoding="latin-1")
+        await agent.edit_file("f", [Edit(old="END", new="FIN")])
+        assert (tmp_path / "f").read_text("utf-8") == "\u00e9\u00e9\u00e9 FIN\n"
+        assert (await ann.buffers.read(opened.handle)).text == "\u00e9\u00e9\u00e9 FIN\n"

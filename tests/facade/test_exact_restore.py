@@ -12,6 +12,7 @@ import pytest
 
 import filetools
 from filetools import Actor
+from filetools.facade.facade import FileToolsFacade
 from tests.support.exact_trees import Tree, on_disk
 from tests.support.opened import recorded, refused
 from tests.support.unprivileged import as_nobody
@@ -45,10 +46,12 @@ async def restored_and_redone(root: Path, deeds: str, **options: Any) -> Any:
     await opened_once(root, lambda files: files.checkpoint("before"))
     run(root, deeds)
     later = on_disk(root)
-    result = await opened_once(root, lambda files: files.restore("before", **options))
-    assert on_disk(root) == first
-    await opened_once(root, lambda files: files.redo())
-    assert on_disk(root) == later
+    async with filetools.open(root, settings=ALONE) as opened:
+        files = opened.for_actor(ANN)
+        result = await files.restore("before", **options)
+        assert on_disk(root) == first
+        await files.redo()
+        assert on_disk(root) == later
     await opened_once(root, lambda files: files.undo())
     assert on_disk(root) == first
     assert (result.conflicts, result.unknown) == ([], [])
@@ -58,18 +61,14 @@ async def restored_and_redone(root: Path, deeds: str, **options: Any) -> Any:
 @pytest.mark.parametrize(
     "deeds",
     [
-        "rm link src/dangling outside src/folder",
-        "ln -sfn rest link; ln -sfn /usr outside; ln -sfn ../.. src/folder",
-        "rm link; echo file > link",
-        "rm outside; mkdir outside; echo x > outside/x; ln -s x outside/y",
-        "ln -s rest new; mkdir made; ln -s ../rest made/link",
+        "rm link src/dangling; ln -sfn /usr outside; ln -sfn ../.. src/folder; ln -s rest new; mkdir made; "
+        "ln -s ../rest made/link",
+        "rm link; echo file > link; rm outside; mkdir outside; echo x > outside/x; ln -s x outside/y; "
         "rm rest; ln -s docs/note rest",
-        "mv src lib; ln -s lib src",
-        "rm -r docs; ln -s src docs",
-        "mv link docs/link; mv src/dangling empty/deep",
-        "rm -r src; mkdir src; ln -s elsewhere src/folder",
+        "mv src lib; ln -s lib src; rm -r docs; ln -s src docs",
+        "mv link docs/link; mv src/dangling empty/deep; rm -r src; mkdir src; ln -s elsewhere src/folder",
     ],
-)
+)  # fmt: skip
 async def test_links_come_back_and_go_as_they_were(tmp_path: Path, deeds: str) -> None:
     grow(tmp_path)
     await restored_and_redone(tmp_path, deeds)
@@ -78,16 +77,13 @@ async def test_links_come_back_and_go_as_they_were(tmp_path: Path, deeds: str) -
 @pytest.mark.parametrize(
     "deeds",
     [
-        "rm -r docs; echo file > docs",
-        "rm rest; mkdir -p rest/a/b; echo x > rest/a/b/c",
-        "mv rest r; mv src rest; mv r src",
-        "mv src/inner s; rm -r src; mv s src",
-        "mv rest r; mkdir rest; mv r rest/rest",
+        "rm rest; mkdir -p rest/a/b; echo x > rest/a/b/c; mv src/inner s; rm -r src; mv s src; "
         "mv docs/note n; rmdir docs; mv n docs",
-        "rm -r src docs; echo a > src; ln -s src docs; rm link; mkdir link; chmod 711 link",
-        "rm -r empty; echo x > empty; chmod 640 empty",
+        "mv rest r; mv src rest; mv r src; rm -r docs; echo file > docs",
+        "mv rest r; mkdir rest; mv r rest/rest; rm -r src docs; echo a > src; ln -s src docs; rm link; "
+        "mkdir link; chmod 711 link",
     ],
-)
+)  # fmt: skip
 async def test_a_file_and_a_folder_that_changed_places_are_as_they_were(tmp_path: Path, deeds: str) -> None:
     grow(tmp_path)
     await restored_and_redone(tmp_path, deeds)
@@ -96,11 +92,9 @@ async def test_a_file_and_a_folder_that_changed_places_are_as_they_were(tmp_path
 @pytest.mark.parametrize(
     "deeds",
     [
-        "chmod 755 docs empty; chmod 500 src/inner; chmod 0 empty/deep",
-        "rmdir empty/deep empty; rm -r docs",
+        "chmod 755 docs empty; chmod 500 src/inner; chmod 0 empty/deep rest; chmod 4755 src/app.py",
+        "rmdir empty/deep empty; rm -r docs; mkdir -m 555 made; mkdir -m 700 made2; echo x > made2/x",
         "mv docs papers; chmod 711 papers; mv empty full",
-        "mkdir -m 555 made; mkdir -m 700 made2; echo x > made2/x",
-        "chmod 0 rest; chmod 4755 src/app.py",
         "mv src/inner empty/deep; chmod 1777 empty; chmod 511 empty/deep/inner",
     ],
 )
@@ -126,9 +120,9 @@ async def test_a_part_that_was_never_there_or_is_outside_is_refused(tmp_path: Pa
     assert (tmp_path / "rest").read_text() == "changed\n"
 
 
-@pytest.mark.parametrize(
-    "path", ["src", "docs/note", "link", "src/inner", "empty", "made", "made/deep/file", "rest", "src/"]
-)
+PARTS = ("src/", "docs/note", "link", "src/inner", "empty", "made", "made/deep/file", "rest")
+
+
 @pytest.mark.parametrize(
     "deeds",
     [
@@ -140,11 +134,19 @@ async def test_a_part_that_was_never_there_or_is_outside_is_refused(tmp_path: Pa
         "ln -s / empty; rm link; mkdir link; mv rest link",
     ],
 )  # fmt: skip
-async def test_of_a_part_exactly_what_lies_there_is_as_it_was(tmp_path: Path, deeds: str, path: str) -> None:
+async def test_of_a_part_exactly_what_lies_there_is_as_it_was(tmp_path: Path, deeds: str) -> None:
     first = grow(tmp_path)
-    await opened_once(tmp_path, lambda files: files.checkpoint("before"))
-    run(tmp_path, deeds)
-    later = on_disk(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as opened:
+        files = opened.for_actor(ANN)
+        await files.checkpoint("before")
+        run(tmp_path, deeds)
+        later = on_disk(tmp_path)
+        for path in PARTS:
+            await assert_a_part_is_restored(files, tmp_path, path, first, later)
+
+
+async def assert_a_part_is_restored(files: FileToolsFacade, root: Path, path: str, first: Tree, later: Tree) -> None:
+    """Restore what lies at a path, and redo it."""
     top = path.rstrip("/")
     above = {str(folder) for folder in Path(top).parents}
 
@@ -152,18 +154,18 @@ async def test_of_a_part_exactly_what_lies_there_is_as_it_was(tmp_path: Path, de
         return each == top or each.startswith(f"{top}/")
 
     if not any(is_inside(each) for each in {**first, **later}):
-        await refused("INVALID_ARGUMENT", opened_once(tmp_path, lambda files: files.restore("before", path)))
+        await refused("INVALID_ARGUMENT", files.restore("before", path))
         return
     if any(later.get(folder, ("folder",))[0] != "folder" for folder in above) and top in first:
         with pytest.raises(filetools.FileToolsError):
-            await opened_once(tmp_path, lambda files: files.restore("before", path))
-        assert on_disk(tmp_path) == later
+            await files.restore("before", path)
+        assert on_disk(root) == later
         return
-    planned = await opened_once(tmp_path, lambda files: files.restore("before", path, dry_run=True))
-    assert on_disk(tmp_path) == later
-    done = await opened_once(tmp_path, lambda files: files.restore("before", path))
+    planned = await files.restore("before", path, dry_run=True)
+    assert on_disk(root) == later
+    done = await files.restore("before", path)
     assert [(one.path, one.action) for one in planned.files] == [(one.path, one.action) for one in done.files]
-    now = on_disk(tmp_path)
+    now = on_disk(root)
     assert {each: now[each] for each in now if is_inside(each)} == {
         each: first[each] for each in first if is_inside(each)
     }
@@ -172,8 +174,9 @@ async def test_of_a_part_exactly_what_lies_there_is_as_it_was(tmp_path: Path, de
         **{each: first[each] for each in first if each in above and is_made},
         **{each: later[each] for each in later if not is_inside(each)},
     }
-    await opened_once(tmp_path, lambda files: files.redo())
-    assert on_disk(tmp_path) == later
+    if done.files:
+        await files.redo()
+    assert on_disk(root) == later
 
 
 async def test_the_whole_tree_can_be_named(tmp_path: Path) -> None:
@@ -220,16 +223,14 @@ async def test_names_that_no_call_can_say_stay_and_are_listed(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "deeds",
     [
-        "chmod 755 locked; rm locked/file; echo changed > locked/file; chmod 555 locked",
         "chmod -R u+w locked; rm -r locked",
         "chmod 755 locked locked/deep; rm locked/deep/x; ln -s file locked/link; chmod 511 locked/deep; chmod 555 locked",
-        "chmod 755 locked; mv locked open",
-        "mkdir -m 755 made; echo x > made/x; chmod 555 made",
-        "rm readonly; mkdir readonly; echo x > readonly/x; chmod 555 readonly",
+        "chmod 755 locked; mv locked open; mkdir -m 755 made; echo x > made/x; chmod 555 made; rm readonly; "
+        "mkdir readonly; echo x > readonly/x; chmod 555 readonly",
         "chmod 755 locked locked/deep; mv locked/deep .; chmod 500 deep; chmod 500 locked",
         "rm readonly; ln -s locked/file readonly; chmod 600 secret; echo x >> secret; chmod 200 secret",
     ],
-)
+)  # fmt: skip
 def test_read_only_folders_and_files_as_a_user_without_privileges(tmp_path: Path, deeds: str) -> None:
     def act() -> None:
         run(

@@ -12,9 +12,9 @@ import pytest
 import filetools
 from filetools import Actor, FileToolsError
 from filetools.facade.facade import FileToolsFacade
+from tests.support.dose import dose
 from tests.support.exact_trees import NAMES, Program, differences, on_disk
 from tests.support.opened import watched
-from tests.support.swapper import dose
 
 ANN = Actor(kind="editor", id="ann")
 ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}

@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools import Edit, FileToolsFacade
-from filetools.events.types import Event, FileModified
+from filetools.events.types import Event
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
@@ -18,7 +18,7 @@ from tests.support.people import ALICE, BOB
 
 Call = Callable[[FileToolsFacade, Any], Awaitable[object]]
 
-CALLS: dict[str, Call] = {
+READS: dict[str, Call] = {
     "read_file": lambda files, path: files.read_file(path),
     "read_multiple": lambda files, path: files.read_multiple([path]),
     "versions": lambda files, path: files.versions(path),
@@ -35,6 +35,10 @@ CALLS: dict[str, Call] = {
     "changes": lambda files, path: files.changes(path=path),
     "changes of paths": lambda files, path: files.changes(paths=[path.parent]),
     "latest_changes": lambda files, path: files.latest_changes(path=path),
+    "is_locked": lambda files, path: files.is_locked(path),
+    "lock_info": lambda files, path: files.lock_info(path),
+}
+CHANGES: dict[str, Call] = {
     "write_file": lambda files, path: files.write_file(path, "new\n"),
     "write_multiple": lambda files, path: files.write_multiple([{"path": path, "content": "new\n"}]),
     "append_file": lambda files, path: files.append_file(path, "more\n"),
@@ -51,8 +55,6 @@ CALLS: dict[str, Call] = {
     "delete_directory": lambda files, path: files.delete_directory(path.parent, recursive=True),
     "undo": lambda files, path: files.undo(path=path),
     "restore": lambda files, path: files.restore("start", path),
-    "is_locked": lambda files, path: files.is_locked(path),
-    "lock_info": lambda files, path: files.lock_info(path),
     "buffers.open": lambda files, path: files.buffers.open(path),
 }
 
@@ -68,14 +70,19 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
         yield alice
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", CHANGES)
 async def test_every_call_takes_a_path_of_pathlib(files: FileToolsFacade, name: str) -> None:
-    assert await CALLS[name](files, PurePosixPath("docs/a.txt")) is not None or name == "lock_info"
+    assert await CHANGES[name](files, PurePosixPath("docs/a.txt")) is not None
+
+
+async def test_every_call_that_reads_takes_one_too(files: FileToolsFacade) -> None:
+    for name, call in READS.items():
+        assert await call(files, PurePosixPath("docs/a.txt")) is not None or name == "lock_info"
 
 
 def test_every_call_with_a_path_is_tried() -> None:
     """A new call that takes a path belongs into the table above."""
-    tried = {name.partition(" ")[0] for name in CALLS}
+    tried = {name.partition(" ")[0] for name in {**READS, **CHANGES}}
     elsewhere = {"open_file", "stream_file", "glob_files", "follow_pages", "change_text", "walk_files"}  # tried below
     for name in dir(FileToolsFacade):
         words = getattr(getattr(FileToolsFacade, name), "__annotations__", {})
@@ -100,11 +107,6 @@ async def test_blocks_streams_and_folders_take_one_too(files: FileToolsFacade, t
     absolute = tmp_path / "docs" / "a.txt"
     assert (await files.read_file(absolute)).path == "docs/a.txt"
     assert (await files.read_file(PureWindowsPath(r"docs\a.txt"))).path == "docs/a.txt"  # type: ignore[arg-type,unused-ignore]
-
-
-async def test_a_tool_takes_one_in_its_arguments(files: FileToolsFacade) -> None:
-    answer = await files.call_tool("read_file", {"path": Path("docs/a.txt")})
-    assert answer["data"]["content"] == "one\ntwo\n"
 
 
 async def test_what_is_no_path_is_refused(files: FileToolsFacade) -> None:
@@ -167,11 +169,6 @@ async def test_an_event_that_there_is_not_is_refused_with_the_nearest(
     assert caught.value.code == "INVALID_ARGUMENT"
     assert hint in caught.value.message
     assert files.bus.statistics.listeners == 0
-
-
-async def test_a_class_is_no_name_of_an_event(files: FileToolsFacade) -> None:
-    with pytest.raises(filetools.FileToolsError, match="An event is named by text"):
-        files.on(FileModified, print)  # type: ignore[arg-type]
 
 
 async def test_an_event_of_ones_own_is_known(files: FileToolsFacade) -> None:

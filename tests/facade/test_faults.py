@@ -1,98 +1,110 @@
-"""Every call of store and journal fails, once or from then on: a typed error or success, old or new, nothing left over."""
+"""Every call of store and journal fails, once or from then on: a typed error or success, old or new, nothing left over.
+
+A part of the calls is tried, chosen by the seed: all from about FILETOOLS_DOSE=10 on.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.facade.test_crash_points import BEFORE, CASES, DOSE, reopened, with_empty_parents
-from tests.support.crashing import Tree, grow, leftovers, snapshot
-from tests.support.failing import ERRORS, Error, act, calls_of, failing_at
-from tests.support.faulty import Call
+import filetools
+from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, StorageFailedError
+from tests.support.changes import BEFORE, CASES, with_empty_parents
+from tests.support.crashing import Action, CrashingOpening, Tree, grow, leftovers, reopened, snapshot
+from tests.support.dose import sampled
+from tests.support.faulty import Plan
+from tests.support.opened import steps_until
 
-KINDS = list(ERRORS)
+ERRORS = (DiskFullError, lambda path: StorageFailedError(path, "I/O error"), AccessDeniedError)
 TIDYING = ("Displaced.discard", "Displaced.is_being_written", "Displaced.is_untouched", "Prepared.discard")
 """Calls whose failure leaves a temporary file for the next sweep."""
 
 
-def kinds_of(at: int) -> list[Error]:
-    """All errors with a larger dose, by default one for each call in turn."""
-    names = KINDS if DOSE > 1 else [KINDS[at // 2 % len(KINDS)]]
-    return [ERRORS[name] for name in names]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an action ended of which a call has failed, seen before the workspace was closed."""
+
+    root: Path
+    failed: str
+    """The call."""
+    error: FileToolsError | None
+    left_over: tuple[str, ...]
+    tree: Tree
+    told_folders: frozenset[str]
+    """Folders that the feed says were made."""
 
 
-def numbers_of(calls: Sequence[Call]) -> range:
-    """Every call with a larger dose, by default every other one."""
-    return range(1, len(calls) + 1, 1 if DOSE > 1 else 2)
+async def act(root: Path, action: Action, plan: Plan) -> Ending:
+    """Open a root and run an action under a plan; the next call must work."""
+    plan.is_armed = False
+    error = None
+    async with CrashingOpening(root, plan) as files:
+        for _ in range(3):  # until what happens in the background first is over
+            await steps_until(lambda: not files._parts.crew._in_flight._count)
+            await asyncio.sleep(0.001)
+        plan.is_armed = True
+        try:
+            await action(files)
+        except FileToolsError as exc:
+            error = exc
+        plan.is_armed = False
+        left_over, tree = tuple(leftovers(root)), snapshot(root)
+        records = (await files.changes()).records
+        await files.write_file("next.txt", "works")
+        await files.delete_file("next.txt")
+    told = frozenset(record.path for record in records if record.operation == "create_directory")
+    failed = plan.calls[plan.faults[0].at - 1].method if plan.faults else ""
+    return Ending(root=root, failed=failed, error=error, left_over=left_over, tree=tree, told_folders=told)
+
+
+def endings(place: Path, name: str, *, most: int, is_lasting: bool) -> Iterator[Ending]:
+    """Run one kind of change, each time with another call that fails, in another way."""
+    action, plan = CASES[name][0], Plan.record()
+    grow(place / "model", BEFORE)
+    assert asyncio.run(act(place / "model", action, plan)).error is None
+    assert len(plan.calls) >= 4
+    for number, call in enumerate(sampled(plan.calls, most, name)):
+        root = place / str(call.number)
+        grow(root, BEFORE)
+        error = ERRORS[(number + len(name)) % len(ERRORS)]
+        yield asyncio.run(act(root, action, Plan.fail(call.number, error, is_lasting=is_lasting)))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, tmp_path: Path) -> None:
-    action, wanted = CASES[name]
-    grow(tmp_path / "model", BEFORE)
-    calls = calls_of(tmp_path / "model", action)
-    assert len(calls) >= 4
-    for at in numbers_of(calls):
-        for error in kinds_of(at):
-            root = tmp_path / str(at)
-            grow(root, BEFORE)
-            plan = failing_at(at, error, is_lasting=False)
-            end = asyncio.run(act(root, action, plan))
-            failed = [call.method for call in plan.calls[at - 1 : at]]
-            about = (failed, end.error)
-            if end.error is None:
-                assert end.tree == wanted, about
-            else:
-                made = {path for path in end.tree if path not in BEFORE}
-                assert {path: end.tree[path] for path in end.tree if path not in made} == BEFORE, about
-                assert made == end.told_folders, about
-                assert str(tmp_path) not in end.error.message, about
-            # A deletion on a full disk is done; bytes that the journal has no room for wait in limbo.
-            waits = error is ERRORS["disk full"] and end.error is None
-            assert end.left_over == () or failed[0] in TIDYING or waits, about
-            assert reopened(root) == end.tree, about
-            assert leftovers(root) == [], about
-            shutil.rmtree(root)
+    for end in endings(tmp_path, name, most=8, is_lasting=False):
+        if end.error is None:
+            assert end.tree == CASES[name][1], end
+        else:
+            made = {path for path in end.tree if path not in BEFORE}
+            assert {path: end.tree[path] for path in end.tree if path not in made} == BEFORE, end
+            assert made == end.told_folders, end
+            assert str(tmp_path) not in end.error.message, end
+        # A deletion on a full disk is done; bytes that the journal has no room for wait in limbo.
+        assert end.left_over == () or end.failed in TIDYING or end.error is None, end
+        assert reopened(end.root) == end.tree, end
+        assert leftovers(end.root) == [], end
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_failures_from_any_call_on_are_typed_and_leave_old_or_new(name: str, tmp_path: Path) -> None:
-    action, wanted = CASES[name]
-    grow(tmp_path / "model", BEFORE)
-    calls = calls_of(tmp_path / "model", action)
-    for at in numbers_of(calls):
-        call = calls[at - 1]
-        for error in kinds_of(at + 1):
-            root = tmp_path / str(at)
-            grow(root, BEFORE)
-            end = asyncio.run(act(root, action, failing_at(at, error, is_lasting=True)))
-            about = (call, end.error)
-            assert each_is_old_or_new(end.tree, wanted), about
-            assert reopened(root) in ([wanted] if end.error is None else with_empty_parents(wanted)), about
-            assert leftovers(root) == [], about
-            shutil.rmtree(root)
+    wanted = CASES[name][1]
+    for end in endings(tmp_path, name, most=5, is_lasting=True):
+        # No file has anything but what it had or was to get; a batch may be half set back until it is settled.
+        assert all(content in (BEFORE.get(path), wanted.get(path)) for path, content in end.tree.items()), end
+        assert reopened(end.root) in ([wanted] if end.error is None else with_empty_parents(wanted)), end
+        assert leftovers(end.root) == [], end
 
 
-def each_is_old_or_new(found: Tree, wanted: Tree) -> bool:
-    """Whether no file carries anything but what it had or was to get; a batch may be half set back until it is settled."""
-    return all(content in (BEFORE.get(path), wanted.get(path)) for path, content in found.items())
-
-
-@pytest.mark.parametrize("name", ["replace", "create", "move over", "delete", "write several"])
-def test_a_failing_mirror_fails_no_call(name: str, tmp_path: Path) -> None:
-    action, wanted = CASES[name]
-    grow(tmp_path / "model", BEFORE)
-    calls = [call for call in calls_of(tmp_path / "model", action, tmp_path / "mirror") if call.store == "mirror"]
-    assert not calls, "a mirror of a directory is no part of the plan"
-    root, mirror = tmp_path / "root", tmp_path / "other"
+async def test_a_failing_mirror_fails_no_call(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
     grow(root, BEFORE)
-    mirror.mkdir()
-    (mirror / "a.txt").mkdir()
-    os.mkfifo(mirror / "b.txt")
-    assert asyncio.run(act(root, action, failing_at(10_000, ERRORS["denied"], is_lasting=False), mirror)).error is None
-    assert snapshot(root) == wanted
+    grow(mirror, {"a.txt": None, "b.txt": None})
+    async with filetools.open(root, mirror=mirror, settings={"watch": False, "durability": "relaxed"}) as files:
+        await CASES["write several"][0](files)
+    assert snapshot(root) == CASES["write several"][1]

@@ -129,16 +129,6 @@ async def test_a_follower_gets_what_was_and_what_comes(files: FileToolsFacade) -
         assert await following == ["b.txt", "c.txt", "d.txt"]
 
 
-async def test_a_follower_from_now_gets_nothing_of_before(files: FileToolsFacade) -> None:
-    await files.write_file("a.txt", "1")
-    following = asyncio.ensure_future(collect(files.follow(), 2))
-    await steps_until(lambda: files._feed.growth._waiters)
-    await files.write_file("b.txt", "2")
-    await files.write_file("c.txt", "3")
-    async with asyncio.timeout(60):
-        assert await following == ["b.txt", "c.txt"]
-
-
 async def test_whoever_was_told_of_a_change_finds_it_in_the_feed(files: FileToolsFacade) -> None:
     """The event comes before its mark is written; the feed waits for the mark and not for the next change."""
     found: list[bool] = []
@@ -185,27 +175,6 @@ async def test_pages_that_are_followed_have_each_change_once(files: FileToolsFac
         assert not any(page.resync for page in pages)
 
 
-async def test_a_followed_position_that_is_not_known_is_one_empty_page(files: FileToolsFacade) -> None:
-    await files.write_file("one.txt", "")
-    [page] = await pages_of(files, "abcdef:3", 1)
-    assert page == FeedPage(records=(), position=await files.position(), resync=True)
-
-
-async def test_what_is_written_before_the_next_page_is_asked_for_is_in_it(files: FileToolsFacade) -> None:
-    start = await files.position()
-    following = files.follow_pages(start)
-    waiting = asyncio.ensure_future(anext(following))
-    await files.write_file("one.txt", "")
-    first = await waiting
-    await files.write_file("two.txt", "")
-    second = await anext(following)
-    assert [record.path for page in (first, second) for record in page.records] == ["one.txt", "two.txt"]
-
-
-async def test_a_malformed_position_is_not_followed(files: FileToolsFacade) -> None:
-    await refused("INVALID_ARGUMENT", pages_of(files, "yesterday", 1))
-
-
 async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         following = asyncio.create_task(pages_of(files, None, 1))
@@ -213,23 +182,3 @@ async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> Non
     assert await following == []
     with pytest.raises(filetools.FileToolsError):
         await pages_of(files, None, 1)
-
-
-async def test_following_in_pages_ends_although_a_page_was_on_its_way(files: FileToolsFacade) -> None:
-    following = asyncio.create_task(pages_of(files, None, 1))
-    await steps_until(lambda: files._feed.growth._waiters)
-    files._feed.wake()
-    await asyncio.sleep(0)
-    files._feed.close()
-    assert await following == []
-
-
-async def test_a_reading_that_began_before_a_change_is_not_shared_after_it(files: FileToolsFacade) -> None:
-    position = await files.position()
-    endless = asyncio.create_task(asyncio.Event().wait())
-    files._feed._reading[position] = endless  # type: ignore[assignment]  # what still reads, and may miss the change
-    await files.write_file("one.txt", "")
-    async with asyncio.timeout(60):
-        [page] = await pages_of(files, position, 1)
-    endless.cancel()
-    assert [record.path for record in page.records] == ["one.txt"]

@@ -7,31 +7,26 @@ from pathlib import Path
 import pytest
 
 from tests.support import fidelity, fidelity_attributes
-from tests.support.fidelity import COLUMNS, OPERATIONS, WRITING
+from tests.support.fidelity import COLUMNS, OPERATIONS
 from tests.support.fidelity_attributes import ATTRIBUTES
 
 
 @pytest.mark.parametrize("encoding", COLUMNS)
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_bytes_outside_the_touched_span_stay(tmp_path: Path, operation: str, encoding: str) -> None:
-    assert await fidelity.failures(tmp_path, operation, encoding) == []
+async def test_bytes_outside_the_touched_span_stay(tmp_path: Path, encoding: str) -> None:
+    assert await fidelity.failures(tmp_path, encoding, OPERATIONS) == []
 
 
 @pytest.mark.parametrize("encoding", COLUMNS)
-@pytest.mark.parametrize("operation", WRITING)
-async def test_a_character_the_encoding_lacks_is_named_and_nothing_written(
-    tmp_path: Path, operation: str, encoding: str
-) -> None:
-    assert await fidelity.accepted(tmp_path, operation, encoding) == []
+async def test_a_character_the_encoding_lacks_is_named_and_nothing_written(tmp_path: Path, encoding: str) -> None:
+    assert await fidelity.accepted(tmp_path, encoding) == []
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_what_a_file_has_beside_its_bytes_stays(tmp_path: Path, operation: str, name: str) -> None:
+async def test_what_a_file_has_beside_its_bytes_stays(tmp_path: Path, name: str) -> None:
     if not fidelity_attributes.is_supported(tmp_path):
         pytest.skip("needs root, and a disk with extended attributes and access lists")
-    found = await fidelity_attributes.verdict(tmp_path, operation, name)
-    assert found == fidelity_attributes.wanted(operation, name)
+    found = await fidelity_attributes.verdicts(tmp_path, name, OPERATIONS)
+    assert found == {operation: fidelity_attributes.wanted(operation, name) for operation in OPERATIONS}
 
 
 async def test_a_lost_attribute_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +38,7 @@ async def test_a_lost_attribute_is_found(tmp_path: Path, monkeypatch: pytest.Mon
         return True
 
     monkeypatch.setitem(OPERATIONS, "`edit_file`", replaced)
-    assert await fidelity_attributes.verdict(tmp_path, "`edit_file`", "mode") == "lost"
+    assert await fidelity_attributes.verdicts(tmp_path, "mode", ["`edit_file`"]) == {"`edit_file`": "lost"}
 
 
 async def test_a_rewritten_byte_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,4 +47,4 @@ async def test_a_rewritten_byte_is_found(tmp_path: Path, monkeypatch: pytest.Mon
         return case.holds(case.new_text)
 
     monkeypatch.setitem(OPERATIONS, "`edit_file`", rewritten)
-    assert len(await fidelity.failures(tmp_path, "`edit_file`", "Latin-1")) == 8
+    assert len(await fidelity.failures(tmp_path, "Latin-1", ["`edit_file`"])) == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,11 +12,9 @@ import pytest
 import filetools
 from filetools.errors import ApprovalRequiredError, ToolBlockedError
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.search_calls import grep
 from filetools.models.searching import GrepResult
-from filetools.paths.workspace_path import ROOT
 from filetools.permissions.rules import Rule
-from filetools.search.contents.options import GrepOptions
+from filetools.search.contents.pattern import Pattern
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR
@@ -93,7 +91,11 @@ async def test_unsaved_text_of_another_process_is_found(files: FileToolsFacade, 
         assert facts(await files.grep_files("typed")) == [("b.txt", 1, "typed elsewhere", "buffer")]
 
 
-async def test_a_cancelled_search_ends_its_thread_soon(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_a_cancelled_search_ends_its_thread_soon(
+    files: FileToolsFacade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filetools.search.contents.pattern.FILE_SECONDS", 0.5)
+    monkeypatch.setattr(Pattern.find, "__kwdefaults__", {**(Pattern.find.__kwdefaults__ or {}), "seconds": 0.5})
     (tmp_path / "evil").write_text("a" * 20_000 + "!\n")
     search = asyncio.create_task(files.grep_files("(a+)+$", path="evil"))
     await asyncio.sleep(0.05)
@@ -103,11 +105,11 @@ async def test_a_cancelled_search_ends_its_thread_soon(files: FileToolsFacade, t
     assert search.cancelled()
 
 
-@pytest.mark.parametrize("pattern", [r"\w+ \w+ \w+ \w+ \w+ \w+", "WOR[a-c]", "[0-9a-f]{8}[x-z]"])
+@pytest.mark.parametrize("pattern", [r"\w+ \w+ \w+ \w+ \w+ \w+", "WOR[a-c]"])
 async def test_the_loop_goes_on_while_megabytes_are_searched(
     files: FileToolsFacade, tmp_path: Path, pattern: str
 ) -> None:
-    (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * 80_000)
+    (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * 20_000)
     search = asyncio.create_task(files.grep_files(pattern, ignore_case=True))
     turns = 0
     while not search.done():
@@ -144,40 +146,3 @@ def test_what_may_not_be_read_is_counted_and_told(tmp_path: Path, pattern: str) 
     finally:
         for name in ("closed", "open/deep"):
             (tmp_path / name).chmod(0o700)
-
-
-async def test_a_search_asks_for_the_documents_of_its_files_alone(tmp_path: Path) -> None:
-    rows: list[int] = []
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        files = opened.for_actor(EDITOR)
-        grow(tmp_path, dict.fromkeys([f"d/{number}.txt" for number in range(40)] + ["a.txt"], b"saved\n"))
-        documents = files._parts.journal.documents
-        for method in ("all", "unsaved_below"):
-            real = getattr(documents, method)
-
-            def counted(*arguments: str, _real: Callable[..., list[object]] = real) -> list[object]:
-                found = _real(*arguments)
-                rows.append(len(found))
-                return found
-
-            setattr(documents, method, counted)
-        seen = []
-        for number in range(40):
-            handle = await files.buffers.open(f"d/{number}.txt")
-            await files.buffers.change(handle.handle, buffer_version=handle.buffer_version, text="unsaved\n")
-            if number in (4, 39):
-                rows.clear()  # nothing else runs meanwhile: these searches hold the loop
-                for path, origins in (("a.txt", []), ("d/3.txt", ["buffer"])):
-                    where = files._parts.workspace.resolve(path)
-                    found = grep(files._parts, EDITOR, where, GrepOptions(pattern="unsaved"), None, abort=lambda: False)
-                    assert [match.origin for match in found.matches] == origins
-                seen.append(sum(rows))
-        assert seen == [0, 0]
-        for number in range(10):  # others that are open, and saved, are no rows either
-            handle = await files.buffers.open(f"d/{number}.txt")
-            await files.buffers.save(handle.handle)
-        everywhere = GrepOptions(pattern="unsaved")
-        grep(files._parts, EDITOR, ROOT, everywhere, None, abort=lambda: False)
-        assert rows[-1] == 30
-        assert (await files.grep_files("unsaved", path="d", limit=1000)).total == 40
-        assert [each.origin for each in (await files.grep_files("unsaved", limit=1000)).matches].count("buffer") == 30

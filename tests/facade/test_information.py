@@ -79,12 +79,6 @@ async def test_folders_links_and_pipes_are_described_and_not_followed(files: Fil
         assert await files.exists(path) is True
 
 
-async def test_a_large_file_is_described_without_being_read(root: Path) -> None:
-    async with filetools.open(root, settings={**QUIET, "max_read_bytes": 5}) as files:
-        info = await files.file_info("a.txt")
-        assert info == InfoResult(path="a.txt", name="a.txt", type="file", size=10, modified=MODIFIED, mode="640")
-
-
 async def test_the_last_change_and_the_lock_are_told(files: FileToolsFacade) -> None:
     result = await files.write_file("a.txt", "new")
     async with files._parts.locks.hold(["a.txt"], path="a.txt", owner="somebody"):

@@ -9,13 +9,10 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.errors import VersionGoneError, VersionMismatchError
+from filetools.errors import VersionMismatchError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.syncer import sync_files
-from filetools.journal.seen_versions import MOST_SEEN_OF_PATH
 from filetools.journal.sqlite import SqliteJournal
-from filetools.versions import read_tracker
-from filetools.versions.read_tracker import owner_of
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import steps_until
 
@@ -46,14 +43,6 @@ async def test_texts_that_one_actor_wrote_one_after_the_other_come_down_to_the_l
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         for number in range(100):
             await files.for_actor(ALICE).write_file("a.txt", text(number))
-        assert await kept_bytes(files) <= LIMIT
-
-
-async def test_texts_that_one_actor_read_one_after_the_other_come_down_to_the_limit(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        for number in range(100):
-            await files.for_actor(ALICE).write_file("a.txt", text(number))
-            await files.for_actor(BOB).read_file("a.txt")
         assert await kept_bytes(files) <= LIMIT
 
 
@@ -92,33 +81,3 @@ async def test_a_seen_version_whose_text_is_gone_is_refused_and_covers_nothing(t
         with pytest.raises(VersionMismatchError):
             await bob.write_file("a.txt", "bob's\n", expected_version=first.version, on_stale="merge")
     assert (tmp_path / "a.txt").read_text() == text(59)
-
-
-async def test_the_journal_keeps_as_many_versions_of_a_path_as_an_actor_can_name(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        tracker, alice = files._parts.tracker, files.for_actor(ALICE)
-        for number in range(MOST_SEEN_OF_PATH + 20):
-            await alice.write_file("a.txt", text(number))
-            if number % 30 == 0:
-                await files._parts.crew.run(tracker.save)
-        await files._parts.crew.run(tracker.save)
-        rows = files._parts.journal.seen_versions.of(owner_of(ALICE))
-        assert tuple(row.version for _, row in rows) == tracker.versions(ALICE, rows[0][0])
-        assert len(rows) == MOST_SEEN_OF_PATH
-
-
-async def test_of_texts_that_were_only_read_those_not_read_again_go_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("filetools.journal.retention.MOST_READ_BYTES", 2500)
-    monkeypatch.setattr(read_tracker, "REFRESH_SECONDS", 0.0)
-    for name in "abc":
-        (tmp_path / name).write_text(name * 1000)
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        alice, contents = files.for_actor(ALICE), files._parts.journal.contents
-        versions = [(await alice.read_file(name)).version for name in "abca"]
-        await files._parts.crew.run(files._parts.tracker.save)
-        await kept_bytes(files)
-        assert contents.get(versions[0]) == b"a" * 1000
-        with pytest.raises(VersionGoneError):
-            contents.get(versions[1])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
-import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +12,14 @@ import pytest
 import filetools
 from filetools import TreeState
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.foreign import ForeignRecorder
-from filetools.facade.steps.foreign_folders import tell_of_new_folders
-from filetools.facade.steps.put_back import RestoreFolder
-from filetools.models.records import ChangeRecord
-from filetools.paths.workspace_path import WorkspacePath
-from filetools.watch.hints import Hint
-from filetools.watch.inventory import Known
 from tests.support.opened import (
-    ScriptedOpening,
     all_seen,
     clerk_of,
     names_in,
-    outcome_of,
-    recorded,
     steps_until,
-    until_watched,
     watched,
 )
-from tests.support.storms.pictures import on_disk, replayed
+from tests.support.storms.pictures import differences, on_disk, replayed
 
 NO_WATCHER: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 
@@ -65,10 +51,8 @@ async def outcomes(files: FileToolsFacade, name: str) -> dict[str, str]:
     "save",
     [
         "sed -i s/one/ONE/ a.txt",
-        "echo ONE > b && mv b a.txt",
         "rm a.txt && echo ONE > a.txt",
-        "echo ONE > a.txt",
-        "chmod 600 a.txt",
+        "echo ONE > a.txt; chmod 600 a.txt",
     ],
 )
 async def test_a_file_that_stood_there_before_is_modified_and_not_restored_away(tmp_path: Path, save: str) -> None:
@@ -182,10 +166,13 @@ async def test_files_of_a_folder_deleted_and_brought_back_stay_when_the_time_bef
 
 
 @pytest.mark.parametrize(
-    "save",
-    ["sed -i.bak s/one/ONE/ a.txt", "mv a.txt a.txt.bak; cp a.txt.bak a.txt", "mv a.txt a.txt.bak; mv new.txt a.txt"],
+    ("save", "is_known"),
+    [
+        ("sed -i.bak s/one/ONE/ a.txt", True),
+        ("mv a.txt a.txt.bak; cp a.txt.bak a.txt", False),
+        ("mv a.txt a.txt.bak; mv new.txt a.txt", True),
+    ],
 )
-@pytest.mark.parametrize("is_known", [True, False])
 async def test_a_backup_made_by_renaming_is_told_and_goes_when_the_time_before_is_restored(
     tmp_path: Path, save: str, is_known: bool
 ) -> None:
@@ -245,7 +232,7 @@ async def test_an_agent_quicker_than_the_watcher_has_the_change_of_an_unseen_fil
 
 
 @pytest.mark.parametrize(
-    "act", ["rmdir empty", "rm -r src", "rm -r src/inner", "rm a.txt; mkdir a.txt", "rmdir empty; cp a.txt empty"]
+    "act", ["rmdir empty; rm -r src", "rm a.txt; mkdir a.txt", "rm -r src/inner; rmdir empty; cp a.txt empty"]
 )
 async def test_folders_that_filetools_has_not_made_are_told_when_they_go(tmp_path: Path, act: str) -> None:
     (tmp_path / "src/inner").mkdir(parents=True)
@@ -279,19 +266,6 @@ async def test_a_folder_put_in_the_place_of_another_shows_its_own_names(tmp_path
         ) in facts(events)
         await files.restore("before", partial=True)
         assert (root / "d/both").exists()
-
-
-async def test_an_agents_move_of_a_folder_tells_nothing_of_the_folders_in_it(tmp_path: Path) -> None:
-    async with watched(tmp_path) as (files, events):
-        await files.write_file("d/e/f/a.txt", "one\n")
-        await files.write_file("d/e/g/b.txt", "one\n")
-        await all_seen(files, tmp_path, events)
-        events.clear()
-        await files.move_file("d", "x")
-        await files.delete_directory("x", recursive=True)
-        await files.undo()
-        await all_seen(files, tmp_path, events)
-        assert [event for event in events if event.source == "external"] == []
 
 
 async def test_a_programs_chmod_is_told_mirrored_and_taken_back(tmp_path: Path) -> None:
@@ -362,51 +336,6 @@ async def test_what_went_while_the_watcher_had_lost_count_is_told(tmp_path: Path
         ]
 
 
-async def move_folder_and_make_another(files: FileToolsFacade) -> Hint:
-    await files.write_file("d/a.txt", "a")
-    await files.move_file("d", "e")
-    await files.write_file("d/b.txt", "b")
-    return Hint("moved", "e", "d", is_directory=True)
-
-
-async def move_file_and_make_folder(files: FileToolsFacade) -> Hint:
-    await files.write_file("d", "a")
-    await files.move_file("d", "e")
-    await files.create_directory("d")
-    return Hint("moved", "e", "d")
-
-
-@pytest.mark.parametrize("act", [move_folder_and_make_another, move_file_and_make_folder])
-async def test_a_late_hint_at_an_own_move_whose_old_name_is_in_use_again_tells_nothing(
-    tmp_path: Path, act: Callable[[FileToolsFacade], Awaitable[Hint]]
-) -> None:
-    async with watched(tmp_path) as (files, _):
-        hint = await act(files)
-        await ForeignRecorder(files._parts, files._runner.tell).record([hint])
-        assert [fact for fact in await recorded(files) if fact[1][0] in "de" and fact[2] == "external"] == []
-
-
-async def test_a_folder_that_goes_with_the_one_above_during_a_look_is_not_told_as_foreign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with watched(tmp_path) as (files, _):
-        await files.create_directory("d/e")
-        recorder, loop = ForeignRecorder(files._parts, files._runner.tell), asyncio.get_running_loop()
-        names = recorder._looks._names
-        find = names.find
-
-        def find_after_deletion(found: str) -> Known:
-            monkeypatch.setattr(names, "find", find)
-            deleting = asyncio.run_coroutine_threadsafe(files.delete_directory("d", recursive=True), loop)
-            deleting.result(60)
-            return find(found)
-
-        # Deletes between the look at the disk and the look at the known names.
-        monkeypatch.setattr(names, "find", find_after_deletion)
-        await recorder.record([Hint("changed", "d/e", is_directory=True)])
-        assert [fact for fact in await recorded(files) if fact[1][0] in "de" and fact[2] == "external"] == []
-
-
 @pytest.mark.parametrize(
     "act",
     ["mv -T docs old", "rm -r old/deep; mv -T docs old", "rm -r old; echo x > old; mv docs gone; rm old; mv gone old"],
@@ -428,168 +357,32 @@ async def test_a_folder_that_takes_the_place_of_another_is_told_after_that_one_h
         assert paths_of(tree) == names_in(tmp_path)
 
 
-async def test_a_file_that_an_agent_wrote_in_a_moved_folder_before_that_was_told_stays_its_own(tmp_path: Path) -> None:
+AT_ONCE = {
+    "an agent writes in a folder that has just taken the place of another": (
+        ("rm old/gone; mv -T docs old", "old/a"), ("true", "old/inner/d")
+    ),
+    "an agent changes a file between two of its moves": (("mv docs/a docs/b", "docs/b"), ("mv docs/b docs/c", "")),
+    "and that folder goes": (("mv -T docs new; mkdir -p docs/inner", "docs/c"), ("rm -r docs", "")),
+    "a folder is made anew where an agent has moved one away": (("mkdir -p docs/inner", "docs/inner/d"), ("true", "")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+async def test_what_agents_and_programs_do_at_once_is_recorded_as_it_happened(tmp_path: Path, name: str) -> None:
     async with watched(tmp_path) as (files, events):
-        for name in ("a", "b", "inner/c"):
-            await files.write_file(f"docs/{name}", "one\n")
-        await files.write_file("old/gone", "one\n")
+        for path in ("docs/a", "docs/inner/b", "old/gone"):
+            await files.write_file(path, "one\n")
         await all_seen(files, tmp_path, events)
-        clerk_of(files)._watcher._handover.close()  # its hints come by hand
         start, position = on_disk(tmp_path), await files.position()
-        run(tmp_path, "rm old/gone; mv -T docs old")
-        await files.write_file("old/a", "two\n")
-        await files.write_file("old/inner/d", "three\n")
-        recorder = ForeignRecorder(files._parts, files._runner.tell)
-        hints = [
-            Hint("moved", "old", "docs", is_directory=True),
-            *(Hint("changed", f"old/{name}", is_listed=True) for name in ("a", "b", "inner/c", "inner/d")),
-        ]
-        while hints:
-            hints = await recorder.record(hints)
-        records = (await files.changes(position)).records
-        assert replayed(start, records) == (on_disk(tmp_path), [])
-        assert [record.actor.kind for record in records if record.path == "old/a"][-1] == "agent"
-
-
-async def test_of_what_a_folder_step_works_on_only_folders_are_told_as_folders(tmp_path: Path) -> None:
-    async with watched(tmp_path) as (files, _):
-        clerk_of(files)._watcher._handover.close()
-        run(tmp_path, "mkdir d; echo x > d/a")
-        step = RestoreFolder(WorkspacePath("d"), "1", [WorkspacePath("d/a")])
-        told: list[ChangeRecord] = []
-        await files._parts.crew.run(lambda: tell_of_new_folders(files._parts, [step], {"d", "d/a"}, told.extend))
-        assert [(record.operation.value, record.path) for record in told] == [("create_directory", "d")]
-
-
-async def test_a_file_told_at_a_name_it_only_passed_through_is_told_to_have_left_it(tmp_path: Path) -> None:
-    async with watched(tmp_path) as (files, events):
-        await files.write_file("a", "one\n")
+        if "moved one away" in name:
+            await files.move_file("docs", "away")
+        for command, path in AT_ONCE[name]:
+            run(tmp_path, command)
+            if path:
+                await files.append_file(path, "by the agent\n")
         await all_seen(files, tmp_path, events)
-        clerk_of(files)._watcher._handover.close()
-        start, position = on_disk(tmp_path), await files.position()
-        run(tmp_path, "mv a b")
-        await files.append_file("b", "two\n")
-        run(tmp_path, "mv b c")
-        recorder = ForeignRecorder(files._parts, files._runner.tell)
-        hints = [Hint("moved", "b", "a"), Hint("moved", "c", "b")]
-        while hints:
-            hints = await recorder.record(hints)
-        assert replayed(start, (await files.changes(position)).records) == (on_disk(tmp_path), [])
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-async def test_a_folder_that_goes_with_the_one_above_between_look_and_record_is_told_once(
-    tmp_path: Path, is_known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with watched(tmp_path) as (files, events):
-        await files.create_directory("d/e" if is_known else "d")
-        await all_seen(files, tmp_path, events)
-        clerk_of(files)._watcher._handover.close()
-        (tmp_path / "d/e").rmdir() if is_known else (tmp_path / "d/e").mkdir()
-        recorder, loop = ForeignRecorder(files._parts, files._runner.tell), asyncio.get_running_loop()
-        names, hints = recorder._looks._names, [Hint("deleted", "d/e", is_directory=True)]
-        find = names.find
-
-        def find_before_deletion(path: str) -> Known:
-            found = find(path)
-            if path == "d/e":
-                monkeypatch.setattr(names, "find", find)
-                deleting = asyncio.run_coroutine_threadsafe(files.delete_directory("d", recursive=True), loop)
-                deleting.result(60)
-            return found
-
-        monkeypatch.setattr(names, "find", find_before_deletion)
-        while hints:
-            hints = await recorder.record(hints)
-        assert [fact for fact in await recorded(files) if fact[1] == "d/e" and fact[2] == "external"] == []
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-async def test_names_told_of_another_folder_at_the_old_name_of_a_moved_one_are_set_right(
-    tmp_path: Path, *, is_there: bool
-) -> None:
-    async with watched(tmp_path) as (files, events):
-        await files.write_file("docs/a", "one\n")
-        await files.write_file("docs/inner/b", "one\n")
-        await all_seen(files, tmp_path, events)
-        clerk_of(files)._watcher._handover.close()  # its hints come by hand
-        start, position = on_disk(tmp_path), await files.position()
-        run(tmp_path, "mv -T docs new; mkdir -p docs/inner")
-        await files.write_file("docs/c", "other\n")
-        await files.write_file("docs/inner/d", "other\n")
-        if not is_there:
-            run(tmp_path, "rm -r docs")
-        recorder = ForeignRecorder(files._parts, files._runner.tell)
-        hints = [Hint("moved", "new", "docs", is_directory=True)]
-        while hints:
-            hints = await recorder.record(hints)
-        records = (await files.changes(position)).records
-        assert replayed(start, records) == (on_disk(tmp_path), [])
-        assert [(record.old_path, record.path) for record in records if record.old_path] == [("docs", "new")]
-
-
-@pytest.mark.parametrize("number", range(1, 13))
-async def test_a_folder_that_a_program_makes_anew_where_one_is_about_to_move_takes_nothing_along(
-    tmp_path: Path, number: int
-) -> None:
-    left = number
-
-    def make_anew(method: str, path: str) -> None:
-        nonlocal left
-        if threading.current_thread() is not threading.main_thread():
-            left -= 1
-            if left == 0:
-                run(tmp_path, "mkdir -p gone; echo other > gone/b")
-
-    (tmp_path / "gone").mkdir()
-    (tmp_path / "gone/b").write_text("one")
-    opening = ScriptedOpening(tmp_path, settings={"watch": True})
-    async with opening as files:
-        await files.write_file("gone/a", "one")
-        await files.write_file("moved/c", "one")
-        await until_watched(files, tmp_path)
-        clerk_of(files)._watcher._handover.close()  # its hints come by hand
-        start, position = on_disk(tmp_path), await files.position()
-        run(tmp_path, "rm -r gone")
-        opening.script.before = make_anew
-        await outcome_of(files.move_file("moved", "gone"))
-        opening.script.before = lambda method, path: None
-        recorder = ForeignRecorder(files._parts, files._runner.tell)
-        names = ("gone", "moved", "gone/a", "gone/b", "gone/c", "moved/a", "moved/b", "moved/c")
-        hints = [Hint("changed", name, is_directory="/" not in name) for name in names]
-        while hints:
-            hints = await recorder.record(hints)
-        records = (await files.changes(position)).records
-        assert replayed(start, records) == (on_disk(tmp_path), [])
-
-
-@pytest.mark.parametrize("number", range(1, 13))
-async def test_a_folder_that_nobody_was_told_of_and_that_is_away_for_an_instant_is_told_before_it_moves(
-    tmp_path: Path, number: int
-) -> None:
-    left = number
-
-    def away_and_back(method: str, path: str) -> None:
-        nonlocal left
-        if threading.current_thread() is not threading.main_thread():
-            left -= 1
-            if left in (0, -1):
-                run(tmp_path, "mv new away" if left == 0 else "mv away new")
-
-    opening = ScriptedOpening(tmp_path, settings={"watch": True})
-    async with opening as files:
-        await until_watched(files, tmp_path)
-        clerk_of(files)._watcher._handover.close()  # its hints come by hand
-        start, position = on_disk(tmp_path), await files.position()
-        run(tmp_path, "mkdir new; echo one > new/a")
-        opening.script.before = away_and_back
-        await outcome_of(files.move_file("new", "moved"))
-        opening.script.before = lambda method, path: None
-        recorder = ForeignRecorder(files._parts, files._runner.tell)
-        hints = [
-            Hint("changed", name, is_directory="/" not in name) for name in ("new", "new/a", "moved", "moved/a", "away")
-        ]
-        while hints:
-            hints = await recorder.record(hints)
-        records = (await files.changes(position)).records
-        assert replayed(start, records)[1] == []
+        records = [one for one in (await files.changes(position)).records if not one.path.startswith("marker")]
+        found, faults = replayed(start, records)
+        assert (differences("told", found, on_disk(tmp_path)), faults) == ([], [])
+        tree = await shown(files)
+        assert paths_of(tree) == names_in(tmp_path)

@@ -17,13 +17,10 @@ import filetools
 from filetools import Actor, Edit
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
-from filetools.editors.open_text import OpenText
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.following import follow_disk
 from filetools.models.buffers import BufferResult
 from filetools.models.files import BatchResult
 from filetools.models.result import Result
-from filetools.paths.workspace_path import WorkspacePath
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
 from tests.support.opened import refused
@@ -124,15 +121,6 @@ async def test_naming_the_files_version_after_reading_unsaved_text_saves_none_of
     assert desk.on_disk == LINES.replace("six", "SIX")
 
 
-async def test_naming_the_files_version_after_reading_older_unsaved_text_saves_none_of_it(desk: Desk) -> None:
-    opened = await desk.opened("typed\n")
-    read = await desk.alice.read_file("a.txt")
-    await desk.person.buffers.change(opened.handle, buffer_version=2, edits=[TextEdit(0, 0, "more\n")])
-    text = read.content.replace("six", "SIX")
-    await desk.alice.write_file("a.txt", text, expected_version=read.disk_version)
-    assert desk.on_disk == LINES.replace("six", "SIX")
-
-
 async def test_the_version_that_a_write_answers_is_no_knowledge_of_unsaved_text(desk: Desk) -> None:
     known = (await desk.alice.read_file("a.txt")).content
     await desk.opened("typed\n")
@@ -221,34 +209,6 @@ async def test_an_editor_that_opens_a_file_sees_nothing_of_changes_that_are_refu
         assert (await files.buffers.read(opened.handle)).text == "one\n"
 
 
-async def test_an_editor_opens_a_file_that_somebody_keeps_locked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("filetools.facade.runner.READER_WAIT_SECONDS", 0.01)
-    parts = desk.person._parts
-    async with parts.locks.hold([parts.workspace.key("a.txt")], path="a.txt", owner="somebody"):
-        opened = await desk.person.buffers.open("a.txt")
-    assert opened.text == desk.on_disk
-
-
-async def test_a_document_follows_a_write_once_it_is_in_the_file(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\n")
-    opening = MeddlingOpening(tmp_path)
-    async with opening as files:
-        parts, shown = files._parts, list[tuple[str, OpenText]]()
-
-        def open_and_follow() -> None:
-            """The keeper has documents follow at any time, and an editor waits for a writer only so long."""
-            shown.append(files.buffers._open(WorkspacePath("a.txt")))
-            follow_disk(parts, shown[0][1].document)
-            shown.append((shown[0][0], parts.documents.held(shown[0][0])[1]))
-
-        opening.plan.acts["Prepared.exchange"] = open_and_follow
-        await files.edit_file("a.txt", [Edit(old="one", new="two")])
-        assert [opened.text for _, opened in shown] == ["one\n", "one\n"]
-        await files._runner.news.tell()
-        await files._runner.news.follow(parts.documents.known.all())
-        assert (await files.buffers.read(shown[0][0])).text == "two\n"
-
-
 async def test_a_move_that_is_set_back_leaves_the_document_where_its_file_is(tmp_path: Path) -> None:
     opening = MeddlingOpening(tmp_path)
     async with opening as files:
@@ -285,31 +245,12 @@ async def test_a_merged_version_is_not_known_because_something_else_was_recorded
     assert desk.on_disk == "one\nTWO\nTHREE\nfour\nfive\nbob\nsix\n"
 
 
-async def test_a_merged_version_is_not_known_because_a_document_was_changed_since(desk: Desk) -> None:
-    known = (await desk.alice.read_file("a.txt")).content
-    await desk.bob.edit_file("a.txt", [Edit(old="five\n", new="five\nbob\n")])
-    sent = known.replace("two", "TWO")
-    merged = await desk.alice.write_file("a.txt", sent)
-    await desk.opened("typed\n")
-    await desk.bob.edit_file("a.txt", [Edit(old="typed", new="typed by two")])
-    text = sent.replace("three", "THREE")
-    await desk.alice.write_file("a.txt", text, expected_version=merged.version)
-    assert desk.on_disk == "one\nTWO\nTHREE\nfour\nfive\nbob\nsix\n"
-
-
 async def test_a_patch_deletes_nothing_that_has_moved_on(desk: Desk) -> None:
     await desk.alice.read_file("a.txt")
     await desk.bob.append_file("a.txt", "bob\n")
     patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"
     await refused("VERSION_MISMATCH", desk.alice.apply_patch(patch))
     assert desk.on_disk == LINES + "bob\n"
-
-
-async def test_a_patch_deletes_and_moves_nothing_over_unsaved_text(desk: Desk) -> None:
-    await desk.opened("typed\n")
-    patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"
-    await refused("EDIT_CONFLICT", desk.alice.apply_patch(patch))
-    assert desk.on_disk == LINES
 
 
 # Versions of texts that hold what a person had typed

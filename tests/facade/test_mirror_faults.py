@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +11,8 @@ import pytest
 
 import filetools
 from filetools.errors import DiskFullError, StorageFailedError
-from tests.facade.test_crash_points import BEFORE, CASES
+from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
-from tests.support.memory_store import MemoryStore
 from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, local_store, scripted, tree
 from tests.support.opened import names_of, outcome_of, refused, told
 
@@ -115,7 +109,7 @@ async def test_foreign_changes_reach_the_mirror_too(tmp_path: Path) -> None:
 
 async def test_while_paused_changes_are_owed_and_paid_after(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    mirror = MemoryStore(name="mirror")
+    mirror = local_store(tmp_path / "mirror")
     async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
         heard, sync = told(files, "sync:*"), files._parts.sync
         await files.write_file("a.txt", "1")
@@ -133,7 +127,7 @@ async def test_while_paused_changes_are_owed_and_paid_after(tmp_path: Path) -> N
 async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path) -> None:
     grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(20)})
     hang = Hang("prepare")
-    mirror = scripted(MemoryStore(name="mirror"), before=hang)
+    mirror = scripted(local_store(tmp_path / "mirror"), before=hang)
     opening = filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK)
     files = await opening.__aenter__()
     hang.on()
@@ -149,7 +143,7 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
 
 async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    mirror, abort, seen = MemoryStore(name="mirror"), asyncio.Event(), list[tuple[int, int]]()
+    mirror, abort, seen = local_store(tmp_path / "mirror"), asyncio.Event(), list[tuple[int, int]]()
 
     def progress(done: int, total: int, _path: str) -> None:
         seen.append((done, total))
@@ -165,39 +159,3 @@ async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) ->
         result = await files.sync_all()
         assert (result.success, result.total_files, len(tree(mirror))) == (True, result.synced_files, 21)
     assert seen[:3] == [(0, 20), (1, 20), (2, 20)]
-
-
-def test_a_kill_in_the_middle_of_catching_up_loses_no_entry(tmp_path: Path) -> None:
-    root, folder = tmp_path / "root", tmp_path / "mirror"
-    grow(root, {"mirror": None})
-    (root / "mirror").rmdir()
-    folder.write_text("in the way")
-    asyncio.run(fall_behind(root, folder))
-    folder.unlink()
-    command = [sys.executable, "-m", "tests.support.facade_worker", "write", str(root), str(folder), "k"]
-    for delay in (0.02, 0.05, 0.08):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
-            assert worker.stdout is not None
-            assert json.loads(worker.stdout.readline()) == {"ready": True}
-            killer = threading.Timer(delay, worker.send_signal, [signal.SIGKILL])
-            killer.start()
-            worker.stdout.read()
-            killer.join()
-
-    async def finish() -> None:
-        async with filetools.open(root, mirror=folder, settings=QUICK) as files:
-            await caught_up(files)
-            async with asyncio.timeout(60):
-                while leftovers(folder) or (await files.status())["pending"]:
-                    await asyncio.sleep(0.01)
-            assert (await files.sync_all(preview=True, verify=True)).total_files == 0
-
-    asyncio.run(finish())
-    assert snapshot(folder) == snapshot(root)
-    assert len(snapshot(root)) >= 200
-
-
-async def fall_behind(root: Path, folder: Path) -> None:
-    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
-        await files.write_multiple([{"path": f"f{number}.txt", "content": str(number)} for number in range(200)])
-        assert (await files.status())["mirrors"]["mirror"]["behind"] == 200

@@ -13,8 +13,7 @@ import pytest
 
 import filetools
 from tests.support.crashing import grow, snapshot
-from tests.support.memory_store import MemoryStore
-from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, at, hurry, local_store, scripted, tree
+from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, hurry, local_store, scripted, tree
 from tests.support.opened import refused, told
 
 QUICK: dict[str, Any] = {
@@ -109,11 +108,10 @@ async def test_a_path_to_a_mirror_is_the_same_mirror_however_it_is_spelt(tmp_pat
         assert [row.place for row in files._parts.journal.mirrors.all()] == [os.path.realpath(mirror)]
 
 
-@pytest.mark.parametrize("kind", ["folder", "memory"])
-async def test_a_mirror_named_later_than_its_tree_is_filled_in_the_background(tmp_path: Path, kind: str) -> None:
+async def test_a_mirror_named_later_than_its_tree_is_filled_in_the_background(tmp_path: Path) -> None:
     root, folder = folders(tmp_path)
     hang = Hang("prepare")
-    mirror = scripted(MemoryStore(name="mirror") if kind == "memory" else local_store(folder), before=hang)
+    mirror = scripted(local_store(folder), before=hang)
     hang.on()
     async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
         async with asyncio.timeout(60):
@@ -248,54 +246,6 @@ async def test_a_batch_that_a_healthy_mirror_does_not_finish_in_time_is_no_failu
     assert snapshot(folder) == snapshot(root)
 
 
-async def locks_of_catching_up(root: Path, folder: Path, count: int) -> int:
-    """Return how often catching up asks for locks while it brings a mirror so many files."""
-    root.mkdir()
-    async with filetools.open(root, mirror=local_store(folder), settings=QUICK) as files:
-        await whole(files)
-        sync, locks = files._parts.sync, files._parts.locks
-        sync.pause()
-        await files.write_multiple([{"path": f"{number}.txt", "content": "x"} for number in range(count)])
-        taken, hold = [0], locks.hold
-
-        def counted(*arguments: Any, **options: Any) -> Any:
-            taken[0] += options["owner"] == "mirror"
-            return hold(*arguments, **options)
-
-        locks.hold = counted  # type: ignore[method-assign]
-        sync.resume()
-        await whole(files)
-        del locks.hold
-    assert snapshot(folder) == snapshot(root)
-    return taken[0]
-
-
-async def test_catching_up_takes_locks_for_batches_and_not_file_by_file(tmp_path: Path) -> None:
-    few = await locks_of_catching_up(tmp_path / "few", tmp_path / "few mirrored", 64)
-    many = await locks_of_catching_up(tmp_path / "many", tmp_path / "many mirrored", 640)
-    assert few < 16
-    assert many < 160
-
-
-async def test_a_file_that_a_mirror_has_already_is_not_written_again(tmp_path: Path) -> None:
-    root, folder = folders(tmp_path)
-    written: list[str] = []
-
-    def note(method: str, path: str) -> None:
-        if method == "Prepared.exchange" and path in OLD:
-            written.append(path)
-
-    inner = local_store(folder)
-    mirror = scripted(inner, before=note)
-    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
-        await whole(files)
-        written.clear()
-        files._parts.journal.backlog.add("store mirror", [("a.txt", "a.txt"), ("d/e/b.txt", "d/e/b.txt")])
-        await whole(files)
-    assert written == []
-    assert inner.stat(at("a.txt")) is not None
-
-
 async def test_modes_reach_the_mirror_and_verifying_mends_them(tmp_path: Path) -> None:
     root, mirror = folders(tmp_path)
     (root / "d").chmod(0o700)
@@ -318,17 +268,3 @@ def modes(top: Path) -> dict[str, int]:
         for place in top.rglob("*")
         if ".filetools" not in place.parts
     }
-
-
-async def test_a_removed_mirror_gets_no_backlog_any_more(tmp_path: Path) -> None:
-    root, mirror = folders(tmp_path)
-    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
-        await whole(files)
-    async with filetools.open(root, settings=QUICK) as files:
-        mirrors, backlog = files._parts.journal.mirrors, files._parts.journal.backlog
-        (row,) = mirrors.all()
-        await files.write_file("a.txt", "1")
-        assert backlog.count(row.place) == 1
-        mirrors.remove(row.place)
-        await files.write_file("a.txt", "2")
-        assert (mirrors.all(), backlog.count(row.place)) == ([], 0)

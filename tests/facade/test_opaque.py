@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,8 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.stores.local import LocalStore
-from tests.facade.test_crash_points import reopened
-from tests.facade.test_undo_crash import acting, copied, undo
-from tests.support.crashing import QUIET, count_calls, die_at, moments_of
-from tests.support.faulty import Plan
+from tests.support.changes import ALICE, undo
+from tests.support.crashing import QUIET, deaths, recover
 from tests.support.opened import names_of, recorded, refused, told
 
 LIMIT = 4096
@@ -182,15 +179,16 @@ def test_after_a_death_at_any_call_it_is_here_or_there(
         (model / "d" / "entry").write_bytes(LARGE)
     wanted = look(model / "d" / "entry")
     if act == "undo":
-        asyncio.run(acting(model, ACTS["delete"]))
-    moments = moments_of(count_calls(copied(model, tmp_path / "counted"), ACTS[act]).calls)
-    for at, moment in moments[:: 1 if os.environ.get("FILETOOLS_DOSE") else 3]:
-        root = copied(model, tmp_path / f"{at}-{moment}")
-        acknowledged = die_at(root, ACTS[act], Plan.die(at, moment, exits=True))
-        reopened(root)
-        here, there = look(root / "d" / "entry"), look(root / "n" / "entry")
-        trash = os.listdir(root / ".filetools" / "trash")
-        assert [here, there].count(wanted) + len(trash) == 1, (at, moment)
-        if acknowledged:
+        asyncio.run(deleted(model))
+    for death in deaths(model, ACTS[act], most=5, about=f"{act} {kind}"):
+        recover(death.root)
+        here, there = look(death.root / "d" / "entry"), look(death.root / "n" / "entry")
+        trash = os.listdir(death.root / ".filetools" / "trash")
+        assert [here, there].count(wanted) + len(trash) == 1, death
+        if death.acknowledged:
             assert (here == wanted) == (act == "undo")
-        shutil.rmtree(root)
+
+
+async def deleted(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.for_actor(ALICE).delete_file("d/entry")

@@ -1,75 +1,125 @@
-"""No update is lost without an error to its caller: tasks, processes, two spellings of one path."""
+"""No update is lost without an error to its caller, and edits that do not overlap all succeed: tasks, processes, several names
+of one file.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
+import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import filetools
-from tests.support.facade_worker import RELAXED, replace_line
+from tests.support.dose import dose
+from tests.support.facade_worker import RELAXED, share
+from tests.support.forked import forked
+from tests.support.opened import outcome_of, refused
 
-PROCESSES = 4
-SPELLINGS = ("sub/shared.txt", "./sub//shared.txt", "sub\\shared.txt", "/sub/shared.txt")
+WORKERS = 4
+TURNS = min(dose(15), 100)
+PLACES = {
+    "several spellings": ("sub/shared.txt", "./sub//shared.txt", "sub\\shared.txt", "/sub/shared.txt"),
+    "a hard link": ("sub/shared.txt", "linked.txt"),
+}
+"""By kind of place the paths that the workers use in turn."""
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "root"
+def plant(root: Path, place: str) -> None:
+    """Make a shared file in which the workers' lines lie side by side, and perhaps a second name of it."""
     (root / "sub").mkdir(parents=True)
-    return root
+    (root / "sub/shared.txt").write_text(expected("open"))
+    if place == "a hard link":
+        os.link(root / "sub/shared.txt", root / "linked.txt")
 
 
-def run_workers(task: str, root: Path, count: int) -> Iterator[list[dict[str, object]]]:
-    command = [sys.executable, "-m", "tests.support.facade_worker", task, str(root)]
-    workers = [
-        subprocess.Popen([*command, f"w{number}", str(count), SPELLINGS[number]], stdout=subprocess.PIPE, text=True)
-        for number in range(PROCESSES)
-    ]
-    for worker in workers:
-        output, _ = worker.communicate(timeout=100)
-        assert worker.returncode == 0
-        yield [json.loads(line) for line in output.splitlines()]
+def expected(word: str) -> str:
+    return "".join(f"w{worker}:{number} {word}\n" for number in range(TURNS) for worker in range(WORKERS))
 
 
-def test_appends_of_four_processes_under_four_spellings_are_all_there(root: Path) -> None:
-    said = [line["line"] for output in run_workers("append", root, 120) for line in output]
-    assert len(said) == 480
-    assert sorted((root / "sub/shared.txt").read_text().splitlines()) == sorted(map(str, said))
-
-
-def test_conditional_writes_of_four_processes_lose_no_line(root: Path) -> None:
-    (root / "sub/shared.txt").write_text("".join(f"w{number}:start\n" for number in range(PROCESSES)))
-    for _ in run_workers("change", root, 60):
-        pass
-    assert (root / "sub/shared.txt").read_text().splitlines() == [f"w{number}:59" for number in range(PROCESSES)]
-
-
-async def test_240_parallel_conditional_writes_lose_nothing(root: Path) -> None:
-    (root / "sub/shared.txt").write_text("".join(f"t{number}:start\n" for number in range(8)))
+async def check(root: Path, place: str) -> None:
+    """Fail unless every edit is there, was recorded once a name, and the names are still one file."""
+    assert (root / "sub/shared.txt").read_text() == expected("done")
+    names = 2 if place == "a hard link" else 1
+    assert (root / "sub/shared.txt").stat().st_nlink == names
     async with filetools.open(root, settings=RELAXED) as files:
-
-        async def work(number: int) -> None:
-            for turn in range(30):
-                await replace_line(files, SPELLINGS[number % 4], f"t{number}", turn)
-
-        async with asyncio.TaskGroup() as group:
-            for number in range(8):
-                group.create_task(work(number))
-        assert len([record for record in (await files.changes()).records if record.path == "sub/shared.txt"]) == 240
-    assert (root / "sub/shared.txt").read_text().splitlines() == [f"t{number}:29" for number in range(8)]
+        records = (await files.changes(path="sub/shared.txt")).records
+        assert len(records) == TURNS * WORKERS
 
 
-async def test_a_stale_conditional_write_is_refused_and_changes_nothing(root: Path) -> None:
-    async with filetools.open(root, settings=RELAXED) as files:
+@pytest.mark.parametrize("place", PLACES)
+async def test_edits_appends_and_conditional_writes_of_several_processes_all_succeed(
+    tmp_path: Path, place: str
+) -> None:
+    plant(tmp_path, place)
+    (tmp_path / "lines.txt").write_text("".join(f"w{worker}:start\n" for worker in range(WORKERS)))
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(
+                forked(
+                    "tests.support.facade_worker", "share", tmp_path,
+                    PLACES[place][worker % len(PLACES[place])], f"w{worker}", str(TURNS),
+                )
+            )
+            for worker in range(WORKERS)
+        ]  # fmt: skip
+        edited = [worker.hear() for worker in workers]
+        assert [worker.wait() for worker in workers] == [0] * WORKERS
+    assert edited == [{"done": TURNS}] * WORKERS
+    await check(tmp_path, place)
+    logged = (tmp_path / "log.txt").read_text().splitlines()
+    assert sorted(logged) == sorted(f"w{worker}:{number}" for worker in range(WORKERS) for number in range(TURNS))
+    lines = (tmp_path / "lines.txt").read_text().splitlines()
+    assert lines == [f"w{worker}:{TURNS - 1}" for worker in range(WORKERS)]
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_edits_and_conditional_writes_of_several_tasks_all_succeed(tmp_path: Path, place: str) -> None:
+    plant(tmp_path, place)
+    (tmp_path / "lines.txt").write_text("".join(f"w{worker}:start\n" for worker in range(WORKERS)))
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        paths = [PLACES[place][worker % len(PLACES[place])] for worker in range(WORKERS)]
+        edited = await asyncio.gather(
+            *(share(files, path, f"w{worker}", TURNS) for worker, path in enumerate(paths)),
+        )
+    assert edited == [TURNS] * WORKERS
+    await check(tmp_path, place)
+    lines = (tmp_path / "lines.txt").read_text().splitlines()
+    assert lines == [f"w{worker}:{TURNS - 1}" for worker in range(WORKERS)]
+
+
+async def test_of_edits_that_overlap_one_is_done_and_the_others_are_refused(tmp_path: Path) -> None:
+    plant(tmp_path, "several spellings")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        edits = [filetools.Edit(old="w0:0 open", new=f"w0:0 by {number}") for number in range(WORKERS)]
+        outcomes = await asyncio.gather(*(outcome_of(files.edit_file("sub/shared.txt", [edit])) for edit in edits))
+    assert sorted(outcomes) == ["EDIT_NOT_FOUND"] * (WORKERS - 1) + ["done"]
+
+
+async def test_a_stale_conditional_write_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
         first = await files.write_file("a.txt", "1")
         await files.write_file("a.txt", "2")
-        with pytest.raises(filetools.FileToolsError) as caught:
-            await files.write_file("a.txt", "3", expected_version=first.version)
-        assert caught.value.code == "VERSION_MISMATCH"
+        await refused("VERSION_MISMATCH", files.write_file("a.txt", "3", expected_version=first.version))
         assert (await files.read_file("a.txt")).content == "2"
+
+
+async def test_transactions_of_several_tasks_over_the_same_files_all_succeed(tmp_path: Path) -> None:
+    paths = ("left.txt", "right.txt")
+    for path in paths:
+        (tmp_path / path).write_text("".join(f"w{worker}: 0\n--\n--\n" for worker in range(WORKERS)))
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+
+        async def work(worker: int) -> None:
+            mine = files.for_actor(filetools.Actor(kind="agent", id=f"w{worker}"))
+            for turn in range(TURNS):
+                async with mine.transaction() as tx:
+                    for path in paths:
+                        edit = filetools.Edit(old=f"w{worker}: {turn}\n", new=f"w{worker}: {turn + 1}\n")
+                        await tx.edit_file(path, [edit])
+                assert len(tx.result.changes) == 2
+
+        await asyncio.gather(*(work(worker) for worker in range(WORKERS)))
+    wanted = "".join(f"w{worker}: {TURNS}\n--\n--\n" for worker in range(WORKERS))
+    assert [(tmp_path / path).read_text() for path in paths] == [wanted, wanted]

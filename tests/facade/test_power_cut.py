@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,41 +16,15 @@ from filetools.app.health import examine
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError
 from filetools.sync.recovery import is_left_by_power_cut
-from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, snapshot
+from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, grow, snapshot
 from tests.support.faulty import Plan
 from tests.support.opened import until_watched
 
 LONG = "line of text\n" * 100
-
-
 SECTOR = 512
 OLD = b"".join(b"old %06d\n" % number for number in range(400))
 NEW = b"".join(b"new %06d\n" % number for number in range(500))
 """Equal nowhere, of different lengths, several pages long."""
-
-
-def damage_none(place: Path) -> None:
-    """The file made it to the disk."""
-
-
-def damage_old(place: Path) -> None:
-    place.write_text("old\n")
-
-
-def damage_empty(place: Path) -> None:
-    place.write_bytes(b"")
-
-
-def damage_cut(place: Path) -> None:
-    place.write_bytes(place.read_bytes()[:500] + bytes(200))
-
-
-def damage_zeros(place: Path) -> None:
-    place.write_bytes(bytes(len(LONG)))
-
-
-def damage_gone(place: Path) -> None:
-    place.unlink()
 
 
 def restart_machine(root: Path) -> None:
@@ -98,55 +73,33 @@ async def opened_text(root: Path, path: str) -> tuple[str, list[str]]:
     return content, actors
 
 
-@pytest.mark.parametrize("damage", [damage_none, damage_old, damage_empty, damage_cut, damage_zeros])
-def test_what_a_power_cut_leaves_of_a_replaced_file_is_restored(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    (tmp_path / "a.txt").write_text("old\n")
-    written_and_killed(tmp_path, "a.txt")
-    damage(tmp_path / "a.txt")
-    restart_machine(tmp_path)
-    assert asyncio.run(opened_text(tmp_path, "a.txt")) == (LONG, ["agent"])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What was done before a power cut, and what that has left."""
+
+    act: Action
+    damage: Callable[[Path], object]
+    before: Tree = field(default_factory=dict)
+    unapplied: str = ""
+    """Operation that was recorded but not acknowledged: only such a one can be undone in the tree."""
+    wanted: Tree | None = None
+    """What must be there; by default what was there before the cut."""
 
 
-@pytest.mark.parametrize("damage", [damage_none, damage_empty, damage_cut, damage_zeros, damage_gone])
-def test_what_a_power_cut_leaves_of_a_new_file_is_restored(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    written_and_killed(tmp_path, "new/a.txt")
-    damage(tmp_path / "new/a.txt")
-    restart_machine(tmp_path)
-    content, actors = asyncio.run(opened_text(tmp_path, "new/a.txt"))
-    assert (content, set(actors)) == (LONG, {"agent"})
+def left(path: str, content: bytes) -> Callable[[Path], object]:
+    return lambda root: (root / path).write_bytes(content)
 
 
-def test_a_foreign_save_after_the_restart_stays_and_is_journaled(tmp_path: Path) -> None:
-    written_and_killed(tmp_path, "a.txt")
-    (tmp_path / "a.txt").write_text("somebody's own text\n")
-    restart_machine(tmp_path)
-    content, actors = asyncio.run(opened_text(tmp_path, "a.txt"))
-    assert content == "somebody's own text\n"
-    assert actors == ["agent", "external"]
+def lose(*names: str) -> Callable[[Path], object]:
+    def lost(root: Path) -> None:
+        for name in names:
+            shutil.rmtree(root / name)
+
+    return lost
 
 
-def test_without_a_restart_an_older_text_is_somebodys_choice(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("old\n")
-    written_and_killed(tmp_path, "a.txt")
-    asyncio.run(opened_text(tmp_path, "a.txt"))
-    damage_old(tmp_path / "a.txt")
-    assert asyncio.run(opened_text(tmp_path, "a.txt"))[0] == "old\n"
-
-
-def put_back_hole(place: Path) -> None:
-    place.write_bytes(NEW[: 2 * SECTOR] + bytes(SECTOR) + NEW[3 * SECTOR :])
-
-
-def put_back_old_beginning(place: Path) -> None:
-    place.write_bytes(OLD[: 3 * SECTOR])
-
-
-def put_back_mixture(place: Path) -> None:
-    place.write_bytes(NEW[:SECTOR] + OLD[SECTOR : 2 * SECTOR] + bytes(SECTOR) + OLD[3 * SECTOR :])
-
-
-def put_back_unfinished_sector(place: Path) -> None:
-    place.write_bytes(NEW[: 2 * SECTOR + 100] + bytes(3 * SECTOR))
+def lose_trash(root: Path) -> None:
+    shutil.rmtree(root / ".filetools/trash")
 
 
 async def write_twice(files: filetools.FileToolsFacade) -> None:
@@ -154,32 +107,152 @@ async def write_twice(files: filetools.FileToolsFacade) -> None:
     await files.write_file("a.txt", NEW)
 
 
-@pytest.mark.parametrize(
-    "damage", [put_back_hole, put_back_old_beginning, put_back_mixture, put_back_unfinished_sector]
-)
-def test_sectors_in_any_order_are_no_save_and_are_kept(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    killed_after(tmp_path, write_twice)
-    damage(tmp_path / "a.txt")
-    found = (tmp_path / "a.txt").read_bytes()
-    assert reopened(tmp_path) == {"a.txt": NEW}
-
-    async def newest() -> tuple[str, bool]:
-        async with filetools.open(tmp_path, settings=QUIET) as files:
-            entry = (await files.versions("a.txt")).versions[0]
-            return entry.version, entry.kept
-
-    assert asyncio.run(newest()) == (version_of(found), True)
+async def write_and_delete(files: filetools.FileToolsFacade) -> None:
+    await files.write_file("a.txt", OLD)
+    await files.delete_file("a.txt")
 
 
-@pytest.mark.parametrize("left", [b"", OLD[:700], bytes(4096), OLD[:SECTOR] + bytes(SECTOR) + OLD[2 * SECTOR :]])
-def test_what_is_left_where_a_deletion_was_acknowledged_goes(tmp_path: Path, left: bytes) -> None:
-    async def write_and_delete(files: filetools.FileToolsFacade) -> None:
-        await files.write_file("a.txt", OLD)
-        await files.delete_file("a.txt")
+async def make_folders(files: filetools.FileToolsFacade) -> None:
+    await files.create_directory("empty/inner")
+    await files.write_file("d/e/a.txt", NEW)
 
-    killed_after(tmp_path, write_and_delete)
-    (tmp_path / "a.txt").write_bytes(left)
-    assert reopened(tmp_path) == {}
+
+async def make_and_move_folder(files: filetools.FileToolsFacade) -> None:
+    await make_folders(files)
+    await files.move_file("d", "f/g")
+
+
+async def move_folder_and_write(files: filetools.FileToolsFacade) -> None:
+    await make_and_move_folder(files)
+    await files.write_file("f/g/e/b.txt", OLD)
+
+
+async def make_and_delete_folder(files: filetools.FileToolsFacade) -> None:
+    await make_folders(files)
+    await files.delete_directory("d", recursive=True)
+
+
+async def delete_and_make_again(files: filetools.FileToolsFacade) -> None:
+    await files.write_file("d/a.txt", OLD)
+    await files.delete_directory("d", recursive=True)
+    await files.write_file("d/b.txt", NEW)
+    await files.create_directory("gone")
+    await files.delete_directory("gone")
+
+
+async def take_the_name_of_a_deleted_one(files: filetools.FileToolsFacade) -> None:
+    await files.create_directory("d")
+    await files.delete_directory("d")
+    await files.move_file("was/there", "d")
+
+
+async def move_away_and_make_folder_of_that_name(files: filetools.FileToolsFacade) -> None:
+    await files.write_file("a", NEW)
+    await files.move_file("a", "b")
+    await files.write_file("a/c", OLD)
+    await files.delete_directory("a", recursive=True)
+
+
+def lose_move(root: Path, *, is_new_name_taken: bool) -> None:
+    (root / "f/g").rename(root / "d")
+    (root / "d/e/a.txt").write_bytes(NEW[:SECTOR])
+    shutil.rmtree(root / "f")
+    if is_new_name_taken:
+        (root / "f/g").mkdir(parents=True)  # made in vain, and its removal was lost
+
+
+def bring_back_deleted(root: Path) -> None:
+    (trash,) = (root / ".filetools/trash").iterdir()
+    trash.rename(root / "d")
+
+
+def lose_the_file_for_a_part_of_it(root: Path) -> None:
+    (root / "b").unlink()
+    (root / "a").write_bytes(NEW[:SECTOR])
+    lose_trash(root)
+
+
+CUTS: dict[str, Cut] = {
+    "nothing is lost": Cut(act=write_twice, damage=lambda _: None),
+    "the old bytes": Cut(act=write_twice, damage=left("a.txt", OLD)),
+    "no bytes": Cut(act=write_twice, damage=left("a.txt", b"")),
+    "zeros": Cut(act=write_twice, damage=left("a.txt", bytes(len(NEW)))),
+    "a hole": Cut(act=write_twice, damage=left("a.txt", NEW[: 2 * SECTOR] + bytes(SECTOR) + NEW[3 * SECTOR :])),
+    "the old beginning": Cut(act=write_twice, damage=left("a.txt", OLD[: 3 * SECTOR])),
+    "a mixture": Cut(act=write_twice, damage=left(
+        "a.txt", NEW[:SECTOR] + OLD[SECTOR : 2 * SECTOR] + bytes(SECTOR) + OLD[3 * SECTOR :]
+    )),
+    "an unfinished sector": Cut(act=write_twice, damage=left("a.txt", NEW[: 2 * SECTOR + 100] + bytes(3 * SECTOR))),
+    "a new file is gone": Cut(act=make_folders, damage=lambda root: (root / "d/e/a.txt").unlink()),
+    "a deleted file is empty": Cut(act=write_and_delete, damage=left("a.txt", b"")),
+    "a part of a deleted file": Cut(act=write_and_delete, damage=left("a.txt", OLD[:700])),
+    "zeros in a deleted file": Cut(act=write_and_delete, damage=left(
+        "a.txt", OLD[:SECTOR] + bytes(SECTOR) + OLD[2 * SECTOR :]
+    )),
+    "new folders are gone": Cut(act=make_folders, damage=lose("empty", "d")),
+    "a moved folder is gone": Cut(act=move_folder_and_write, damage=lose("f", "empty")),
+    "a move is undone": Cut(
+        act=make_and_move_folder, unapplied="move_directory",
+        damage=lambda root: lose_move(root, is_new_name_taken=False),
+    ),
+    "a move is undone, and its new name taken": Cut(
+        act=make_and_move_folder, unapplied="move_directory",
+        damage=lambda root: lose_move(root, is_new_name_taken=True),
+    ),
+    "a deletion is undone": Cut(
+        act=make_and_delete_folder, unapplied="delete_directory", damage=bring_back_deleted,
+    ),
+    "the trash is gone": Cut(act=make_and_delete_folder, damage=lose_trash),
+    "a folder deleted and made again": Cut(
+        act=delete_and_make_again, damage=lambda _: None, wanted={"d": None, "d/b.txt": NEW}
+    ),
+    "a folder under the name of a deleted one": Cut(
+        act=take_the_name_of_a_deleted_one, before={"was/there/before": b"unseen\n"}, damage=lambda _: None,
+        wanted={"was": None, "d": None, "d/before": b"unseen\n"},
+    ),
+    "a file whose name a deleted folder took": Cut(
+        act=move_away_and_make_folder_of_that_name, damage=lose_the_file_for_a_part_of_it, wanted={"b": NEW}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_what_a_power_cut_leaves_becomes_what_was_acknowledged(tmp_path: Path, name: str) -> None:
+    cut = CUTS[name]
+    grow(tmp_path, cut.before)
+    killed_after(tmp_path, cut.act)
+    if cut.unapplied:
+        with sqlite3.connect(tmp_path / ".filetools/journal.db") as database:
+            database.execute("UPDATE records SET state = 'pending' WHERE operation = ?", (cut.unapplied,))
+        database.close()
+    whole = snapshot(tmp_path)
+    cut.damage(tmp_path)
+    assert reopened(tmp_path) == (whole if cut.wanted is None else cut.wanted)
+
+
+async def test_sectors_that_are_no_save_are_kept(tmp_path: Path) -> None:
+    await asyncio.to_thread(killed_after, tmp_path, write_twice)
+    torn = NEW[: 2 * SECTOR] + bytes(SECTOR) + NEW[3 * SECTOR :]
+    (tmp_path / "a.txt").write_bytes(torn)
+    restart_machine(tmp_path)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        entry = (await files.versions("a.txt")).versions[0]
+        assert (entry.version, entry.kept) == (version_of(torn), True)
+
+
+def test_a_foreign_save_after_the_restart_stays_and_is_journaled(tmp_path: Path) -> None:
+    written_and_killed(tmp_path, "a.txt")
+    (tmp_path / "a.txt").write_text("somebody's own text\n")
+    restart_machine(tmp_path)
+    assert asyncio.run(opened_text(tmp_path, "a.txt")) == ("somebody's own text\n", ["agent", "external"])
+
+
+def test_without_a_restart_an_older_text_is_somebodys_choice(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old\n")
+    written_and_killed(tmp_path, "a.txt")
+    asyncio.run(opened_text(tmp_path, "a.txt"))
+    (tmp_path / "a.txt").write_text("old\n")
+    assert asyncio.run(opened_text(tmp_path, "a.txt"))[0] == "old\n"
 
 
 def test_one_foreign_byte_makes_it_a_save() -> None:
@@ -188,75 +261,6 @@ def test_one_foreign_byte_makes_it_a_save() -> None:
     torn[SECTOR + 3] = 1
     assert not is_left_by_power_cut(bytes(torn), [OLD, NEW])
     assert not is_left_by_power_cut(NEW + b"more", [OLD, NEW])
-
-
-def lose(root: Path, *names: str) -> None:
-    for name in names:
-        shutil.rmtree(root / name)
-
-
-async def make_folders(files: filetools.FileToolsFacade) -> None:
-    await files.create_directory("empty/inner")
-    await files.write_file("d/e/a.txt", NEW)
-
-
-def test_lost_names_of_new_folders_are_restored_with_all_that_was_in_them(tmp_path: Path) -> None:
-    killed_after(tmp_path, make_folders)
-    whole = snapshot(tmp_path)
-    lose(tmp_path, "empty", "d")
-    assert reopened(tmp_path) == whole
-
-
-async def move_folder(files: filetools.FileToolsFacade) -> None:
-    await make_folders(files)
-    await files.move_file("d", "f/g")
-    await files.write_file("f/g/e/b.txt", OLD)
-
-
-def test_a_moved_folder_that_was_lost_is_restored_where_it_went(tmp_path: Path) -> None:
-    killed_after(tmp_path, move_folder)
-    whole = snapshot(tmp_path)
-    lose(tmp_path, "f", "empty")
-    assert reopened(tmp_path) == whole
-
-
-async def make_and_move_folder(files: filetools.FileToolsFacade) -> None:
-    await make_folders(files)
-    await files.move_file("d", "f/g")
-
-
-def forget_applied(root: Path, operation: str) -> None:
-    """Have a change be one that was recorded, but not acknowledged: only such a one can be undone in the tree."""
-    with sqlite3.connect(root / ".filetools/journal.db") as database:
-        database.execute("UPDATE records SET state = 'pending' WHERE operation = ?", (operation,))
-    database.close()
-
-
-@pytest.mark.parametrize("is_new_name_taken", [False, True])
-def test_a_move_of_a_folder_that_was_lost_is_made_again(tmp_path: Path, is_new_name_taken: bool) -> None:
-    killed_after(tmp_path, make_and_move_folder)
-    forget_applied(tmp_path, "move_directory")
-    whole = snapshot(tmp_path)
-    (tmp_path / "f/g").rename(tmp_path / "d")
-    (tmp_path / "d/e/a.txt").write_bytes(NEW[:SECTOR])
-    lose(tmp_path, "f")
-    if is_new_name_taken:
-        (tmp_path / "f").mkdir()
-        (tmp_path / "f/g").mkdir()  # made in vain, and its removal was lost
-    assert reopened(tmp_path) == whole
-
-
-def test_a_deletion_of_a_folder_that_was_lost_is_made_again(tmp_path: Path) -> None:
-    async def act(files: filetools.FileToolsFacade) -> None:
-        await make_folders(files)
-        await files.delete_directory("d", recursive=True)
-
-    killed_after(tmp_path, act)
-    forget_applied(tmp_path, "delete_directory")
-    whole = snapshot(tmp_path)
-    (trash,) = (tmp_path / ".filetools/trash").iterdir()
-    trash.rename(tmp_path / "d")
-    assert reopened(tmp_path) == whole
 
 
 def test_folders_that_are_deleted_moved_and_brought_back_are_synced_before_that_is_acknowledged(tmp_path: Path) -> None:
@@ -288,59 +292,6 @@ def test_folders_that_are_deleted_moved_and_brought_back_are_synced_before_that_
     }
     assert synced_after.keys() == wanted.keys()
     assert all(set(wanted[step]) <= set(synced_after[step]) for step in wanted)
-
-
-async def delete_and_make_again(files: filetools.FileToolsFacade) -> None:
-    await files.write_file("d/a.txt", OLD)
-    await files.delete_directory("d", recursive=True)
-    await files.write_file("d/b.txt", NEW)
-    await files.create_directory("gone")
-    await files.delete_directory("gone")
-
-
-def test_a_folder_that_was_deleted_and_made_again_is_the_new_one(tmp_path: Path) -> None:
-    killed_after(tmp_path, delete_and_make_again)
-    assert reopened(tmp_path) == {"d": None, "d/b.txt": NEW}
-
-
-def test_a_folder_that_took_the_name_of_an_empty_deleted_one_keeps_what_nobody_has_recorded(tmp_path: Path) -> None:
-    (tmp_path / "was/there").mkdir(parents=True)
-    (tmp_path / "was/there/before").write_text("unseen\n")
-
-    async def act(files: filetools.FileToolsFacade) -> None:
-        await files.create_directory("d")
-        await files.delete_directory("d")
-        await files.move_file("was/there", "d")
-
-    killed_after(tmp_path, act)
-    assert reopened(tmp_path) == {"was": None, "d": None, "d/before": b"unseen\n"}
-
-
-async def move_away_and_make_folder_of_that_name(files: filetools.FileToolsFacade) -> None:
-    await files.write_file("a", NEW)
-    await files.move_file("a", "b")
-    await files.write_file("a/c", OLD)
-    await files.delete_directory("a", recursive=True)
-
-
-def test_a_file_whose_name_a_deleted_folder_took_later_is_not_left_there(tmp_path: Path) -> None:
-    killed_after(tmp_path, move_away_and_make_folder_of_that_name)
-    (tmp_path / "b").unlink()
-    (tmp_path / "a").write_bytes(NEW[:SECTOR])
-    shutil.rmtree(tmp_path / ".filetools/trash")
-    assert reopened(tmp_path) == {"b": NEW}
-
-
-def test_a_folder_that_was_deleted_before_the_cut_stays_deleted(tmp_path: Path) -> None:
-    async def act(files: filetools.FileToolsFacade) -> None:
-        await make_folders(files)
-        await files.delete_directory("d", recursive=True)
-
-    killed_after(tmp_path, act)
-    whole = snapshot(tmp_path)
-    (trash,) = (tmp_path / ".filetools/trash").iterdir()
-    shutil.rmtree(trash)
-    assert reopened(tmp_path) == whole
 
 
 def test_what_cannot_be_restored_is_told_and_tried_again_until_it_is(tmp_path: Path) -> None:

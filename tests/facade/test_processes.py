@@ -106,7 +106,7 @@ async def test_a_second_keeper_takes_over_when_the_first_is_killed(tmp_path: Pat
         heard: asyncio.Queue[Event] = asyncio.Queue()
         files.on("file:*", heard.put_nowait)
         first.process.kill()
-        await first.process.wait()
+        await first.end()
         deadline = time.monotonic() + 60
         while True:
             (tmp_path / "foreign.txt").write_text(str(time.monotonic()))

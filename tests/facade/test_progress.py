@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -42,27 +41,6 @@ async def test_a_search_of_names_tells_how_many_it_has_looked_at(files: FileTool
     await files.glob_files("*.none", progress=told.append)
     await asyncio.sleep(0)
     assert told == [256, 512, 256, 512]
-
-
-async def test_work_that_reports_often_is_heard_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, told = [0.0], list[int]()
-    monkeypatch.setattr("filetools.facade.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
-    step = progress.paced(told.append)
-    for count in range(1000):
-        now[0] = count / 1000
-        step(count)
-    monkeypatch.undo()
-    await asyncio.sleep(0)
-    assert len(told) == 9
-    assert told[0] == 100
-
-
-async def test_a_quick_search_tells_nothing(tmp_path: Path) -> None:
-    grow(tmp_path, {"a.txt": b"a"})
-    told: list[int] = []
-    async with filetools.open(tmp_path, settings=QUIET) as opened:
-        await opened.grep_files("a", progress=told.append)
-    assert told == []
 
 
 @pytest.mark.parametrize(

@@ -67,18 +67,6 @@ async def test_folders_elsewhere_are_opened_by_registering_them(files: FileTools
     await refused("PERMISSION_DENIED", look("get_readme", str(other.parent / "moved"), names))
 
 
-async def test_what_lies_in_the_workspace_is_found_without_the_registry(
-    files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await files.write_file("a.txt", "x")
-    table = files._parts.journal.registry
-    looks: list[str] = []
-    monkeypatch.setattr(table, "scan", lambda *_, **__: looks.append("scan"))
-    monkeypatch.setattr(table, "get", lambda _: looks.append("get"))
-    assert await files.projects.look("get_readme", "", names) == ["a.txt"]
-    assert looks == []
-
-
 async def test_changes_are_events_before_the_call_returns(files: FileToolsFacade) -> None:
     events = told(files)
     made = await files.projects.run(lambda registry: registry.create("."))

@@ -6,17 +6,13 @@ import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import Change, Relation
-from filetools.models.records import Operation
-from filetools.versions.provenance import AuthoredLines, LineHistory, RememberedLines
 from tests.support.crashing import Tree, grow
-from tests.support.opened import refused, version
+from tests.support.opened import refused
 
 ALICE = Actor(kind="agent", id="alice", session="s1", call="c1")
 BOB = Actor(kind="agent", id="bob")
@@ -66,11 +62,6 @@ async def test_each_line_belongs_to_who_wrote_it_last(files: FileToolsFacade, ro
         "number": done.number, "before": None, "run": None,
     }  # fmt: skip
     assert abs(time.time() - (second.time or 0)) < 60
-
-
-async def test_a_file_nobody_touched_is_older_than_the_next_change(files: FileToolsFacade) -> None:
-    assert await lines_of(files, "d/e.txt") == ["before 1"]
-    assert (await files.provenance("d/e.txt")).ranges[0].actor is None
 
 
 async def test_a_created_file_is_its_creators_and_an_empty_one_has_no_lines(files: FileToolsFacade) -> None:
@@ -130,32 +121,16 @@ async def test_lines_older_than_what_is_kept_say_before_which_change(files: File
     assert await lines_of(files, "n.txt") == [f"before {(done.number or 0) - 1}"] * 4 + ["ann"]
 
 
-async def test_what_an_agent_put_into_unsaved_text_is_its_own_after_the_save(
-    files: FileToolsFacade, root: Path
-) -> None:
-    await files.for_actor(ANN).write_file("n.txt", "a\nb\nc\nd\n")
-    journal = files._parts.journal
-
-    def change(before: str, after: str, **options: object) -> Change:
-        content = after.encode()
-        fields = {
-            "operation": Operation.MODIFY, "path": "n.txt", "key": "n.txt", "before": version(before),
-            "after": version(after), "content": content, "size": len(content), **options,
-        }  # fmt: skip
-        return Change(**fields)  # type: ignore[arg-type]
-
-    typed = "a\nB typed\nc\nd\n"
-    journal.contents.keep(typed.encode(), version(typed))
-    (merged,) = journal.commit([change(typed, "a\nB typed\nc agent\nd\n", buffered=True)], ALICE)
-    saved = change(
-        "a\nb\nc\nd\n", "a\nB typed\nc agent\nd typed\n", applied=True,
-        relations=(Relation(kind="parent", number=merged.number),),
-    )  # fmt: skip
-    journal.commit([saved], ANN)
-    (root / "n.txt").write_text("a\nB typed\nc agent\nd typed\n")
+async def test_what_an_agent_put_into_unsaved_text_is_its_own_after_the_save(files: FileToolsFacade) -> None:
+    ann = files.for_actor(ANN)
+    await ann.write_file("n.txt", "a\nb\nc\nd\n")
+    opened = await ann.buffers.open("n.txt")
+    await ann.buffers.change(opened.handle, buffer_version=1, text="a\nB typed\nc\nd\n")
+    await files.for_actor(ALICE).edit_file("n.txt", [Edit(old="B typed\nc", new="B typed\nc agent")])
+    typed = await ann.buffers.read(opened.handle)
+    await ann.buffers.change(opened.handle, buffer_version=typed.buffer_version, text=f"{typed.text[:-1]} typed\n")
+    await ann.buffers.save(opened.handle)
     assert await lines_of(files, "n.txt") == ["ann", "ann", "alice", "ann"]
-    numbers = [part.number for part in (await files.provenance("n.txt")).ranges]
-    assert numbers == [1, merged.number + 1, merged.number, merged.number + 1]
 
 
 async def test_a_deleted_and_restored_folder_keeps_no_wrong_names(files: FileToolsFacade, root: Path) -> None:
@@ -207,12 +182,6 @@ async def test_only_what_a_run_wrote_while_it_lasted_is_from_it(files: FileTools
     assert [part.run for part in (await files.provenance("n.txt")).ranges][1] == {"id": run.id, **told}
 
 
-async def test_a_long_prompt_ends_at_a_whole_character(files: FileToolsFacade) -> None:
-    run = await files.runs.begin(prompt="x" * 79 + "e\u0301" * 2)
-    await files.for_actor(replace(ALICE, session=run.session)).write_file("n.txt", "a\n")
-    assert await runs_of(files, "n.txt") == [{"prompt": "x" * 79}]
-
-
 async def test_what_a_shell_did_is_from_the_run_that_it_counts_for(files: FileToolsFacade, root: Path) -> None:
     (root / "a.txt").write_text("before\n")
     run = await files.runs.begin(prompt="Go on")
@@ -232,107 +201,3 @@ async def test_lines_that_the_undo_of_a_run_brings_back_are_not_from_it(files: F
     assert await runs_of(files, "a.txt") == [None, {"prompt": ""}, None]
     await files.runs.undo(run.id)
     assert not any(await runs_of(files, "a.txt"))
-
-
-async def test_a_run_that_is_not_kept_is_not_named(files: FileToolsFacade) -> None:
-    run = await files.runs.begin()
-    await files.for_actor(replace(ALICE, session=run.session)).write_file("n.txt", "a\n")
-    await files.runs.finish(run.id)
-    table = files._parts.journal.runs
-    row = table.get(run.id)
-    assert row is not None
-    table.put([replace(row, is_gone=True)])
-    (part,) = (await files.provenance("n.txt")).ranges
-    assert (part.session, part.run) == (run.session, None)
-
-
-async def test_of_two_runs_of_one_session_it_is_the_one_under_way(files: FileToolsFacade) -> None:
-    agent, ids = files.for_actor(ALICE), []
-    for number in range(3):
-        run = await files.runs.begin(session="s1")
-        await agent.append_file("n.txt", f"{number}\n")
-        await files.runs.finish(run.id)
-        ids.append(run.id)
-    table = files._parts.journal.runs
-    row = table.get(ids[0])
-    assert row is not None
-    # As if its process had died: its end is not known.
-    table.put([replace(row, value={**row.value, "last": None, "status": "failed"})])
-    assert [(part.run or {})["id"] for part in (await files.provenance("n.txt")).ranges] == ids
-
-
-async def test_runs_of_a_journal_that_was_put_back_are_not_named(files: FileToolsFacade) -> None:
-    run = await files.runs.begin()
-    await files.for_actor(replace(ALICE, session=run.session)).write_file("n.txt", "a\n")
-    table = files._parts.journal.runs
-    row = table.get(run.id)
-    assert row is not None
-    table.put([replace(row, value={**row.value, "first": f"other:{run.first.partition(':')[2]}"})])
-    assert await runs_of(files, "n.txt") == [None]
-
-
-class Walks:
-    """Walks through the versions of a file, and counts the texts that they read."""
-
-    def __init__(self, files: FileToolsFacade, remembered: RememberedLines) -> None:
-        self._parts = files._parts
-        self._remembered = remembered
-        self._read = 0
-
-    def read(self, path: str, *, fresh: bool = False) -> tuple[int, list[AuthoredLines]]:
-        """Return how many texts a walk reads, and what it finds."""
-        self._read = 0
-        parts = self._parts
-        parts.journal.marks.flush()
-        lines = LineHistory(
-            parts.journal.history,
-            self._kept,
-            lambda other: parts.workspace.key(parts.workspace.resolve(other)),
-            RememberedLines() if fresh else self._remembered,
-        )
-        text = parts.store.read(parts.workspace.resolve(path), limit=10**6)[0].decode()
-        found = lines.authors(path, text, now=10**6)
-        return self._read, found
-
-    def _kept(self, version: str) -> bytes:
-        self._read += 1
-        return self._parts.journal.contents.get(version)
-
-
-async def test_a_second_call_reads_only_the_versions_that_are_new(files: FileToolsFacade) -> None:
-    walks = Walks(files, RememberedLines())
-    await files.for_actor(ALICE).write_file("n.txt", "".join(f"line {number}\n" for number in range(50)))
-    for number in range(20):
-        await files.for_actor(BOB).edit_file("n.txt", [Edit(old=f"line {number}\n", new=f"bob {number}\n")])
-    assert walks.read("n.txt")[0] == 21
-    assert walks.read("n.txt")[0] == 0
-    for number in range(3):
-        await files.for_actor(ANN).edit_file("n.txt", [Edit(old=f"bob {number}\n", new=f"ann {number}\n")])
-    assert walks.read("n.txt")[0] == 3
-    await files.for_actor(ANN).move_file("n.txt", "moved.txt")
-    count, found = walks.read("moved.txt")
-    assert count == 0
-    assert found == walks.read("moved.txt", fresh=True)[1]
-
-
-async def test_remembered_lines_are_those_of_a_walk_from_the_beginning(files: FileToolsFacade, root: Path) -> None:
-    random, walks = Random(5), Walks(files, RememberedLines(most_bytes=40_000))
-    actor = files.for_actor(ALICE)
-    for number in range(40):
-        path = random.choice(["n.txt", "m.txt"])
-        lines = (root / path).read_text().splitlines(keepends=True) if (root / path).exists() else []
-        if lines and random.random() < 0.1:
-            await actor.delete_file(path)
-            continue
-        place = random.randrange(len(lines) + 1)
-        lines[place : place + random.randrange(3)] = [f"{random.randrange(9)}\n"] * random.randrange(3)
-        await actor.write_file(path, "".join([*lines, f"{number}\n"]))
-        assert walks.read(path)[1] == walks.read(path, fresh=True)[1]
-
-
-async def test_what_is_remembered_is_bounded_and_the_oldest_goes_first(files: FileToolsFacade) -> None:
-    walks = Walks(files, RememberedLines(most_bytes=5_000))
-    for name in ("a", "b", "c"):
-        await files.for_actor(ALICE).write_file(f"{name}/n.txt", "line\n" * 10)
-    assert [walks.read(f"{name}/n.txt")[0] for name in "abbcb"] == [1, 1, 0, 1, 0]
-    assert walks.read("a/n.txt")[0] == 1

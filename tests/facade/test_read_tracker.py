@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +10,12 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from filetools.versions import read_tracker
 from filetools.versions.read_tracker import owner_of
 from tests.support.facade_worker import RELAXED
+from tests.support.opened import refused
 
 BOB = Actor(kind="agent", id="bob", session="s")
+Call = Callable[[FileToolsFacade], Awaitable[object]]
 TEN_LINES = "".join(f"line {number}\n" for number in range(1, 11))
 
 
@@ -31,12 +32,6 @@ async def agents(tmp_path: Path) -> AsyncIterator[tuple[FileToolsFacade, FileToo
         )
 
 
-async def refusal(call: Awaitable[object]) -> filetools.FileToolsError:
-    with pytest.raises(filetools.FileToolsError) as caught:
-        await call
-    return caught.value
-
-
 async def both_know(alice: FileToolsFacade, bob: FileToolsFacade, text: str = TEN_LINES) -> None:
     await alice.write_file("a.txt", text)
     await bob.read_file("a.txt")
@@ -48,8 +43,7 @@ async def test_overlapping_changes_are_refused_with_both_sides(
     alice, bob = agents
     await both_know(alice, bob)
     first = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
-    error = await refusal(bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
-    assert error.code == "EDIT_CONFLICT"
+    error = await refused("EDIT_CONFLICT", bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
     assert error.details["current_version"] == first.version
     assert [(one["ours"], one["theirs"], one["base"], one["line"]) for one in error.details["conflicts"]] == [
         ("alice\n", "bob\n", "line 5\n", 5)
@@ -111,10 +105,9 @@ async def test_of_two_who_count_on_with_a_version_one_is_refused(
     (tmp_path / "n.txt").write_text("7")
     read = [await files.read_file("n.txt") for files in agents]
     await alice.write_file("n.txt", "8", expected_version=read[0].version)
-    error = await refusal(bob.write_file("n.txt", "8", expected_version=read[1].version))
-    assert error.code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.write_file("n.txt", "8", expected_version=read[1].version))
     items = [{"path": "n.txt", "content": "8", "expected_version": read[1].version}]
-    assert (await refusal(bob.write_multiple(items))).details["cause"] == "VERSION_MISMATCH"
+    assert (await refused("BATCH_FAILED", bob.write_multiple(items))).details["cause"] == "VERSION_MISMATCH"
 
 
 async def test_a_stale_expected_version_is_refused_unless_merging_is_asked_for(
@@ -125,8 +118,7 @@ async def test_a_stale_expected_version_is_refused_unless_merging_is_asked_for(
     known = await bob.read_file("a.txt")
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
     proposal = changed(TEN_LINES, 9, "bob")
-    error = await refusal(bob.write_file("a.txt", proposal, expected_version=known.version))
-    assert error.code == "VERSION_MISMATCH"
+    error = await refused("VERSION_MISMATCH", bob.write_file("a.txt", proposal, expected_version=known.version))
     assert error.details["current_version"] == (await alice.file_info("a.txt")).version
     assert "-line 2\n+alice\n" in error.details["diff"]
     assert (await bob.write_file("a.txt", proposal, expected_version=known.version, on_stale="merge")).merged
@@ -142,50 +134,40 @@ async def test_a_write_by_who_has_seen_nothing_replaces_and_names_what_it_replac
     assert (await bob.read_file("a.txt", version=first.version)).content == "alice\n"
 
 
-async def test_a_part_read_is_a_base_for_merging(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
-) -> None:
-    alice, bob = agents
-    await alice.write_file("a.txt", TEN_LINES)
-    await bob.read_file("a.txt", offset=1, limit=2)
-    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
-    await bob.write_file("a.txt", changed(TEN_LINES, 9, "bob"))
-    assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "alice"), 9, "bob")
-
-
-async def test_another_programs_save_is_merged_like_anybodys(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
-) -> None:
-    alice, _ = agents
-    (tmp_path / "a.txt").write_text(TEN_LINES)
-    await alice.read_file("a.txt")
-    (tmp_path / "a.txt").write_text(changed(TEN_LINES, 2, "person"))
-    await alice.write_file("a.txt", changed(TEN_LINES, 9, "alice"))
-    assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "person"), 9, "alice")
-
-
-async def test_lf_answers_to_a_crlf_file_merge(agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path) -> None:
-    _, bob = agents
-    crlf = TEN_LINES.replace("\n", "\r\n")
-    (tmp_path / "a.txt").write_bytes(crlf.encode())
-    await bob.read_file("a.txt")
-    (tmp_path / "a.txt").write_bytes(changed(TEN_LINES, 2, "person").replace("\n", "\r\n").encode())
-    await bob.write_file("a.txt", changed(TEN_LINES, 9, "bob"))
-    expected = changed(changed(TEN_LINES, 2, "person"), 9, "bob").replace("\n", "\r\n")
-    assert (tmp_path / "a.txt").read_bytes().decode() == expected
-
-
 @pytest.mark.parametrize("change", ["binary", "gone"])
 async def test_what_cannot_be_merged_is_a_conflict(
     agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, change: str
 ) -> None:
     alice, bob = agents
     await both_know(alice, bob)
+    known = await bob.read_file("a.txt")
     if change == "binary":
         (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
     else:
         (tmp_path / "a.txt").unlink()
-    assert (await refusal(bob.write_file("a.txt", "bob\n"))).code == "EDIT_CONFLICT"
+    stale = bob.write_file("a.txt", "bob\n", expected_version=known.version, on_stale="merge")
+    for call in (stale, bob.write_file("a.txt", "bob\n")):
+        await refused("EDIT_CONFLICT", call)
+
+
+READS: dict[str, Call] = {
+    "a part, LF": lambda bob: bob.read_file("a.txt", offset=1, limit=2),
+    "the whole, CRLF": lambda bob: bob.read_file("a.txt"),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_another_programs_save_is_merged_like_anybodys(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, name: str
+) -> None:
+    _, bob = agents
+    end = b"\r\n" if "CRLF" in name else b"\n"
+    (tmp_path / "a.txt").write_bytes(TEN_LINES.encode().replace(b"\n", end))
+    await READS[name](bob)
+    (tmp_path / "a.txt").write_bytes(changed(TEN_LINES, 2, "person").encode().replace(b"\n", end))
+    await bob.write_file("a.txt", changed(TEN_LINES, 9, "bob"))
+    expected = changed(changed(TEN_LINES, 2, "person"), 9, "bob").encode().replace(b"\n", end)
+    assert (tmp_path / "a.txt").read_bytes() == expected
 
 
 async def test_deleting_or_moving_what_moved_on_is_refused(
@@ -194,10 +176,10 @@ async def test_deleting_or_moving_what_moved_on_is_refused(
     alice, bob = agents
     await both_know(alice, bob)
     await alice.write_file("a.txt", "alice\n")
-    assert (await refusal(bob.delete_file("a.txt"))).code == "VERSION_MISMATCH"
-    assert (await refusal(bob.move_file("a.txt", "b.txt"))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.delete_file("a.txt"))
+    await refused("VERSION_MISMATCH", bob.move_file("a.txt", "b.txt"))
     await bob.write_file("c.txt", "c\n")
-    assert (await refusal(bob.move_file("c.txt", "a.txt", overwrite=True))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.move_file("c.txt", "a.txt", overwrite=True))
     await bob.read_file("a.txt")
     await bob.delete_file("a.txt")
 
@@ -214,8 +196,13 @@ async def test_own_edits_and_appends_surprise_nobody(agents: tuple[FileToolsFaca
     assert (await alice.write_file("b.txt", "3\n")).merged is False
 
 
-@pytest.mark.parametrize("names", ["nothing", "the version", "a prefix of it"])
-@pytest.mark.parametrize("how", ["edit", "append", "patch", "undo", "copy", "move"])
+@pytest.mark.parametrize(
+    ("how", "names"),
+    [
+        ("edit", "nothing"), ("append", "the version"), ("patch", "a prefix of it"), ("undo", "nothing"),
+        ("copy", "the version"), ("move", "a prefix of it"), ("edit", "the version"), ("move", "nothing"),
+    ],
+)  # fmt: skip
 async def test_who_made_what_stands_there_replaces_it_plainly(
     agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, how: str, names: str
 ) -> None:
@@ -273,19 +260,10 @@ async def test_what_its_actor_has_moved_is_known_where_it_stands_now(
     await alice.write_file("d/a.txt", TEN_LINES)
     await alice.move_file("d/a.txt" if what == "file" else "d", "e/a.txt" if what == "file" else "e")
     await bob.edit_file("e/a.txt", [Edit(old="line 2", new="bob")])
-    assert (await refusal(alice.delete_file("e/a.txt"))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", alice.delete_file("e/a.txt"))
     assert (await alice.write_file("e/a.txt", changed(TEN_LINES, 9, "nine"), require_read=True)).merged
     assert (tmp_path / "e/a.txt").read_text() == changed(changed(TEN_LINES, 2, "bob"), 9, "nine")
     assert (await alice.write_file("d/a.txt", "new\n")).created
-
-
-async def test_what_its_actor_has_deleted_by_a_patch_is_made_anew(
-    agents: tuple[FileToolsFacade, FileToolsFacade],
-) -> None:
-    alice, _ = agents
-    await alice.write_file("a.txt", TEN_LINES)
-    await alice.apply_patch("*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n")
-    assert (await alice.write_file("a.txt", "new\n")).created
 
 
 async def test_covering_by_a_copy_what_moved_on_is_refused(agents: tuple[FileToolsFacade, FileToolsFacade]) -> None:
@@ -293,7 +271,7 @@ async def test_covering_by_a_copy_what_moved_on_is_refused(agents: tuple[FileToo
     await both_know(alice, bob)
     await bob.write_file("b.txt", "bob\n")
     await alice.write_file("a.txt", "alice\n")
-    assert (await refusal(bob.copy_file("b.txt", "a.txt", overwrite=True))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.copy_file("b.txt", "a.txt", overwrite=True))
     await bob.read_file("a.txt")
     await bob.copy_file("b.txt", "a.txt", overwrite=True)
 
@@ -327,7 +305,7 @@ async def test_a_base_that_is_gone_is_a_mismatch_and_never_an_overwrite(
     (tmp_path / "a.txt").write_text(large * 20_000)
     await bob.read_file("a.txt")
     (tmp_path / "a.txt").write_text("person\n")
-    assert (await refusal(bob.write_file("a.txt", "bob\n"))).code == "VERSION_MISMATCH"
+    await refused("VERSION_MISMATCH", bob.write_file("a.txt", "bob\n"))
     assert (tmp_path / "a.txt").read_text() == "person\n"
 
 
@@ -348,7 +326,7 @@ async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
     await both_know(alice, bob)
     current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     overlapping = bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
-    assert (await refusal(overlapping)).code == "EDIT_CONFLICT"
+    await refused("EDIT_CONFLICT", overlapping)
     sent = changed(TEN_LINES, 9, "bob")
     assert (await bob.write_file("a.txt", sent, expected_version=current.version)).merged
     assert (tmp_path / "a.txt").read_text() == changed(sent, 5, "alice")
@@ -378,8 +356,10 @@ async def test_a_version_that_the_file_never_had_is_refused_where_others_are_mer
     current = await alice.write_file("a.txt", "alice\n")
     elsewhere = await alice.write_file("b.txt", "elsewhere\n")
     for unknown in ("0" * 64, "0" * 12, elsewhere.version):
-        error = await refusal(bob.write_file("a.txt", "x", expected_version=unknown, on_stale="merge"))
-        assert (error.code, error.details["current_version"]) == ("VERSION_MISMATCH", current.version)
+        error = await refused(
+            "VERSION_MISMATCH", bob.write_file("a.txt", "x", expected_version=unknown, on_stale="merge")
+        )
+        assert error.details["current_version"] == current.version
 
 
 async def test_an_older_version_that_the_writer_never_saw_is_the_base_if_it_knows_what_stands_there(
@@ -392,34 +372,6 @@ async def test_an_older_version_that_the_writer_never_saw_is_the_base_if_it_know
     sent = changed(TEN_LINES, 9, "bob")
     assert (await bob.write_file("a.txt", sent, expected_version=older.version, on_stale="merge")).merged
     assert (tmp_path / "a.txt").read_text() == changed(sent, 2, "alice")
-
-
-@pytest.mark.parametrize("change", ["binary", "gone"])
-async def test_what_a_stale_version_cannot_be_merged_with_is_a_conflict(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, change: str
-) -> None:
-    alice, bob = agents
-    await both_know(alice, bob)
-    known = await bob.read_file("a.txt")
-    if change == "binary":
-        (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
-    else:
-        (tmp_path / "a.txt").unlink()
-    stale = bob.write_file("a.txt", "bob\n", expected_version=known.version, on_stale="merge")
-    assert (await refusal(stale)).code == "EDIT_CONFLICT"
-
-
-async def test_what_is_being_saved_is_known_all_the_same(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        tracker, alice = files._parts.tracker, Actor(kind="agent", id="alice")
-        for number in range(200):
-            version = f"sha256:{number:064x}"
-            tracker.record_seen(alice, "a.txt", version)
-            saving = files._parts.crew.start(tracker.save)
-            base = await files._parts.crew.run(lambda: tracker.base(alice, "a.txt"))
-            assert base is not None
-            assert base.base == version
-            await saving
 
 
 async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are_gone(tmp_path: Path) -> None:
@@ -435,30 +387,6 @@ async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are
         assert (await files.write_file("k/e.txt", "new\n")).created
 
 
-async def test_texts_that_were_read_are_kept_in_batches_of_bounded_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(read_tracker, "BATCH_BYTES", 2500)
-    for number in range(5):
-        (tmp_path / f"{number}.txt").write_text(f"{number}" * 1000)
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        tracker, contents = files._parts.tracker, files._parts.journal.contents
-        batches: list[int] = []
-        keep = contents.keep_read
-
-        def counted(texts: Mapping[str, bytes]) -> None:
-            batches.append(sum(map(len, texts.values())))
-            keep(texts)
-
-        monkeypatch.setattr(contents, "keep_read", counted)
-        for number in range(5):
-            await files.for_actor(BOB).read_file(f"{number}.txt")
-        while tracker.is_new:
-            await files._parts.crew.run(tracker.save)
-        assert sum(batches) == 5000
-        assert max(batches) <= 2500
-
-
 async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp_path: Path) -> None:
     """As after the end of this one, however it ends."""
     (tmp_path / "a.txt").write_text(TEN_LINES)
@@ -469,27 +397,6 @@ async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp
         result = await other.for_actor(BOB).write_file("a.txt", changed(TEN_LINES, 9, "bob"))
     assert result.merged
     assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "person"), 9, "bob")
-
-
-@pytest.mark.parametrize("most_held", [2**20, 500])
-async def test_what_an_actor_reads_that_ends_with_the_process_is_merged_on_and_stays_in_memory_while_it_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_held: int
-) -> None:
-    monkeypatch.setattr(read_tracker, "MOST_HELD_BYTES", most_held)
-    names = [f"{number}.txt" for number in range(20)]
-    for name in names:
-        (tmp_path / name).write_text(name + TEN_LINES)
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        for name in names:
-            await files.read_file(name)
-        await files._parts.crew.run(files._parts.tracker.save)
-        (kept,) = files._parts.journal._database.row("SELECT count(*) FROM contents WHERE used < 0")  # type: ignore[attr-defined]
-        held = files._parts.tracker._texts._held
-        assert (kept, len(held)) == ((0, 20) if most_held > 500 else (14, 6))
-        assert held.size == sum(map(len, held.values())) <= most_held
-        for name in names:
-            (tmp_path / name).write_text(name + changed(TEN_LINES, 2, "person"))
-            assert (await files.write_file(name, name + changed(TEN_LINES, 9, "agent"))).merged
 
 
 async def test_what_an_ephemeral_actor_has_seen_is_forgotten_at_the_end(tmp_path: Path) -> None:

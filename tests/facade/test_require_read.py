@@ -37,25 +37,16 @@ async def test_who_has_not_read_a_file_is_told_its_version_and_what_to_do(bob: F
 @pytest.mark.parametrize(
     "part", [{"offset": 1, "limit": 3}, {"offset": 1, "limit": 9}, {"byte_offset": 0, "byte_count": 10}]
 )
-async def test_a_part_is_never_enough(bob: FileToolsFacade, part: dict[str, int]) -> None:
-    await bob.read_file("a.txt", **part)  # type: ignore[arg-type]
-    await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", require_read=True))
-
-
-@pytest.mark.parametrize("part", [{"limit": 10}, {"offset": 1, "limit": 100}, {"offset": -10}])
-async def test_a_part_that_is_all_of_it_is_enough(bob: FileToolsFacade, part: dict[str, int]) -> None:
-    await bob.read_file("a.txt", **part)  # type: ignore[arg-type]
-    assert not (await bob.write_file("a.txt", "new", require_read=True)).created
-
-
-async def test_what_another_session_has_read_does_not_count(bob: FileToolsFacade) -> None:
+async def test_neither_a_part_nor_an_edit_nor_another_session_is_enough(
+    bob: FileToolsFacade, part: dict[str, int]
+) -> None:
     await bob.for_actor(Actor(kind="agent", id="bob", session="other")).read_file("a.txt")
+    await bob.read_file("a.txt", **part)  # type: ignore[arg-type]
     await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", require_read=True))
-
-
-async def test_an_edit_is_no_reading(bob: FileToolsFacade) -> None:
     await bob.edit_file("a.txt", [Edit(old="line 5", new="five")])
     await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", require_read=True))
+    await bob.read_file("a.txt", offset=1, limit=100)
+    assert not (await bob.write_file("a.txt", "new", require_read=True)).created
 
 
 async def test_of_several_files_none_is_replaced_if_one_was_not_read(bob: FileToolsFacade, tmp_path: Path) -> None:

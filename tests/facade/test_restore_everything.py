@@ -1,13 +1,11 @@
 """Whatever agents did, undid and redid: a restore gives exactly the tree of that moment, and its redo the tree before it.
 
-A failure prints its seed and all deeds. `FILETOOLS_DOSE=100` runs 800 stories.
+A failure prints its seed and all deeds. `FILETOOLS_DOSE=100` runs 500 stories.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -17,24 +15,11 @@ import filetools
 from filetools import Actor, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
+from tests.support.dose import dose
+from tests.support.exact_trees import Tree, on_disk
 
-DOSE = float(os.environ.get("FILETOOLS_DOSE", "1"))
-STORIES = max(1, round(8 * DOSE))
 DEEDS = 24
 BOSS = Actor(kind="editor", id="boss", session="w")
-Shape = dict[str, tuple[int, bytes | None]]
-"""Mode and bytes of each file by path; of a folder the mode and None."""
-
-
-def shape_of(root: Path) -> Shape:
-    """Return all that stands below a root but filetools' own state."""
-    found: Shape = {}
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if name.split("/")[0] != ".filetools":
-            mode = stat.S_IMODE(path.stat().st_mode)
-            found[name] = (0, None) if path.is_dir() else (mode, path.read_bytes())
-    return found
 
 
 class Story:
@@ -45,7 +30,7 @@ class Story:
         self.root = root
         self.files = files
         self.deeds: list[str] = [f"seed {seed}"]
-        self.moments: dict[str, Shape] = {}
+        self.moments: dict[str, Tree] = {}
         self._calls = 0
 
     def agent(self) -> FileToolsFacade:
@@ -55,9 +40,9 @@ class Story:
 
     async def step(self) -> None:
         """Do one thing, as far as it is possible."""
-        shape = shape_of(self.root)
-        files = [name for name, (_, content) in shape.items() if content is not None]
-        folders = [name for name, (_, content) in shape.items() if content is None]
+        shape = on_disk(self.root)
+        files = [name for name, (kind, _, _) in shape.items() if kind == "file"]
+        folders = [name for name, (kind, _, _) in shape.items() if kind == "folder"]
         new = "/".join(self.random.choice("abc") for _ in range(self.random.randint(1, 3)))
         one, folder = self.random.choice(files or [new]), self.random.choice(folders or [new])
         text = "".join(f"{self.random.randint(0, 99)}\n" for _ in range(6))
@@ -91,23 +76,23 @@ class Story:
     async def remember(self, name: str) -> None:
         """Make a checkpoint."""
         await self.files.checkpoint(name)
-        self.moments[name] = shape_of(self.root)
+        self.moments[name] = on_disk(self.root)
         self.deeds.append(f"checkpoint {name}")
 
     async def go_back(self, name: str) -> None:
         """Restore a checkpoint and redo."""
-        before = shape_of(self.root)
+        before = on_disk(self.root)
         boss = self.files.for_actor(BOSS)
         self.deeds.append(f"restore {name}")
         await boss.restore(name)
-        assert shape_of(self.root) == self.moments[name], self.deeds
+        assert on_disk(self.root) == self.moments[name], self.deeds
         if before != self.moments[name]:
             self.deeds.append("redo")
             await boss.redo()
-        assert shape_of(self.root) == before, self.deeds
+        assert on_disk(self.root) == before, self.deeds
 
 
-@pytest.mark.parametrize("seed", range(STORIES))
+@pytest.mark.parametrize("seed", range(dose(5)))
 async def test_a_restore_is_exact_and_so_is_its_redo(tmp_path: Path, seed: int) -> None:
     for name in ("a/old.txt", "a/b/older.txt", "c/x.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,6 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.feed import FeedPage
 from filetools.facade.run_calls import runs_of
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET
@@ -72,10 +71,6 @@ async def test_what_is_no_run_is_refused(files: FileToolsFacade) -> None:
 async def test_a_session_that_no_door_would_know_is_refused(files: FileToolsFacade, session: str) -> None:
     error = await refused("INVALID_ARGUMENT", files.runs.begin(session=session))
     assert error.message == "The name of a session has 1 to 120 characters"
-
-
-async def test_a_session_is_named_as_its_programs_read_it(files: FileToolsFacade) -> None:
-    assert (await files.runs.begin(session=" night \udcff\n", checkpoint=False)).session == "night ?"
 
 
 async def test_a_run_that_is_under_way_is_not_taken_back(files: FileToolsFacade) -> None:
@@ -180,14 +175,6 @@ async def test_a_tool_call_that_names_a_file_claims_it(files: FileToolsFacade, r
     assert told(await files.runs.finish(other.id)) == {"created": {}}
 
 
-async def test_an_agent_that_only_talked_is_told_so(files: FileToolsFacade) -> None:
-    run = await files.runs.begin(checkpoint=False)
-    said = b'{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}\n'
-    metadata = await files.runs.finish(run.id, messages=said)
-    causes = metadata["discovery_details"]["possible_causes"]
-    assert causes == ["The agent answered with text only: it called no tool that writes files."]
-
-
 async def test_files_of_a_folder_that_went_are_told_one_by_one(files: FileToolsFacade, root: Path) -> None:
     before = tree(root)
     run = await files.runs.begin()
@@ -271,32 +258,3 @@ async def test_what_its_session_did_before_and_after_is_not_of_a_run(files: File
     assert told(metadata) == told(await files.runs.metadata(run.id)) == {"created": {"within.txt": None}}
     await files.runs.undo(run.id)
     assert tree(root).keys() == {"a.txt", "after.txt", "before.txt", "old/b.txt"}
-
-
-async def test_a_journal_that_was_put_back_tells_nothing_of_a_run(files: FileToolsFacade) -> None:
-    run = await files.runs.begin()
-    await files.runs.finish(run.id)
-    runs_of(files._parts).alter(run.id, first="deadbeef0000:1", last="deadbeef0000:9")
-    metadata = await files.runs.metadata(run.id)
-    assert (metadata["discovery_status"], metadata["files_created"]) == ("failed", [])
-    assert metadata["error"] == f"The journal was put back since the run {run.id}, and knows nothing of it"
-    assert (await refused("INVALID_ARGUMENT", files.runs.undo(run.id))).message == metadata["error"]
-
-
-async def test_no_more_is_read_of_the_journal_than_up_to_the_end_of_a_run(
-    files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = await files.runs.begin(checkpoint=False)
-    await agent_of(files, run.session).write_file("made.txt", "made\n")
-    metadata = await files.runs.finish(run.id)
-    for number in range(6):
-        await files.for_actor(PERSON).write_file(f"later-{number}.txt", "later\n")
-    page, read = files._feed.page, list[str | None]()
-
-    async def small(since: str | None, **_: object) -> FeedPage:
-        read.append(since)
-        return await page(since, limit=1)
-
-    monkeypatch.setattr(files._feed, "page", small)
-    assert await files.runs.metadata(run.id) == metadata
-    assert len(read) == 1

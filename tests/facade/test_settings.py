@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.settings import DescriptorSettings, load_settings, session_logs_folder
+from filetools.settings import load_settings, session_logs_folder
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused
 
@@ -60,14 +60,6 @@ def test_settings_made_by_a_program_are_checked(given: dict[str, Any], named: st
         filetools.Settings(**given)
 
 
-def test_settings_keep_what_their_types_say() -> None:
-    settings = filetools.Settings(lock_timeout_seconds=5, exclude=["a"], file_descriptor={"max_bytes": 9})  # type: ignore[arg-type]
-    kept = (settings.lock_timeout_seconds, settings.exclude, settings.file_descriptor)
-    assert kept == (5.0, ("a",), DescriptorSettings(max_bytes=9))
-    assert isinstance(settings.lock_timeout_seconds, float)
-    assert replace(settings) == settings != filetools.Settings()
-
-
 def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
     state, user = tmp_path / "state", tmp_path / "user"
     grow(state, {"settings.toml": b"worker_threads = 3\nmax_read_bytes = 3\npermissions = 'ask'\n"})
@@ -115,15 +107,6 @@ async def test_one_thread_is_enough(tmp_path: Path) -> None:
         await files.write_multiple([{"path": f"{number}.txt", "content": "x"} for number in range(5)])
         assert (await files.list_files()).total == 5
         assert (await files.sync_all(verify=True)).success
-
-
-def test_without_a_home_folder_logs_of_agents_are_in_no_folder_one_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(name: str) -> str:
-        return name
-
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    monkeypatch.setattr("os.path.expanduser", unknown)
-    assert session_logs_folder() == Path("/.claude/projects")
 
 
 def test_logs_of_agents_are_in_the_home_folder_unless_the_environment_names_another(

@@ -11,8 +11,9 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
+from tests.support.dose import dose
 from tests.support.facade_worker import RELAXED
-from tests.support.swapper import CASES, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, dose, plant
+from tests.support.swapper import CASES, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, plant
 
 Attempt = Callable[[FileToolsFacade, SwapTree, int], Awaitable[object]]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,21 +67,4 @@ async def test_a_file_whose_folder_was_to_be_renamed_in_vain_is_not_taken_for_sy
             await files.move_file("a", "b")
         assert (tmp_path / "a/file.txt").read_text() == "text"
         assert "a/file.txt" in unsynced(files)
-        await settled(files)
-
-
-async def test_what_went_or_gave_way_to_something_else_needs_no_sync_of_its_own(tmp_path: Path) -> None:
-    opening = MeddlingOpening(tmp_path, OFF)
-    async with opening as files:
-        for name in ("gone", "link", "pipe", "folder", "below"):
-            await files.write_file(f"in/{name}", "text")
-        await files.write_file("in/deep/file", "text")
-        for name in ("gone", "link", "pipe", "folder"):
-            (tmp_path / "in" / name).unlink()
-        (tmp_path / "in/link").symlink_to("gone")
-        os.mkfifo(tmp_path / "in/pipe")
-        (tmp_path / "in/folder").mkdir()
-        (tmp_path / "in/deep/file").unlink()
-        (tmp_path / "in/deep").rmdir()
-        (tmp_path / "in/deep").write_text("now a file")
         await settled(files)

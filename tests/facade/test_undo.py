@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,88 @@ def text(root: Path, path: str = "a.txt") -> str:
     return (root / path).read_text()
 
 
+async def in_a_transaction(files: FileToolsFacade) -> None:
+    async with files.transaction() as tx:
+        await tx.write_file("n.txt", "n\n")
+        await tx.edit_file("a.txt", edit("two", "TWO"))
+        await tx.delete_file("d/e.txt")
+
+
+Call = Callable[[FileToolsFacade], Awaitable[object]]
+MOVED_AND_CHANGED = (
+    "*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-two\n+TWO\n"
+    "*** Delete File: d/e.txt\n*** Add File: new.txt\n+new\n*** End Patch\n"
+)
+IDENTITIES: dict[str, list[Call]] = {
+    "creation": [lambda files: files.create_file("x/y/z.txt", "z")],
+    "move over": [lambda files: files.move_file("a.txt", "d/e.txt", overwrite=True)],
+    "patch": [lambda files: files.apply_patch(MOVED_AND_CHANGED)],
+    "transaction": [in_a_transaction],
+    "folder that moved and whose files changed": [
+        lambda files: files.edit_file("d/e.txt", edit("deep", "DEEP")),
+        lambda files: files.move_file("d", "x/t"),
+        lambda files: files.edit_file("x/t/e.txt", edit("DEEP", "deeper")),
+        lambda files: files.write_file("x/t/new.txt", "n"),
+    ],
+    "folder in the place of a file": [
+        lambda files: files.delete_file("a.txt"),
+        lambda files: files.create_directory("a.txt/deep"),
+    ],
+    "folder whose files changed before it was deleted": [
+        lambda files: files.edit_file("d/e.txt", edit("deep", "DEEP")),
+        lambda files: files.delete_directory("d", recursive=True),
+    ],
+    "everything": [
+        lambda files: files.move_file("a.txt", "x/a.txt"),
+        lambda files: files.edit_file("x/a.txt", edit("two", "TWO")),
+        lambda files: files.delete_file("d/e.txt"),
+        lambda files: files.write_file("d/f.bin", b"\x00\x05"),
+        lambda files: files.create_directory("empty"),
+    ],
+}
+CONFLICTS: dict[str, tuple[Call, Call, str]] = {
+    "created and edited": (
+        lambda alice: alice.write_file("new.txt", "mine\n"),
+        lambda bob: bob.append_file("new.txt", "yours\n"),
+        "",
+    ),
+    "deleted and made anew": (
+        lambda alice: alice.delete_file("a.txt"),
+        lambda bob: bob.write_file("a.txt", "another\n"),
+        "",
+    ),
+    "moved and made anew": (
+        lambda alice: alice.move_file("a.txt", "b.txt"),
+        lambda bob: bob.write_file("a.txt", "another\n"),
+        "something else stands at a.txt",
+    ),
+    "edited and deleted": (
+        lambda alice: alice.edit_file("a.txt", edit("two", "TWO")),
+        lambda bob: bob.delete_file("a.txt"),
+        "no longer there",
+    ),
+    "binary": (
+        lambda alice: alice.write_file("d/f.bin", b"\x89PNG\x00\x02\xff"),
+        lambda bob: bob.write_file("d/f.bin", b"\x89PNG\x00\x03\xff"),
+        "binary",
+    ),
+}
+
+
 # Refusals
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+async def test_what_others_did_on_top_is_a_conflict_and_stays(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path, name: str
+) -> None:
+    act, meddle, message = CONFLICTS[name]
+    await act(alice)
+    await meddle(bob)
+    before = snapshot(root)
+    error = await refused("EDIT_CONFLICT", alice.undo())
+    assert message in error.message
+    assert snapshot(root) == before
 
 
 async def test_what_somebody_changed_since_in_the_same_place_is_a_conflict_and_nothing_is_written(
@@ -71,54 +153,6 @@ async def test_what_somebody_changed_since_in_the_same_place_is_a_conflict_and_n
     assert (conflict["path"], conflict["code"]) == ("a.txt", "EDIT_CONFLICT")
     assert conflict["conflicts"] == [{"base": "TWO\n", "ours": "Two!\n", "theirs": "two\n", "line": 2}]
     assert (snapshot(root), heard) == (before, [])
-
-
-async def test_a_created_file_that_others_edited_is_a_conflict_and_stays(
-    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
-) -> None:
-    await alice.write_file("new.txt", "mine\n")
-    await bob.append_file("new.txt", "yours\n")
-    await refused("EDIT_CONFLICT", alice.undo())
-    assert text(root, "new.txt") == "mine\nyours\n"
-
-
-async def test_a_deleted_file_does_not_come_back_over_another(
-    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
-) -> None:
-    await alice.delete_file("a.txt")
-    await bob.write_file("a.txt", "another\n")
-    await refused("EDIT_CONFLICT", alice.undo())
-    assert text(root) == "another\n"
-
-
-async def test_a_moved_file_does_not_go_back_over_another(
-    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
-) -> None:
-    await alice.move_file("a.txt", "b.txt")
-    await bob.write_file("a.txt", "another\n")
-    error = await refused("EDIT_CONFLICT", alice.undo())
-    assert "something else stands at a.txt" in error.message
-    assert (text(root), text(root, "b.txt")) == ("another\n", "one\ntwo\nthree\nfour\nfive\n")
-
-
-async def test_a_file_that_others_deleted_does_not_come_back_by_undoing_an_edit(
-    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
-) -> None:
-    await alice.edit_file("a.txt", edit("two", "TWO"))
-    await bob.delete_file("a.txt")
-    error = await refused("EDIT_CONFLICT", alice.undo())
-    assert "no longer there" in error.message
-    assert not (root / "a.txt").exists()
-
-
-async def test_a_binary_file_that_moved_on_is_a_conflict(
-    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
-) -> None:
-    await alice.write_file("d/f.bin", b"\x89PNG\x00\x02\xff")
-    await bob.write_file("d/f.bin", b"\x89PNG\x00\x03\xff")
-    error = await refused("EDIT_CONFLICT", alice.undo())
-    assert "binary" in error.message
-    assert (root / "d/f.bin").read_bytes() == b"\x89PNG\x00\x03\xff"
 
 
 async def test_an_agent_reaches_its_own_changes_only(alice: FileToolsFacade, bob: FileToolsFacade, root: Path) -> None:
@@ -141,14 +175,6 @@ async def test_what_is_not_understood_does_not_widen_what_is_undone(
     await alice.edit_file("a.txt", edit("two", "TWO"))
     await refused("INVALID_ARGUMENT", alice.undo(**options))
     assert "TWO" in text(root)
-
-
-async def test_nothing_to_undo_changes_nothing(alice: FileToolsFacade) -> None:
-    assert (await alice.undo()).to_dict() == {
-        "changes": [], "files": [], "conflicts": [], "unknown": [], "not_undone": [], "unread": [], "dry_run": False,
-        "mirror": "off", "warnings": [],
-    }  # fmt: skip
-    assert (await alice.redo()).changes == []
 
 
 async def test_a_protected_path_asks_as_every_change_of_it_does(root: Path) -> None:
@@ -198,16 +224,6 @@ async def test_partial_does_what_is_clean_and_lists_the_rest(
     assert (text(root), text(root, "n.txt")) == ("one\ntwo\nthree\nfour\nfive\n", "n\nmore\n")
 
 
-async def test_a_creation_is_taken_back_with_the_folders_it_made(alice: FileToolsFacade, root: Path) -> None:
-    await alice.create_file("x/y/z.txt", "z")
-    result = await alice.undo()
-    assert snapshot(root) == BEFORE
-    assert [(file.path, file.action) for file in result.files] == [
-        ("x/y/z.txt", "delete"), ("x/y", "delete_directory"), ("x", "delete_directory")
-    ]  # fmt: skip
-    await assert_at_rest(alice, root)
-
-
 async def test_a_folder_that_others_use_stays(alice: FileToolsFacade, bob: FileToolsFacade, root: Path) -> None:
     await alice.create_file("x/y/z.txt", "z")
     await bob.create_file("x/b.txt", "b")
@@ -233,16 +249,6 @@ async def test_a_mode_that_others_changed_meanwhile_is_not_set_back(alice: FileT
     assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
 
 
-async def test_a_change_of_mode_alone_is_taken_back(alice: FileToolsFacade, root: Path) -> None:
-    (root / "a.txt").chmod(0o644)
-    await alice.apply_patch("diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n")
-    assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
-    await alice.undo()
-    assert (root / "a.txt").stat().st_mode & 0o777 == 0o644
-    await alice.redo()
-    assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
-
-
 async def test_a_moved_file_goes_back_with_the_edits_made_since(
     alice: FileToolsFacade, bob: FileToolsFacade, root: Path
 ) -> None:
@@ -250,13 +256,6 @@ async def test_a_moved_file_goes_back_with_the_edits_made_since(
     await bob.edit_file("x/b.txt", edit("two", "TWO"))
     await alice.undo()
     assert snapshot(root) == {**BEFORE, "a.txt": b"one\nTWO\nthree\nfour\nfive\n"}
-    await assert_at_rest(alice, root)
-
-
-async def test_a_move_over_another_file_gives_both_back(alice: FileToolsFacade, root: Path) -> None:
-    await alice.move_file("a.txt", "d/e.txt", overwrite=True)
-    await alice.undo()
-    assert snapshot(root) == BEFORE
     await assert_at_rest(alice, root)
 
 
@@ -312,30 +311,6 @@ async def test_an_empty_folder_is_not_in_the_way_of_one_that_comes_back(
     assert snapshot(root) == {"a.txt": BEFORE["a.txt"], "d": None, "d/new.txt": b"n"}
 
 
-async def test_an_empty_folder_that_was_removed_is_made_again(alice: FileToolsFacade, root: Path) -> None:
-    await alice.create_directory("n")
-    await alice.delete_directory("n")
-    await alice.undo()
-    assert (root / "n").is_dir()
-
-
-async def test_a_patch_over_several_files_is_taken_back_as_one(alice: FileToolsFacade, root: Path) -> None:
-    patch = """*** Begin Patch
-*** Update File: a.txt
-*** Move to: b.txt
-@@
--two
-+TWO
-*** Delete File: d/e.txt
-*** Add File: new.txt
-+new
-*** End Patch
-"""
-    await alice.apply_patch(patch)
-    await alice.undo()
-    assert snapshot(root) == BEFORE
-
-
 async def test_a_file_with_two_names_is_taken_back_at_both(alice: FileToolsFacade, root: Path) -> None:
     os.link(root / "a.txt", root / "d" / "b.txt")
     await alice.edit_file("a.txt", edit("two", "TWO"))
@@ -346,15 +321,6 @@ async def test_a_file_with_two_names_is_taken_back_at_both(alice: FileToolsFacad
         assert text(root, "d/b.txt") == text(root)
         assert (root / "a.txt").stat().st_ino == (root / "d" / "b.txt").stat().st_ino
     assert (await alice.undo()).changes == []
-
-
-async def test_a_transaction_is_taken_back_as_one(alice: FileToolsFacade, root: Path) -> None:
-    async with alice.transaction() as tx:
-        await tx.write_file("n.txt", "n\n")
-        await tx.edit_file("a.txt", edit("two", "TWO"))
-        await tx.delete_file("d/e.txt")
-    result = await alice.undo()
-    assert (len(result.changes), snapshot(root)) == (3, BEFORE)
 
 
 # Several changes
@@ -394,18 +360,6 @@ async def test_one_conflict_of_several_changes_refuses_all(
     assert snapshot(root) == before
 
 
-async def test_a_folder_that_moved_and_whose_files_changed_comes_back_as_it_was(
-    alice: FileToolsFacade, root: Path
-) -> None:
-    await alice.edit_file("d/e.txt", edit("deep", "DEEP"))
-    await alice.move_file("d", "x/t")
-    await alice.edit_file("x/t/e.txt", edit("DEEP", "deeper"))
-    await alice.write_file("x/t/new.txt", "n")
-    await alice.undo(since=1)
-    assert snapshot(root) == BEFORE
-    await assert_at_rest(alice, root)
-
-
 async def test_links_go_with_a_folder_whose_files_changed(alice: FileToolsFacade, root: Path) -> None:
     (root / "d" / "s").mkdir()
     (root / "d" / "s" / "link").symlink_to("../e.txt")
@@ -422,18 +376,6 @@ async def test_links_go_with_a_folder_whose_files_changed(alice: FileToolsFacade
     await alice.undo(since=1)
     assert os.readlink(root / "d" / "s" / "link") == "../e.txt"
     assert not (root / "x").exists()
-
-
-async def test_a_file_and_a_folder_change_places_in_one_undo(alice: FileToolsFacade, root: Path) -> None:
-    await alice.delete_file("a.txt")
-    await alice.create_directory("a.txt/deep")
-    after = snapshot(root)
-    await alice.undo(since=1)
-    assert snapshot(root) == BEFORE
-    await alice.redo()
-    assert snapshot(root) == after
-    await alice.undo()
-    assert snapshot(root) == BEFORE
 
 
 async def test_a_place_that_is_cleared_first_is_as_it_was_if_the_rest_fails(
@@ -455,16 +397,6 @@ async def test_a_place_that_is_cleared_first_is_as_it_was_if_the_rest_fails(
     monkeypatch.undo()
     await alice.undo(since=1)
     assert snapshot(root) == BEFORE
-
-
-async def test_a_folder_whose_files_changed_before_it_was_deleted_comes_back_as_it_was(
-    alice: FileToolsFacade, root: Path
-) -> None:
-    await alice.edit_file("d/e.txt", edit("deep", "DEEP"))
-    await alice.delete_directory("d", recursive=True)
-    await alice.undo(since=1)
-    assert snapshot(root) == BEFORE
-    await assert_at_rest(alice, root)
 
 
 async def test_changes_are_chosen_by_call_number_path_time_and_actor(
@@ -504,6 +436,19 @@ async def test_foreign_changes_are_left_standing_though_nobody_saw_them_yet(alic
 # Undo and redo
 
 
+@pytest.mark.parametrize("name", IDENTITIES)
+async def test_undo_and_redo_of_everything_is_the_identity(alice: FileToolsFacade, root: Path, name: str) -> None:
+    for act in IDENTITIES[name]:
+        await act(alice)
+    after = snapshot(root)
+    for _ in range(2):
+        await alice.undo(since=1)
+        assert snapshot(root) == BEFORE
+        await assert_at_rest(alice, root)
+        await alice.redo()
+        assert snapshot(root) == after
+
+
 async def test_undo_goes_back_step_by_step_and_redo_forth_again(alice: FileToolsFacade, root: Path) -> None:
     texts = [text(root)]
     for old, new in [("one", "1"), ("two", "2"), ("three", "3")]:
@@ -521,22 +466,6 @@ async def test_undo_goes_back_step_by_step_and_redo_forth_again(alice: FileTools
     assert text(root) == texts[2]
 
 
-async def test_undo_and_redo_of_everything_is_the_identity(alice: FileToolsFacade, root: Path) -> None:
-    await alice.move_file("a.txt", "x/a.txt")
-    await alice.edit_file("x/a.txt", edit("two", "TWO"))
-    await alice.delete_file("d/e.txt")
-    await alice.write_file("d/f.bin", b"\x00\x05")
-    await alice.create_directory("empty")
-    after = snapshot(root)
-    await alice.undo(since=1)
-    assert snapshot(root) == BEFORE
-    await alice.redo()
-    assert snapshot(root) == after
-    await alice.undo(since=1)
-    assert snapshot(root) == BEFORE
-    await assert_at_rest(alice, root)
-
-
 async def test_folders_that_an_undo_makes_belong_to_it(alice: FileToolsFacade, root: Path) -> None:
     await alice.write_file("d/e.txt", "other\n")
     await alice.create_file("x/y.txt", "y")
@@ -548,15 +477,6 @@ async def test_folders_that_an_undo_makes_belong_to_it(alice: FileToolsFacade, r
     assert text(root, "x/y.txt") == "y"
     await alice.redo()
     assert not (root / "x").exists()
-
-
-async def test_undoing_a_span_leaves_out_what_was_undone_in_it(alice: FileToolsFacade, root: Path) -> None:
-    await alice.edit_file("a.txt", edit("one", "1"))
-    await alice.edit_file("a.txt", edit("two", "2"))
-    await alice.undo()
-    result = await alice.undo(since=1)
-    assert [change.outcome for change in result.changes] == ["undone"]
-    assert snapshot(root) == BEFORE
 
 
 async def test_an_undo_of_many_records_counts_as_one_in_a_span(alice: FileToolsFacade, root: Path) -> None:
@@ -579,12 +499,6 @@ async def test_what_a_person_took_back_is_not_taken_back_again(
     assert snapshot(root) == BEFORE
     await ann.redo()
     assert text(root) == "1\n2\nthree\nfour\nfive\n"
-
-
-async def test_after_an_undo_its_actor_may_delete_what_it_knows(alice: FileToolsFacade) -> None:
-    await alice.write_file("a.txt", "mine\n")
-    await alice.undo()
-    await alice.delete_file("a.txt")
 
 
 async def test_the_replaced_text_of_an_undo_stays_a_version(alice: FileToolsFacade) -> None:
@@ -629,3 +543,13 @@ async def test_a_number_that_no_journal_has_is_refused(alice: FileToolsFacade, m
     await refused("INVALID_ARGUMENT", alice.undo(since=moment))
     await refused("INVALID_ARGUMENT", alice.undo(until=moment))
     await refused("INVALID_ARGUMENT", alice.undo(numbers=[moment]))
+
+
+async def test_a_change_of_mode_alone_is_taken_back(alice: FileToolsFacade, root: Path) -> None:
+    (root / "a.txt").chmod(0o644)
+    await alice.apply_patch("diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n")
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
+    await alice.undo()
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o644
+    await alice.redo()
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o755

@@ -10,12 +10,9 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.standing import StandingTree
-from filetools.facade.unsaved_undo import unsaved_clash
 from filetools.models.buffers import BufferResult
-from filetools.versions.draft_tree import DraftNode, DraftTree
 from tests.support.crashing import QUIET
-from tests.support.opened import refused, version
+from tests.support.opened import refused
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 ANN = Actor(kind="editor", id="ann", session="w1")
@@ -127,17 +124,3 @@ async def test_a_preview_sees_unsaved_text_and_one_open_document_does_not_stop_t
     assert not (tmp_path / "b.txt").exists()
     assert (await ann.buffers.read(opened.handle)).text == text
     assert (tmp_path / "a.txt").read_text() == LINES.replace("two", "TWO")
-
-
-async def test_a_document_that_is_typed_into_while_an_undo_is_worked_out_does_not_fail_it(
-    files: FileToolsFacade, document: BufferResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ann, parts = files.for_actor(ANN), files._parts
-    await files.for_actor(ALICE).edit_file("a.txt", [Edit(old="four", new="FOUR")])
-    now, then = (DraftNode(kind="file", version=version(text)) for text in (LINES.replace("four", "FOUR"), LINES))
-    shown = await ann.buffers.read(document.handle)
-    seen = parts.journal.view("a.txt")
-    await ann.buffers.change(document.handle, text=f"{shown.text}six\n", buffer_version=shown.buffer_version)
-    monkeypatch.setattr(parts.journal, "view", lambda _key: seen)
-    tree = DraftTree(StandingTree(parts))
-    assert await parts.crew.run(lambda: unsaved_clash(parts, tree, "a.txt", now, then)) is None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.listing import ListResult
 from filetools.models.words import Row
 from filetools.search import listing
 from tests.support.crashing import QUIET, grow
@@ -102,12 +99,6 @@ async def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         yield opened
 
 
-async def test_portions_grow_up_to_a_bound_and_give_each_entry_once(wide: FileToolsFacade) -> None:
-    portions = [rows async for rows in wide.walk_files()]
-    assert [len(rows) for rows in portions] == [2, 4, *[8] * 9, 6]
-    assert [row for rows in portions for row in rows] == await listed(wide)
-
-
 async def test_no_directory_stays_open_when_a_walk_is_left_early(wide: FileToolsFacade) -> None:
     before = len(os.listdir("/proc/self/fd"))
     walk = wide.walk_files()
@@ -125,42 +116,3 @@ async def test_a_walk_ends_with_its_workspace(tmp_path: Path) -> None:
         walk = files.walk_files()
         assert len(await anext(walk)) == listing.FIRST_PORTION
     await refused("WORKSPACE_GONE", anext(walk))
-
-
-async def test_a_walk_opens_each_folder_once_and_looks_at_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: Counter[str] = Counter()
-
-    def counted_as_addressable(path: str) -> bool:
-        calls[f"regex {path}"] += 1
-        return True
-
-    def count(owner: Any, name: str) -> None:
-        real = getattr(owner, name)
-
-        def counted(*arguments: Any, **options: Any) -> Any:
-            # What other threads do meanwhile in the workspace's own folder is no part of the walk.
-            if owner is not os or "search" in Path(sys._getframe(1).f_code.co_filename).parts:
-                calls[name] += 1
-            return real(*arguments, **options)
-
-        monkeypatch.setattr(owner, name, counted)
-
-    seen = []
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        for folders in (20, 200):
-            # Ordinary names and the root's own: for neither a regular expression is tried at each path.
-            grow(tmp_path, {f"Dir{folder}/sub/File{name}.py": b"" for folder in range(folders) for name in range(9)})
-            await walked(files)
-            for owner, name in ((os, "scandir"), (os, "stat"), (listing, "escaped")):
-                count(owner, name)
-            count(ListResult, "model_validate")
-            monkeypatch.setattr("filetools.search.walk.is_addressable", counted_as_addressable)
-            calls.clear()
-            rows = await walked(files)
-            monkeypatch.undo()
-            assert len(rows) == 11 * folders
-            seen.append(calls - Counter(scandir=2 * folders + 1))
-    # The path of the folder that is listed is the only one that is looked at alone.
-    assert seen == [Counter({"regex ": 1})] * 2

@@ -15,7 +15,6 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.opened import names_of, recorded, refused, told, version
-from tests.support.step_count import steps_in_all_threads
 
 
 @pytest.fixture
@@ -34,61 +33,51 @@ def standing(root: Path) -> dict[str, bytes | None]:
     return snapshot(root)
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        ("d", "IS_A_DIRECTORY"),
-        ("pipe", "NOT_A_REGULAR_FILE"),
-        ("link", "SYMLINK_NOT_ALLOWED"),
-        ("dangling", "SYMLINK_NOT_ALLOWED"),
-        ("dangling/x", "SYMLINK_NOT_ALLOWED"),
-        ("link/x", "SYMLINK_NOT_ALLOWED"),
-        ("a.txt/x", "NOT_A_DIRECTORY"),
-        ("a.txt/x/y", "NOT_A_DIRECTORY"),
-        ("pipe/x", "NOT_A_DIRECTORY"),
-        ("", "INVALID_PATH"),
-        ("../x", "PATH_TRAVERSAL"),
-        (".filetools/x", "PERMISSION_DENIED"),
-        ("x" * 256, "PATH_TOO_LONG"),
-        (7, "INVALID_ARGUMENT"),
-    ],
-)
-async def test_what_is_no_place_for_a_file_is_refused(files: FileToolsFacade, root: Path, path: Any, code: str) -> None:
-    await refused(code, files.write_file(path, "x"))
-    await refused(code, files.append_file(path, "x"))
-    await refused(code if path not in ("a.txt",) else "FILE_EXISTS", files.create_file(path, "x"))
-    await refused(code, files.copy_file("a.txt", path, overwrite=True))
+NO_PLACES: dict[str, list[Any]] = {
+    "IS_A_DIRECTORY": ["d"],
+    "NOT_A_REGULAR_FILE": ["pipe"],
+    "SYMLINK_NOT_ALLOWED": ["link", "dangling", "dangling/x", "link/x"],
+    "NOT_A_DIRECTORY": ["a.txt/x", "a.txt/x/y", "pipe/x"],
+    "INVALID_PATH": [""],
+    "PATH_TRAVERSAL": ["../x"],
+    "PERMISSION_DENIED": [".filetools/x"],
+    "PATH_TOO_LONG": ["x" * 256],
+    "INVALID_ARGUMENT": [7],
+}
+
+
+async def test_what_is_no_place_for_a_file_is_refused(files: FileToolsFacade, root: Path) -> None:
+    for code, given in NO_PLACES.items():
+        for path in given:
+            await refused(code, files.write_file(path, "x"))
+            await refused(code, files.append_file(path, "x"))
+            await refused(code if path not in ("a.txt",) else "FILE_EXISTS", files.create_file(path, "x"))
+            await refused(code, files.copy_file("a.txt", path, overwrite=True))
     assert await recorded(files) == []
     assert standing(root) == {"a.txt": b"old\n", "d": None, "d/e.txt": b"deep\n"}
     assert not root.with_name("outside").exists()
     assert leftovers(root) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        ({"content": None}, "INVALID_ARGUMENT"),
-        ({"content": 5}, "INVALID_ARGUMENT"),
-        ({"content": "x", "encoding": "no-such-codec"}, "INVALID_ARGUMENT"),
-        ({"content": "x", "newline": "lf"}, "INVALID_ARGUMENT"),
-        ({"content": "x", "expected_version": "abc"}, "INVALID_ARGUMENT"),
-        ({"content": "x", "expected_version": 5}, "INVALID_ARGUMENT"),
-        ({"content": "x", "expected_version": "sha256:" + "0" * 64}, "VERSION_MISMATCH"),
-        ({"content": "x", "expected_version": "0" * 12}, "VERSION_MISMATCH"),
-        ({"content": "!", "encoding": "base64"}, "ENCODING_ERROR"),
-        ({"content": "\ud800"}, "ENCODING_ERROR"),
-        ({"content": "ж", "encoding": "latin-1"}, "ENCODING_ERROR"),
+UNWRITABLE: dict[str, list[Any]] = {
+    "INVALID_ARGUMENT": [
+        {"content": None}, {"content": 5}, {"content": "x", "encoding": "no-such-codec"}, {"content": "x", "newline": "lf"},
+        {"content": "x", "expected_version": "abc"}, {"content": "x", "expected_version": 5},
     ],
-)
-async def test_what_cannot_be_written_is_refused_and_changes_nothing(
-    files: FileToolsFacade, root: Path, options: dict[str, Any], code: str
-) -> None:
-    heard = told(files)
-    for path in ("a.txt", "new.txt") if code != "VERSION_MISMATCH" else ("a.txt",):
-        error = await refused(code, files.write_file(path, **options))
-        assert error.retryable is False
-    assert (heard, await recorded(files)) == ([], [])
-    assert standing(root) == {"a.txt": b"old\n", "d": None, "d/e.txt": b"deep\n"}
+    "VERSION_MISMATCH": [{"content": "x", "expected_version": each} for each in ("0" * 12, f"sha256:{'0' * 64}")],
+    "ENCODING_ERROR": [{"content": "!", "encoding": "base64"}, {"content": "\ud800"}, {"content": "ж", "encoding": "latin-1"}],
+}  # fmt: skip
+
+
+async def test_what_cannot_be_written_is_refused_and_changes_nothing(files: FileToolsFacade, root: Path) -> None:
+    for code, given in UNWRITABLE.items():
+        for options in given:
+            heard = told(files)
+            for path in ("a.txt", "new.txt") if code != "VERSION_MISMATCH" else ("a.txt",):
+                error = await refused(code, files.write_file(path, **options))
+                assert error.retryable is False
+            assert (heard, await recorded(files)) == ([], [])
+            assert standing(root) == {"a.txt": b"old\n", "d": None, "d/e.txt": b"deep\n"}
 
 
 async def test_a_version_of_a_file_that_is_not_there_is_a_mismatch(files: FileToolsFacade, root: Path) -> None:
@@ -252,21 +241,6 @@ async def test_a_writer_who_left_most_of_a_file_out_is_warned(tmp_path: Path) ->
         assert [(each["code"], each["line"]) for each in made.warnings] == [("LEFT_OUT", 2)]
         assert (await files.write_file("a.py", "x0 = 2\n")).warnings == []
         assert (await files.write_file("new.py", "# ... rest of the file unchanged ...\n")).warnings == []
-
-
-def test_the_steps_of_a_write_do_not_depend_on_how_many_lines_it_has(tmp_path: Path) -> None:
-    def steps_with(lines: int) -> int:
-        async def write() -> None:
-            async with filetools.open(tmp_path / str(lines), settings=QUIET) as files:
-                await files.write_file("a.txt", "the rest of these lines stays as it was\n" * lines)
-                await files.write_file("a.txt", "the rest of those lines stays as it was\n" * lines)
-
-        (tmp_path / str(lines)).mkdir()
-        return steps_in_all_threads(write)
-
-    steps_with(10)  # what is imported at first is none of its steps
-    few = steps_with(20)
-    assert steps_with(5000) < few + 2500
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,15 @@
-"""Journals opened for a test, in every implementation and durability that the contract holds for."""
+"""Journals opened for a test. Whether commits are synced changes nothing of the contract."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from filetools.journal.journal import Journal
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import OpenJournal
-
-
-@pytest.fixture(params=["commit", "relaxed"])
-def durability(request: pytest.FixtureRequest) -> Literal["commit", "relaxed"]:
-    return "relaxed" if request.param == "relaxed" else "commit"
 
 
 @pytest.fixture
@@ -26,11 +20,11 @@ def state(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_journal(state: Path, durability: Literal["commit", "relaxed"]) -> Iterator[OpenJournal]:
+def open_journal(state: Path) -> Iterator[OpenJournal]:
     opened: list[Journal] = []
 
     def build(*, on_visible: Callable[[], None] = lambda: None) -> Journal:
-        journal = SqliteJournal(state, durability=durability, on_visible=on_visible)
+        journal = SqliteJournal(state, durability="relaxed", on_visible=on_visible)
         opened.append(journal)
         return journal
 

@@ -82,12 +82,6 @@ def test_identical_calls_share_a_request_until_it_was_used(mine: ApprovalTable, 
     assert ask(others, "r4")[0].id == "r4"
 
 
-def test_other_calls_have_requests_of_their_own(mine: ApprovalTable) -> None:
-    ask(mine)
-    ask(mine, "r2", "c2")
-    assert names(mine) == ["r1", "r2"]
-
-
 def test_what_has_expired_is_gone(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
     assert names(mine, LATER) == []
@@ -145,19 +139,6 @@ def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approv
     assert not mine.live(now=NOW)[1]
 
 
-def test_asking_does_not_end_the_listening(mine: ApprovalTable, others: ApprovalTable) -> None:
-    mine.attend(now=NOW, listens=True)
-    ask(mine)
-    assert others.live(now=NOW)[1]
-
-
-def test_every_wait_is_counted_and_no_call_that_waits_for_nobody(mine: ApprovalTable, others: ApprovalTable) -> None:
-    assert ask(mine)[0].asks == 0
-    assert ask(mine, is_heard=True)[0].asks == 1
-    others.attend(now=NOW, listens=True)
-    assert ask(mine)[0].asks == 2
-
-
 def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTable) -> None:
     for number in range(MOST_REQUESTS):
         ask(mine, f"r{number}", f"c{number}")
@@ -189,21 +170,3 @@ def test_others_are_woken_by_what_they_wait_for(
     approvals = open_journal(on_visible=lambda: rung.append(True)).approvals
     act(approvals)
     assert rung == [True]
-
-
-def test_saying_again_that_one_lives_wakes_nobody(open_journal: OpenJournal) -> None:
-    rung: list[bool] = []
-    approvals = open_journal(on_visible=lambda: rung.append(True)).approvals
-    approvals.attend(now=NOW, listens=True)
-    approvals.attend(now=NOW + 1, listens=True)
-    assert rung == [True]
-
-
-def test_there_is_nothing_to_look_at_before_the_first_and_after_the_last(
-    mine: ApprovalTable, others: ApprovalTable
-) -> None:
-    assert not others.has_any()
-    ask(mine)
-    assert others.has_any()
-    mine.leave()
-    assert not others.has_any()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from filetools.journal.changes import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.models.records import Operation
-from tests.support.journals import ALICE, OpenJournal, folder, move_folder, put
+from tests.support.journals import ALICE, folder, move_folder, put
 
 
 def owed(journal: Journal, mirror: str = "m") -> dict[str, int]:
@@ -22,11 +22,6 @@ def test_a_commit_owes_its_paths_to_each_mirror(journal: Journal) -> None:
     assert journal.backlog.count("n") == 1
     assert journal.backlog.get("m", "b") is None
     assert journal.backlog.of("other") == []
-
-
-def test_a_commit_for_no_mirror_owes_nothing(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    assert owed(journal) == {}
 
 
 def test_entries_come_oldest_first_and_as_many_as_asked(journal: Journal) -> None:
@@ -63,12 +58,6 @@ def test_a_folder_that_comes_where_something_is_owed_is_paid_by_nothing_that_one
     assert owed(journal) == {}
 
 
-def test_paying_one_mirror_leaves_the_other(journal: Journal) -> None:
-    put(journal, "a", b"1", mirrors=["m", "n"])
-    journal.backlog.remove(journal.backlog.of("m"))
-    assert (owed(journal, "m"), owed(journal, "n")) == ({}, {"a": 1})
-
-
 def test_a_debt_that_failed_too_often_steps_back_until_it_is_reset(journal: Journal) -> None:
     put(journal, "a", b"1", mirrors=["m"])
     put(journal, "b", b"1", mirrors=["m"])
@@ -82,16 +71,6 @@ def test_a_debt_that_failed_too_often_steps_back_until_it_is_reset(journal: Jour
     assert owed(journal) == {"a": 1, "b": 2}
 
 
-def test_a_newer_change_gives_a_failed_debt_new_tries(journal: Journal) -> None:
-    put(journal, "a", b"1", mirrors=["m"])
-    (entry,) = journal.backlog.of("m")
-    for _ in range(5):
-        journal.backlog.fail(entry)
-    put(journal, "a", b"2", mirrors=["m"])
-    journal.backlog.fail(entry)
-    assert [each.tries for each in journal.backlog.of("m")] == [0]
-
-
 def test_owing_keeps_what_is_owed_already(journal: Journal) -> None:
     put(journal, "a", b"1", mirrors=["m"])
     journal.backlog.add("m", [("a", "a"), ("b", "B")])
@@ -99,10 +78,3 @@ def test_owing_keeps_what_is_owed_already(journal: Journal) -> None:
         BacklogEntry(mirror="m", key="b", path="B", number=0, tries=0),
         BacklogEntry(mirror="m", key="a", path="a", number=1, tries=0),
     ]
-
-
-def test_entries_outlive_the_process(open_journal: OpenJournal) -> None:
-    journal = open_journal()
-    put(journal, "a", b"1", mirrors=["m"])
-    journal.close()
-    assert owed(open_journal()) == {"a": 1}

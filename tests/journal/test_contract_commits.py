@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from filetools.journal.changes import BacklogEntry, Change, Head, HeadMovedError, View
+from filetools.journal.changes import BacklogEntry, Change, Head, HeadMovedError
 from filetools.journal.journal import Journal
 from filetools.models.records import EXTERNAL, ChangeRecord, Operation, RecordState
 from tests.support.journals import ALICE, OpenJournal, delete_folder, draft, folder, head_version, move_folder, put
@@ -34,19 +34,6 @@ def test_a_moved_head_is_refused(journal: Journal) -> None:
     put(journal, "a", b"1")
     late = draft(journal, "a", b"mine")
     put(journal, "a", b"2")
-    refused(journal, late)
-
-
-def test_a_new_head_where_none_was_seen_is_refused(journal: Journal) -> None:
-    late = draft(journal, "a", b"mine")
-    put(journal, "a", b"1")
-    refused(journal, late)
-
-
-def test_a_head_that_is_gone_is_refused(journal: Journal) -> None:
-    put(journal, "d/a", b"1")
-    late = draft(journal, "d/a", b"mine")
-    journal.commit([delete_folder(journal, "d", applied=True)], ALICE)
     refused(journal, late)
 
 
@@ -87,27 +74,10 @@ def test_a_view_below_either_end_of_a_folder_being_moved_is_blocked(journal: Jou
     refused(journal, draft(journal, key, b"1"))
 
 
-def test_names_that_only_begin_alike_are_not_blocked(journal: Journal) -> None:
-    journal.commit([move_folder(journal, "d", "t")], ALICE)
-    assert not any(journal.view(key).blocked for key in ("dd/a", "d.txt", "d", "tt/a", "x/d/a"))
-
-
-def test_a_folder_operation_blocks_no_longer_once_it_is_noted_as_applied(journal: Journal) -> None:
-    (record,) = journal.commit([delete_folder(journal, "d")], ALICE)
-    journal.marks.applied([record.number])
-    assert not journal.view("d/a").blocked
-
-
 @pytest.mark.parametrize("key", ["d/a", "t/a"])
 def test_a_folder_moved_since_the_look_refuses_what_is_below_either_end(journal: Journal, key: str) -> None:
     late = draft(journal, key, b"mine")
     journal.commit([move_folder(journal, "d", "t", applied=True)], ALICE)
-    refused(journal, late)
-
-
-def test_a_folder_deleted_since_the_look_refuses_what_was_below(journal: Journal) -> None:
-    late = draft(journal, "d/a", b"mine")
-    journal.commit([delete_folder(journal, "d", applied=True)], ALICE)
     refused(journal, late)
 
 
@@ -127,11 +97,6 @@ def test_a_folder_move_that_was_set_back_refuses_nothing(journal: Journal) -> No
     back = folder(Operation.MOVE_DIRECTORY, "d", "t", applied=True, compensates=moved.number)
     journal.commit([back], ALICE)
     assert journal.commit([seen], ALICE)[0].after == v(b"mine")
-
-
-def test_a_folder_operation_long_ago_refuses_nothing(journal: Journal) -> None:
-    journal.commit([delete_folder(journal, "d", applied=True)], ALICE)
-    assert put(journal, "d/a", b"again").after == v(b"again")
 
 
 def test_what_is_gone_from_a_moved_folder_replaces_nothing_that_stands_in_the_new_one(journal: Journal) -> None:
@@ -170,18 +135,6 @@ def test_a_folder_is_not_moved_onto_what_was_written_there_since_the_look(journa
     refused(journal, late)
 
 
-def test_a_folder_goes_once_what_is_below_is_noted_as_applied(journal: Journal) -> None:
-    record = put(journal, "d/a", b"1", noted=False)
-    journal.marks.applied([record.number])
-    assert journal.commit([delete_folder(journal, "d")], ALICE)
-
-
-def test_several_changes_are_recorded_all_or_none(journal: Journal) -> None:
-    changes = [draft(journal, key, key.encode()) for key in ("a", "b", "c")]
-    put(journal, "c", b"moved")
-    refused(journal, *changes)
-
-
 def test_several_changes_form_one_transaction(journal: Journal) -> None:
     put(journal, "x", b"alone")
     records = journal.commit([draft(journal, key, key.encode()) for key in ("a", "b", "c")], ALICE)
@@ -191,21 +144,6 @@ def test_several_changes_form_one_transaction(journal: Journal) -> None:
     journal.marks.applied(record.number for record in records)
     journal.marks.flush()
     assert journal.records(since=first - 1) == [replace(record, state=RecordState.APPLIED) for record in records]
-
-
-def test_the_views_of_many_paths_are_those_of_each(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    put(journal, "b", b"2", noted=False)
-    put(journal, "c", b"3")
-    put(journal, "c", None)
-    journal.commit([delete_folder(journal, "d")], ALICE)
-    keys = ["a", "b", "c", "d", "d/e", "ä/\"'\\", "nowhere"]
-    assert journal.views(keys) == {key: journal.view(key) for key in keys}
-    assert journal.views([]) == {}
-
-
-def test_a_change_alone_is_of_no_transaction(journal: Journal) -> None:
-    assert put(journal, "a", b"1").transaction is None
 
 
 def test_a_record_says_everything_of_its_change(journal: Journal) -> None:
@@ -226,20 +164,6 @@ def test_a_record_says_everything_of_its_change(journal: Journal) -> None:
     assert journal.records(newest_first=True, limit=1) == [record]
 
 
-def test_a_head_is_what_was_recorded_last(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    record = put(journal, "a", b"22", noted=False, path="A", mode=0o600)
-    head = Head(key="a", path="A", version=v(b"22"), size=2, mode=0o600, number=record.number, applied=False)
-    assert journal.view("a") == View(position=record.number, head=head)
-
-
-def test_a_deleted_file_leaves_a_head_without_version(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    record = put(journal, "a", None)
-    head = Head(key="a", path="a", version=None, size=None, mode=None, number=record.number, applied=True)
-    assert journal.view("a").head == head
-
-
 def test_a_foreign_change_is_the_external_actors_whoever_commits(journal: Journal) -> None:
     found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
     mine = draft(journal, "a", b"1", view=None, before=v(b"0"))
@@ -250,26 +174,6 @@ def test_a_foreign_change_is_the_external_actors_whoever_commits(journal: Journa
     ]
     assert journal.view("a").head == Head(
         key="a", path="a", version=v(b"1"), size=1, mode=0o644, number=records[1].number, applied=False
-    )
-
-
-def test_a_found_file_is_owed_to_no_mirror(journal: Journal) -> None:
-    found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
-    journal.mirrors.register("m")
-    journal.commit([found], ALICE)
-    assert journal.backlog.count("m") == 0
-
-
-def test_a_chain_of_one_path_leaves_its_last_link_as_head(journal: Journal) -> None:
-    first = draft(journal, "a", b"1")
-    chain = [first, replace(first, before=v(b"1"), after=v(b"2"), content=b"2", view=None)]
-    records = journal.commit(chain, ALICE)
-    assert head_version(journal, "a") == v(b"2")
-    assert journal.contents.get(v(b"1")) == b"1"
-    late = replace(first, after=v(b"3"), content=b"3")
-    refused(journal, late)
-    assert journal.view("a").head == Head(
-        key="a", path="a", version=v(b"2"), size=1, mode=0o644, number=records[1].number, applied=False
     )
 
 
@@ -366,16 +270,6 @@ def test_a_file_move_takes_the_head_along(journal: Journal) -> None:
     assert all((head := journal.view(key).head) is not None and head.applied for key in ("a", "b"))
 
 
-def test_a_rename_of_case_alone_keeps_the_head(journal: Journal) -> None:
-    put(journal, "a", b"1", path="a")
-    rename = draft(journal, "a", b"1", operation=Operation.MOVE, path="A", content=None, old_path="a", old_key="a")
-    (record,) = journal.commit([rename], ALICE)
-    assert journal.view("a").head == Head(
-        key="a", path="A", version=v(b"1"), size=1, mode=0o644, number=record.number, applied=False
-    )
-    assert [found.number for found in journal.records(key="a", newest_first=True)] == [2, 1]
-
-
 def test_a_folder_move_moves_all_heads_below_and_no_others(journal: Journal) -> None:
     for key in ("d/a", "d/e/b", "d.txt", "dd/c", "d0"):
         put(journal, key, key.encode())
@@ -387,23 +281,6 @@ def test_a_folder_move_moves_all_heads_below_and_no_others(journal: Journal) -> 
     assert journal.view("d/a").head is None
     assert list(journal.heads_below("t/u/e")) == [("t/u/e/b", v(b"d/e/b"))]
     assert {entry.key: entry.number for entry in journal.backlog.of("m")} == {"d": moved.number, "t/u": moved.number}
-
-
-def test_a_folder_move_copes_with_paths_spelled_in_another_case(journal: Journal) -> None:
-    put(journal, "strasse/a", b"1", path="Straße/a")
-    put(journal, "strasse/b", b"2", path="STRASSE/b")
-    move = replace(move_folder(journal, "strasse", "weg"), path="Weg", old_path="STRASSE")
-    journal.commit([move], ALICE)
-    assert sorted(journal.heads_below("")) == [("Weg/a", v(b"1")), ("Weg/b", v(b"2"))]
-    assert head_version(journal, "weg/a") == v(b"1")
-
-
-def test_a_folder_move_replaces_what_was_deleted_at_its_new_name(journal: Journal) -> None:
-    put(journal, "t/a", b"old")
-    put(journal, "t/a", None)
-    put(journal, "d/a", b"new")
-    journal.commit([move_folder(journal, "d", "t")], ALICE)
-    assert head_version(journal, "t/a") == v(b"new")
 
 
 def test_a_folder_deletion_forgets_the_heads_below(journal: Journal) -> None:
@@ -420,12 +297,6 @@ def test_a_folder_move_set_back_brings_the_heads_back(journal: Journal) -> None:
     back = folder(Operation.MOVE_DIRECTORY, "d", "t", applied=True, compensates=moved.number)
     journal.commit([back], ALICE)
     assert list(journal.heads_below("")) == [("d/a", v(b"1"))]
-
-
-def test_heads_below_reads_any_number(journal: Journal) -> None:
-    changes = [draft(journal, f"d/{index:04}", b"x") for index in range(2100)]
-    journal.commit(changes, ALICE)
-    assert [path for path, _ in journal.heads_below("d")] == [change.path for change in changes]
 
 
 def test_a_name_that_is_no_text_fails_alone_and_leaves_nothing(journal: Journal) -> None:

@@ -87,14 +87,6 @@ def test_file_and_document_change_in_one_commit(journal: Journal) -> None:
     assert (edit.actor.id, edit.edits) == ("alice", (TextEdit(0, 0, "x"),))
 
 
-def test_the_view_of_a_path_has_its_document(journal: Journal) -> None:
-    assert journal.view("a").document is None
-    document = opened(journal)
-    assert journal.view("a").document == document
-    journal.documents.advance(typed(document, "two\n"), ANN)
-    assert journal.view("a").document == replace(document, version=2, is_dirty=True)
-
-
 def test_a_change_of_the_document_alone_becomes_no_head(journal: Journal) -> None:
     document = opened(journal)
     change = replace(typed(document, "agent\n"), is_parent=True)
@@ -106,16 +98,6 @@ def test_a_change_of_the_document_alone_becomes_no_head(journal: Journal) -> Non
     assert found is not None
     assert found[0].parents == (record.number,)
     assert journal.contents.get(v(b"agent\n")) == b"agent\n"
-
-
-def test_every_instance_sees_what_one_does(open_journal: OpenJournal) -> None:
-    rung: list[None] = []
-    first, second = open_journal(), open_journal(on_visible=lambda: rung.append(None))
-    document = opened(first)
-    assert second.documents.all() == [document]
-    assert second.documents.advance(typed(document, "two\n"), ANN)
-    assert rung
-    assert text_of(first, document) == "two\n"
 
 
 def test_the_second_editor_joins_the_first_ones_document(journal: Journal) -> None:
@@ -134,17 +116,6 @@ def test_a_clean_document_goes_with_its_last_handle_and_a_dirty_one_stays(journa
     assert journal.documents.all() == journal.documents.abandoned() == [left]
     assert text_of(journal, clean) is None
     assert journal.documents.release("h-b") is None
-
-
-def test_leases_only_grow(journal: Journal) -> None:
-    opened(journal)
-    handle = journal.documents.handle("h-a")
-    assert handle is not None
-    assert journal.documents.renew("h-a", handle.leased_until + 10)
-    assert journal.documents.renew("h-a", handle.leased_until - 10)
-    renewed = journal.documents.handle("h-a")
-    assert renewed == replace(handle, leased_until=handle.leased_until + 10)
-    assert not journal.documents.renew("other", 0)
 
 
 def test_documents_below_a_moved_folder_move_with_it(journal: Journal) -> None:
@@ -201,30 +172,3 @@ def test_what_became_of_documents_is_told_from_a_position_on(open_journal: OpenJ
     assert set(news.documents) == {replace(moved, key="e/a", path="e/a"), replace(new, version=2, is_dirty=True)}
     assert news.closed == frozenset({closed.id})
     assert second.documents.changed(news.position).documents == ()
-
-
-def test_a_position_that_is_too_old_gets_all_documents(journal: Journal) -> None:
-    quiet, document = opened(journal, "a"), opened(journal, "b")
-    position = journal.documents.changed(0).position
-    for _ in range(1200):
-        assert journal.documents.advance(typed(document, "more\n"), ANN)
-        document = replace(document, version=document.version + 1, is_dirty=True)
-    news = journal.documents.changed(position)
-    assert (set(news.documents), news.closed) == ({quiet, document}, None)
-    assert journal.documents.changed(news.position).documents == ()
-    assert journal.documents.changed(news.position + 1).closed is None
-
-
-def test_documents_whose_file_has_another_version_are_behind(journal: Journal) -> None:
-    put(journal, "level", b"1")
-    for key, base in (("level", b"1"), ("late", b"0"), ("new", b"0")):
-        new = NewDocument(id=key, key=key, path=key, base=v(base), text_format=UTF_8, text="")
-        journal.documents.open(new, Handle(name=key, document_id="", actor=ANN, leased_until=0))
-    put(journal, "late", b"1")
-    assert [document.id for document in journal.documents.behind()] == ["late"]
-
-
-def test_the_handles_of_one_document_are_its_own(journal: Journal) -> None:
-    document, _ = opened(journal, "a"), opened(journal, "b")
-    assert [handle.name for handle in journal.documents.handles(document.id)] == ["h-a"]
-    assert {handle.name for handle in journal.documents.handles()} == {"h-a", "h-b"}

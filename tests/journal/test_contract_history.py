@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from filetools.journal.changes import Change, Relation
 from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
@@ -83,32 +81,6 @@ def test_relations_are_found_from_both_ends_for_any_number_of_records(journal: J
     assert journal.history.children(many) == {first.number: [save.number]}
 
 
-def test_the_newest_change_of_a_folder_is_found_by_either_name(journal: Journal) -> None:
-    folder_change = journal.history.folder_change
-    assert (folder_change(["d", "e"]), folder_change([])) == (None, None)
-    gone = Change(operation=Operation.DELETE_DIRECTORY, path="d", key="d", applied=True)
-    moved = Change(
-        operation=Operation.MOVE_DIRECTORY, path="f", key="f", old_path="e", old_key="e", applied=True
-    )  # fmt: skip
-    (first,), (second,) = journal.commit([gone], ALICE), journal.commit([moved], ALICE)
-    assert [folder_change([key]) for key in "def"] == [first, second, second]
-    assert folder_change(["d", "e"]) == second
-    assert folder_change(["d", "e"], below=second.number) == first
-
-
-def test_what_happened_to_names_is_told_in_order_as_soon_as_it_is_committed(journal: Journal) -> None:
-    made = put(journal, "a", b"1")
-    put(journal, "a", b"2")
-    [moved] = journal.commit(
-        [Change(operation=Operation.MOVE_DIRECTORY, path="f", key="f", old_path="e", old_key="e")], ALICE
-    )
-    assert [tuple(each) for each in journal.history.names_since(0)] == [
-        (made.number, Operation.CREATE, "a", None, "agent"),
-        (moved.number, Operation.MOVE_DIRECTORY, "f", "e", "agent"),
-    ]
-    assert journal.history.names_since(moved.number) == []
-
-
 def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open_journal: OpenJournal) -> None:
     journal = open_journal()
     assert (journal.checkpoints.get("x"), journal.checkpoints.remove("x"), journal.checkpoints.all()) == (
@@ -129,9 +101,3 @@ def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open
     assert [each.name for each in journal.checkpoints.all()] == ["empty", "x"]
     assert journal.checkpoints.get("x") == moved
     assert (journal.checkpoints.remove("x"), journal.checkpoints.get("x")) == (True, None)
-
-
-@pytest.mark.parametrize("name", ["'; DROP TABLE records; --", "ü 😀", "x" * 10_000])
-def test_a_checkpoint_may_have_any_name(journal: Journal, name: str) -> None:
-    journal.checkpoints.save(name, {}, 0)
-    assert [each.name for each in journal.checkpoints.all()] == [name]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
-from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.models.records import ChangeRecord, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, put
-from tests.support.journals import version as v
 
 
 def numbers(records: list[ChangeRecord]) -> list[int]:
@@ -34,20 +30,6 @@ def test_other_processes_see_a_note_once_it_is_written(open_journal: OpenJournal
     assert ours.marks.flush()
     assert not theirs.marks.is_pending(record.number)
     assert theirs.marks.pending() == []
-
-
-def test_notes_are_written_with_the_next_commit(open_journal: OpenJournal) -> None:
-    ours, theirs = open_journal(), open_journal()
-    record = put(ours, "a", b"1", noted=False)
-    ours.marks.applied([record.number])
-    put(ours, "b", b"2", noted=False)
-    assert not theirs.marks.is_pending(record.number)
-    assert not ours.marks.flush()
-
-
-def test_a_flush_without_notes_says_so(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    assert not journal.marks.flush()
 
 
 def test_lost_notes_leave_the_record_pending(open_journal: OpenJournal) -> None:
@@ -87,41 +69,12 @@ def test_applied_records_are_unsynced_until_they_are_synced(journal: Journal) ->
     assert numbers(journal.marks.pending()) == [pending.number]
 
 
-def test_foreign_and_aside_records_wait_for_no_sync(journal: Journal) -> None:
-    put(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
-    journal.commit([draft(journal, "b", b"1", applied=True, external=True)], ALICE)
-    journal.commit([draft(journal, "a", b"2", view=None, aside=True)], ALICE)
-    assert journal.marks.unsynced() == []
-
-
 def test_unsettled_goes_back_to_the_last_synced_record(journal: Journal) -> None:
     records = [put(journal, "a", content) for content in (b"1", b"2", b"3")]
     assert numbers(journal.marks.unsettled("a")) == [3, 2, 1]
     journal.marks.synced([records[1].number])
     assert numbers(journal.marks.unsettled("a")) == [3, 2]
     assert journal.marks.unsettled("b") == []
-
-
-def test_unsettled_knows_moves_away(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    move = draft(journal, "b", None, operation=Operation.MOVE, before=v(b"1"), after=v(b"1"), old_path="a", old_key="a")
-    journal.commit([move], ALICE)
-    assert numbers(journal.marks.unsettled("a")) == [2, 1]
-    assert numbers(journal.marks.unsettled("b")) == [2]
-
-
-def test_a_version_kept_aside_says_nothing_about_the_file(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    put(journal, "a", b"2")
-    journal.commit([draft(journal, "a", b"odd", view=None, aside=True, external=True)], ALICE)
-    assert numbers(journal.marks.unsettled("a")) == [3, 2, 1]
-
-
-def test_kept_knows_which_records_there_are(journal: Journal) -> None:
-    put(journal, "a", b"1", noted=False)
-    put(journal, "b", b"2")
-    assert journal.marks.kept([0, 1, 2, 3, 99]) == {1, 2}
-    assert journal.marks.kept([]) == set()
 
 
 def test_the_feed_stops_before_the_first_pending_record(journal: Journal) -> None:
@@ -134,10 +87,6 @@ def test_the_feed_stops_before_the_first_pending_record(journal: Journal) -> Non
     assert (numbers(journal.records()), journal.visible_position()) == ([1, 2, 3], 3)
 
 
-def test_an_empty_journal_has_nothing(journal: Journal) -> None:
-    assert (journal.records(), journal.position(), journal.visible_position(), journal.forgotten()) == ([], 0, 0, 0)
-
-
 def test_pages_follow_each_other(journal: Journal) -> None:
     for index in range(7):
         put(journal, f"f{index}", b"x")
@@ -148,36 +97,6 @@ def test_pages_follow_each_other(journal: Journal) -> None:
     assert numbers(journal.records(since=5, newest_first=True)) == [7, 6]
 
 
-def test_newest_first_shows_pending_records(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    put(journal, "a", b"2", noted=False)
-    assert numbers(journal.records(newest_first=True)) == [2, 1]
-    assert numbers(journal.records(key="a", newest_first=True, limit=1)) == [2]
-
-
-def test_records_of_one_path_include_its_moves(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    put(journal, "x", b"2")
-    move = draft(
-        journal,
-        "b",
-        None,
-        operation=Operation.MOVE,
-        before=v(b"1"),
-        after=v(b"1"),
-        old_path="a",
-        old_key="a",
-        applied=True,
-    )
-    journal.commit([move], ALICE)
-    put(journal, "b", b"3")
-    put(journal, "a", b"4")
-    assert numbers(journal.records(key="a")) == [1, 3, 5]
-    assert numbers(journal.records(key="b")) == [3, 4]
-    assert numbers(journal.records(key="a", since=1, limit=1)) == [3]
-    assert numbers(journal.records(key="a", newest_first=True)) == [5, 3, 1]
-
-
 def test_foreign_only_leaves_out_what_was_committed_here(open_journal: OpenJournal) -> None:
     ours, theirs = open_journal(), open_journal()
     put(ours, "a", b"1")
@@ -185,13 +104,6 @@ def test_foreign_only_leaves_out_what_was_committed_here(open_journal: OpenJourn
     put(ours, "c", b"3")
     assert numbers(ours.records(foreign_only=True)) == [2]
     assert numbers(theirs.records(foreign_only=True)) == [1, 3]
-
-
-def test_aborted_records_are_in_the_feed_and_say_so(journal: Journal) -> None:
-    record = put(journal, "a", b"1", noted=False)
-    journal.commit([draft(journal, "a", None, view=None, applied=True, compensates=record.number)], ALICE)
-    assert [each.state for each in journal.records()] == [RecordState.ABORTED] * 2
-    assert journal.visible_position() == 2
 
 
 def test_listeners_are_told_when_the_feed_has_grown(open_journal: OpenJournal) -> None:
@@ -228,14 +140,6 @@ def test_reopening_finds_everything_in_the_same_epoch(open_journal: OpenJournal)
     assert put(second, "f0", b"again").number == 6
 
 
-def test_restoring_begins_once_a_start_of_the_machine(open_journal: OpenJournal) -> None:
-    journal = open_journal()
-    assert journal.needs_restoring()
-    journal.begin_restoring()
-    assert not journal.needs_restoring()
-    assert not open_journal().needs_restoring()
-
-
 def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(journal: Journal) -> None:
     first, second = put(journal, "a", b"1"), put(journal, "b", b"2")
     journal.marks.synced([second.number])
@@ -250,22 +154,6 @@ def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(journal
 def is_applied(journal: Journal, key: str) -> bool:
     head = journal.view(key).head
     return head is not None and head.applied
-
-
-def test_only_the_restored_key_shows_its_head_again(journal: Journal) -> None:
-    put(journal, "a", b"1")
-    second = put(journal, "b", b"2")
-    journal.begin_restoring()
-    journal.marks.restored(second.number, ["b"])
-    assert [is_applied(journal, key) for key in "ab"] == [False, True]
-
-
-def test_what_filetools_makes_is_unsynced_and_what_others_made_is_theirs(journal: Journal) -> None:
-    folder = Change(operation=Operation.CREATE_DIRECTORY, path="d", key="d", applied=True)
-    (made,) = journal.commit([folder], ALICE)
-    journal.commit([replace(folder, path="e", key="e", external=True)], ALICE)
-    journal.commit([draft(journal, "f", b"foreign", applied=True, external=True)], ALICE)
-    assert numbers(journal.marks.unsynced()) == [made.number]
 
 
 def test_a_foreign_save_on_top_of_what_is_not_synced_is_not_synced_either(journal: Journal) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from filetools.descriptors.memory import JournalTexts, MemoryTable, MemoryTexts
 from filetools.journal.sqlite import SqliteJournal
-from filetools.journal.table import Table, TableRow, release_bytes
+from filetools.journal.table import Table, TableRow
 
 
 class Kept:
@@ -81,22 +78,6 @@ def test_a_row_that_was_put_since_is_not_removed(table: Table) -> None:
     assert [row.key for row in table.scan()] == ["a"]
 
 
-def test_rows_are_removed_and_put_together_or_not_at_all(table: Table) -> None:
-    assert table.put([new("a"), new("b")])
-    move = [new("a", revision=1, is_gone=True), new("c"), new("b", revision=0)]
-    assert not table.put(move)
-    assert table.put([*move[:2], new("b", value={"n": 2}, revision=1)], durable=False)
-    assert table.get("a") is None
-    assert [(row.key, row.revision, row.is_gone) for row in table.scan()] == [("b", 2, False), ("c", 1, False)]
-    assert table.put([new("a")])
-    assert table.get("a") == new("a", revision=1)
-
-
-def test_a_row_that_is_not_there_is_none(table: Table) -> None:
-    assert table.get("a") is None
-    assert not table.put([new("a", revision=1)])
-
-
 def test_values_come_back_as_they_were_put(table: Table) -> None:
     value = {"text": "\ud800 \n\0", "number": 1.5, "list": [None, True], "nested": {"a": ""}}
     assert table.put([new('key " \\ ü', value=value)])
@@ -149,33 +130,3 @@ def test_rows_without_their_bytes_are_forgotten_after_a_while_and_no_others(kept
     kept.row("held", 1.0, "other")
     kept.table.release(100, unused_since=2.0)
     assert [row.key for row in kept.table.scan()] == ["counter", "held"]
-
-
-def test_for_retention_bytes_that_something_else_needs_make_no_room(state: Path) -> None:
-    with closing(SqliteJournal(state, durability="relaxed", timeout_seconds=60)) as journal:
-        kept = Kept(journal.descriptors, journal)
-        kept.row("copy", 1.0, "of a file")
-        text = kept.row("own", 2.0, "text of its own")
-        later = kept.row("later", 3.0, "later")
-        copied = sha256(b"of a file").digest()
-
-        def release(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE contents SET used = 1 WHERE hash = ?", (copied,))  # as a record does
-            release_bytes(connection, "descriptors", 5, is_freed=True)
-
-        journal._database.write(release)
-        left = [row for row in kept.table.scan() if row.version is not None]
-        assert left == [later]
-        assert text.version is not None
-        assert not journal.contents.has(text.version)  # among the first to go
-
-
-def test_whoever_follows_the_journal_is_woken(state: Path) -> None:
-    woken: list[bool] = []
-    journal = SqliteJournal(state, durability="relaxed", on_visible=lambda: woken.append(True))
-    try:
-        before = len(woken)
-        journal.descriptors.notify()
-        assert len(woken) == before + 1
-    finally:
-        journal.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
@@ -74,24 +73,6 @@ def before_write(journal: Journal, monkeypatch: pytest.MonkeyPatch, at: int, dee
     monkeypatch.setattr(database, "write", wrapped)
 
 
-def rows_a_transaction(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list that gets how many rows each write transaction to come has changed."""
-    database, changed = database_of(journal), list[int]()
-    write = database.write
-
-    def wrapped(work: Callable[[sqlite3.Connection], Any], **options: Any) -> Any:
-        def counted(connection: sqlite3.Connection) -> Any:
-            before = connection.total_changes
-            result = work(connection)
-            changed.append(connection.total_changes - before)
-            return result
-
-        return write(counted, **options)
-
-    monkeypatch.setattr(database, "write", wrapped)
-    return changed
-
-
 class DiedError(Exception):
     """Raised in the place of a process that dies."""
 
@@ -121,14 +102,6 @@ def test_a_deletion_that_is_set_back_brings_the_folders_below_back(journal: Jour
     assert (folders(journal), dict(journal.heads())) == ([], {})
     journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True, compensates=record.number)], ALICE)
     assert (folders(journal), journal.heads()) == (["a", "a/b"], heads)
-
-
-def test_rows_of_files_move_with_their_folder_and_keep_their_state(journal: Journal) -> None:
-    make_folder(journal, "a")
-    journal.tree_index.save({"a/x": file_row("a/x", b"1")}, [], 0)
-    journal.commit([move_folder(journal, "a", "b", applied=True)], ALICE)
-    assert journal.tree_index.get("a/x") is None
-    assert journal.tree_index.get("b/x") == file_row("b/x", b"1")
 
 
 def test_a_look_overtaken_by_the_removal_of_a_folder_does_not_bring_its_rows_back(journal: Journal) -> None:
@@ -169,14 +142,6 @@ def test_what_was_recorded_since_the_look_is_not_found(journal: Journal, content
     assert head_version(journal, "a") == (None if content is None else version(content))
 
 
-def test_nothing_is_found_once_a_folder_has_moved_since_the_look(journal: Journal) -> None:
-    make_folder(journal, "d")
-    position = journal.position()
-    journal.commit([move_folder(journal, "d", "e", applied=True)], ALICE)
-    assert not journal.tree_index.found({"d/x": file_row("d/x", b"1")}, position)
-    assert journal.view("d/x").head is None
-
-
 def test_snapshots_share_rows_and_each_keeps_its_own_tree(journal: Journal) -> None:
     trees = [snapshot_of("a", "b"), snapshot_of("b", "c"), snapshot_of("b", "c", content=b"2"), snapshot_of("a", "b")]
     made = [journal.checkpoints.save(str(number), tree, 0) for number, tree in enumerate(trees)]
@@ -189,26 +154,6 @@ def test_snapshots_share_rows_and_each_keeps_its_own_tree(journal: Journal) -> N
     assert needless_rows(journal) == []
 
 
-def test_a_snapshot_whose_name_is_taken_leaves_nothing(journal: Journal) -> None:
-    first = journal.checkpoints.save("x", snapshot_of("a"), 0)
-    assert journal.checkpoints.save("x", snapshot_of("b"), 0) is None
-    assert journal.checkpoints.snapshot("x") == (first, snapshot_of("a"))
-
-
-def test_a_checkpoint_and_its_rows_are_read_as_of_one_moment(open_journal: OpenJournal) -> None:
-    journal, other = open_journal(), open_journal()
-    first = journal.checkpoints.save("x", snapshot_of("a"), 0)
-
-    def replace(statement: str) -> None:
-        if "FROM snapshot_rows" in statement:
-            other.checkpoints.save("x", snapshot_of("b", "c"), 0, replace=True)
-
-    with database_of(journal).reading() as connection:
-        connection.set_trace_callback(replace)
-    assert journal.checkpoints.snapshot("x") == (first, snapshot_of("a"))
-    assert kept(other) == {"x": snapshot_of("b", "c")}
-
-
 @pytest.mark.parametrize("lost", ["key = 'a'", "key > ''"])
 def test_a_snapshot_that_lacks_rows_is_a_number_alone(journal: Journal, lost: str) -> None:
     made = journal.checkpoints.save("x", snapshot_of("a", "b"), 0)
@@ -216,25 +161,6 @@ def test_a_snapshot_that_lacks_rows_is_a_number_alone(journal: Journal, lost: st
     assert journal.checkpoints.snapshot("x") == (made, None)
     journal.checkpoints.save("y", snapshot_of("a", "b"), 0)
     assert kept(journal) == {"x": None, "y": snapshot_of("a", "b")}
-
-
-def test_a_snapshot_of_nothing_is_one(journal: Journal) -> None:
-    journal.checkpoints.save("x", {}, 0)
-    assert kept(journal) == {"x": {}}
-
-
-def test_rows_are_written_and_dropped_in_slices(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_index, "SLICE", 3)
-    rows = rows_a_transaction(journal, monkeypatch)
-    names = [f"f{number}" for number in range(10)]
-    journal.checkpoints.save("x", snapshot_of(*names), 0)
-    journal.checkpoints.save("x", snapshot_of(*names, content=b"2"), 0, replace=True)
-    journal.checkpoints.remove("x")
-    assert database_of(journal).rows("SELECT * FROM snapshot_rows") == []
-    journal.tree_index.save({name: file_row(name, b"1") for name in names}, [], 0)
-    journal.tree_index.save({}, names, 0)
-    assert journal.tree_index.rows() == {}
-    assert max(rows) == 4  # with the number of writes
 
 
 BEFORE = snapshot_of("a", "b", "c", "d", "e")
@@ -260,22 +186,6 @@ def test_a_save_that_dies_leaves_nothing_that_is_seen_or_stays(
     other.checkpoints.save("after", tree, 0)
     assert kept(other) == {**seen, "after": tree}
     assert needless_rows(other) == []
-
-
-@pytest.mark.parametrize("at", WRITES)
-def test_what_a_save_that_died_has_left_goes_with_the_next_removal(
-    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
-    journal, other = open_journal(), open_journal()
-    monkeypatch.setattr(tree_index, "SLICE", 2)
-    for name in ("before", "too"):
-        journal.checkpoints.save(name, BEFORE, 0)
-    before_write(journal, monkeypatch, at, die)
-    with suppress(DiedError):
-        journal.checkpoints.save("halfway", HALFWAY, 0)
-    other.checkpoints.remove("too")
-    assert needless_rows(other) == []
-    assert kept(other)["before"] == BEFORE
 
 
 @pytest.mark.parametrize("at", range(1, 4))
@@ -402,68 +312,7 @@ def test_bytes_are_kept_once_the_rows_protect_them(relaxed: Journal) -> None:
     assert relaxed.contents.get(version(b"1")) == b"1"
 
 
-def test_whoever_loses_the_rows_to_another_keeps_the_bytes_once_more(open_journal: OpenJournal) -> None:
-    journal, other, asked = open_journal(), open_journal(), count(1)
-
-    def keep(_: object) -> frozenset[str]:
-        journal.contents.keep_all({version(b"1"): b"1"})
-        if next(asked) == 1:
-            other.checkpoints.save("other", {}, 0)
-            other.checkpoints.remove("other")
-            other.maintain(retention_bytes=0, retention_records=0)
-        return frozenset()
-
-    assert journal.checkpoints.save("x", snapshot_of("a"), 0, keep=keep)
-    assert journal.contents.get(version(b"1")) == b"1"
-    assert next(asked) == 3
-
-
 def test_where_bytes_cannot_be_kept_there_is_no_checkpoint_and_no_row(journal: Journal) -> None:
     with pytest.raises(DiedError):
         journal.checkpoints.save("x", snapshot_of("a"), 0, keep=die)
     assert (kept(journal), database_of(journal).rows("SELECT * FROM snapshot_rows")) == ({}, [])
-
-
-@pytest.mark.parametrize("between", ["nothing", "a save by another", "a removal by another", "a save that dies"])
-def test_bytes_are_asked_for_of_what_is_new_or_lacked_them_unless_others_had_a_hand_in_it(
-    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, between: str
-) -> None:
-    journal, other = open_journal(), open_journal()
-    asked: list[list[str]] = []
-
-    def keep(rows: Mapping[str, SnapshotRow]) -> set[str]:
-        asked.append(sorted(rows))
-        return {"b"} & rows.keys()
-
-    first = snapshot_of("a", "b", "c")
-    journal.checkpoints.save("0", first, 0, keep=keep)
-    if between == "a save by another":
-        other.checkpoints.save("other", snapshot_of("z"), 0)
-    elif between == "a removal by another":
-        other.checkpoints.save("other", first, 0)
-        other.checkpoints.remove("0")
-    elif between == "a save that dies":
-        with suppress(DiedError):
-            other.checkpoints.save("other", snapshot_of("z"), 0, keep=die)
-    journal.checkpoints.save("1", first, 0, keep=keep)
-    second = {**first, **snapshot_of("c", "d", content=b"2")}
-    journal.checkpoints.save("2", second, 0, keep=keep)
-    is_alone = between == "nothing"
-    assert asked == [["a", "b", "c"], ["b"] if is_alone else ["a", "b", "c"], ["b", "c", "d"]]
-    trees = kept(other)
-    assert (trees["1"], trees["2"]) == (first, second)
-    assert needless_rows(other) == []
-
-
-def test_a_checkpoint_of_the_same_tree_reads_none_of_its_rows(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree = snapshot_of(*(f"f{number}" for number in range(50)))
-    journal.checkpoints.save("0", tree, 0)
-    with database_of(journal).reading() as connection:
-        statements: list[str] = []
-        connection.set_trace_callback(statements.append)
-    rows = rows_a_transaction(journal, monkeypatch)
-    journal.checkpoints.save("1", tree, 0)
-    assert max(rows) == 1
-    assert [one for one in statements if "version FROM snapshot_rows" in one] == []

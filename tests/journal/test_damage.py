@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import FileToolsError, InternalError, StateDamagedError, StateTooNewError
-from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
+from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
+from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.sqlite import SqliteJournal
-from tests.support.journals import ALICE, at_older_schema, damage, draft, put
+from tests.support.journals import ALICE, damage, draft, put
 from tests.support.journals import version as v
 
 
@@ -96,13 +96,6 @@ def test_a_damaged_database_is_not_opened(state: Path, harm: Callable[[Path], No
         assert place.read_bytes() == before
 
 
-def test_a_link_is_not_followed_at_the_first_opening(state: Path) -> None:
-    (state / "journal.db").symlink_to(state.parent / "outside.db")
-    with pytest.raises(StateDamagedError):
-        SqliteJournal(state)
-    assert not (state.parent / "outside.db").exists()
-
-
 @pytest.mark.parametrize("part", ["journal.db-wal", "journal.db-shm"])
 def test_a_link_beside_the_database_is_not_followed(state: Path, part: str) -> None:
     filled(state)
@@ -111,14 +104,6 @@ def test_a_link_beside_the_database_is_not_followed(state: Path, part: str) -> N
     with pytest.raises(StateDamagedError):
         SqliteJournal(state)
     assert not (state.parent / "outside").exists()
-
-
-def test_the_work_of_a_builder_that_died_is_no_damage(state: Path) -> None:
-    (state / "journal.db.new").write_bytes(b"half")
-    journal = SqliteJournal(state)
-    assert put(journal, "a", b"1").number == 1
-    journal.close()
-    assert not (state / "journal.db.new").exists()
 
 
 @pytest.mark.parametrize("stands", ["nothing", "an empty file"])
@@ -137,21 +122,13 @@ def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path,
     journal.close()
 
 
-def test_another_programs_database_is_left_untouched(state: Path) -> None:
-    stranger_instead(state, remove_first=False)
-    content = (state / "journal.db").read_bytes()
-    with pytest.raises(StateDamagedError):
-        SqliteJournal(state)
-    assert (state / "journal.db").read_bytes() == content
-
-
 def test_a_newer_schema_is_left_untouched(state: Path) -> None:
     filled(state)
     database = sqlite3.connect(state / "journal.db")
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     database.close()
     content = (state / "journal.db").read_bytes()
-    with pytest.raises(StateTooNewError):
+    with pytest.raises(StateVersionError):
         SqliteJournal(state)
     assert (state / "journal.db").read_bytes() == content
 
@@ -166,48 +143,12 @@ def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(st
         lambda: journal.marks.synced([1]),
         journal.begin_restoring,
     ):
-        with pytest.raises(StateTooNewError):
+        with pytest.raises(StateVersionError):
             work()
     assert [record.path for record in journal.records(newest_first=True)] == ["a"]
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     database.close()
     put(journal, "b", b"2")
-    journal.close()
-
-
-def test_every_older_schema_is_brought_up_to_date(state: Path) -> None:
-    for known in range(1, SCHEMA_VERSION):
-        place = state / str(known)
-        place.mkdir()
-        database = sqlite3.connect(place / "journal.db", isolation_level=None)
-        for statements in MIGRATIONS[:known]:
-            for statement in statements:
-                database.execute(statement)
-        database.execute("INSERT INTO meta VALUES ('epoch', 'abcdef')")
-        database.execute(f"PRAGMA user_version = {known}")
-        database.close()
-        journal = SqliteJournal(place)
-        assert journal.epoch == "abcdef"
-        put(journal, "a", b"1")
-        journal.maintain(retention_bytes=10, retention_records=10)
-        journal.close()
-
-
-def test_a_journal_of_an_older_schema_tells_undos_from_redos_and_what_is_undone(state: Path) -> None:
-    journal = SqliteJournal(state)
-    for content in (b"0", b"1", b"2", b"3", b"4", b"5"):
-        put(journal, "a", content)
-    journal.close()
-    database = at_older_schema(state, 6)
-    # 2 undoes 1, 3 redoes it, 4 undoes 3; 6 undoes 5.
-    for number, target in ((2, 1), (3, 2), (4, 3), (6, 5)):
-        database.execute("INSERT INTO relations VALUES (?, 'undoes', ?)", (number, target))
-    database.close()
-    journal = SqliteJournal(state)
-    history = journal.history
-    assert history.undone(range(10)) == {1, 3, 5}
-    assert history.targets(range(10), "undoes") == {2: [1], 4: [3], 6: [5]}
-    assert history.targets(range(10), "redoes") == {3: [2]}
     journal.close()
 
 
@@ -299,23 +240,14 @@ def _refusals(journal: SqliteJournal) -> list[bytes]:
     return found
 
 
-def test_a_closed_journal_says_so(state: Path) -> None:
-    journal = SqliteJournal(state)
-    journal.close()
-    with pytest.raises(InternalError):
-        journal.view("a")
-    with pytest.raises(InternalError):
-        put(journal, "a", b"1")
-
-
 def test_damage_met_while_open_is_typed(state: Path) -> None:
-    filled(state, 400)
+    filled(state, 100)
     journal = SqliteJournal(state, durability="relaxed")
     with (state / "journal.db").open("r+b") as file:
         file.seek(4096)
         file.write(os.urandom((state / "journal.db").stat().st_size - 4096))
     with pytest.raises(StateDamagedError):
-        journal.records(limit=400)
+        journal.records(limit=100)
     with pytest.raises(StateDamagedError):
-        journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(400)], ALICE)
+        journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(100)], ALICE)
     journal.close()

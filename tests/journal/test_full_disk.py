@@ -6,9 +6,7 @@ import errno
 import os
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -134,28 +132,6 @@ def test_bytes_without_room_for_their_rows_are_cut_off_again(small_disk: Path) -
         assert journal.contents.get(v(LARGE[::-1])) == LARGE[::-1]
 
 
-def test_everybody_in_a_group_is_told(small_disk: Path) -> None:
-    journal = SqliteJournal(small_disk)
-    put(journal, "a", b"1")
-    fill(small_disk)
-    drafts = [draft(journal, f"f{index}", os.urandom(60_000)) for index in range(6)]
-    with ThreadPoolExecutor(6) as pool:
-        errors = [future.exception() for future in [pool.submit(journal.commit, [one], ALICE) for one in drafts]]
-    assert {type(error) for error in errors} == {DiskFullError}
-    assert journal.position() == 1
-    journal.close()
-
-
-def test_a_journal_cannot_be_made_on_a_full_disk_but_later(small_disk: Path) -> None:
-    fill(small_disk)
-    with pytest.raises(DiskFullError):
-        SqliteJournal(small_disk)
-    make_room(small_disk)
-    journal = SqliteJournal(small_disk)
-    assert put(journal, "a", b"1").number == 1
-    journal.close()
-
-
 @pytest.mark.parametrize("leave", [4096, 8192, 20_480, 36_864, 65_536, 110_592])
 def test_a_disk_that_fills_while_a_journal_is_made_leaves_it_to_be_made_later(small_disk: Path, leave: int) -> None:
     fill(small_disk, leave)
@@ -168,19 +144,6 @@ def test_a_disk_that_fills_while_a_journal_is_made_leaves_it_to_be_made_later(sm
     make_room(small_disk)
     journal = SqliteJournal(small_disk)
     assert put(journal, "a", b"1").number == 1
-    journal.close()
-
-
-def test_an_existing_journal_opens_with_an_error_of_its_kind(small_disk: Path) -> None:
-    journal = SqliteJournal(small_disk)
-    put(journal, "a", b"1")
-    journal.close()
-    fill(small_disk)
-    with pytest.raises(DiskFullError):
-        SqliteJournal(small_disk)
-    make_room(small_disk)
-    journal = SqliteJournal(small_disk)
-    assert journal.position() == 1
     journal.close()
 
 
@@ -264,33 +227,3 @@ def test_trouble_of_the_system_is_told_from_damage(
     monkeypatch.undo()
     put(journal, "c", b"3")
     journal.close()
-
-
-CROWDED = """
-import os, resource, sys
-from pathlib import Path
-from filetools.errors import FileToolsError
-from filetools.journal.sqlite import SqliteJournal
-from filetools.journal.reserve import RESERVE_BYTES
-journal = SqliteJournal(Path(sys.argv[1]))
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-held = []
-try:
-    while True:
-        held.append(os.open(os.devnull, os.O_RDONLY))
-except OSError:
-    pass
-try:
-    with journal._database.reading(), journal._database.reading(), journal._database.reading():
-        print("read")
-except FileToolsError as exc:
-    print(exc.code)
-for each in held:
-    os.close(each)
-print(journal.position())
-"""
-
-
-def test_a_process_without_descriptors_is_told_so(state: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", CROWDED, state], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["RATE_LIMITED", "0"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -82,8 +80,8 @@ def compensate(journal: SqliteJournal, key: str) -> None:
 def grown(state: Path, records: int) -> SqliteJournal:
     """Return a journal of so many settled records: many versions of some paths, and folders that came and went."""
     journal = SqliteJournal(state, durability="relaxed")
-    for start in range(0, records, 1000):
-        changes = [_settled(start + index) for index in range(1000)]
+    for start in range(0, records, 500):
+        changes = [_settled(start + index) for index in range(500)]
         journal.commit([*changes, delete_folder(journal, "gone", applied=True)], ALICE)
     journal.marks.synced(range(1, journal.position() + 1))
     journal._database.checkpoint(at_least_bytes=0)
@@ -104,7 +102,7 @@ def _settled(index: int) -> Change:
 
 @pytest.fixture(scope="module")
 def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteJournal, SqliteJournal]]:
-    opened = (grown(tmp_path_factory.mktemp("small"), 1000), grown(tmp_path_factory.mktemp("large"), 10_000))
+    opened = (grown(tmp_path_factory.mktemp("small"), 500), grown(tmp_path_factory.mktemp("large"), 5_000))
     yield opened
     for journal in opened:
         journal.close()
@@ -119,61 +117,3 @@ def test_ten_times_the_records_cost_no_more_steps(journals: tuple[SqliteJournal,
         costs.append(steps[0])
     small, large = costs
     assert large <= small * STEPS_OF_SLACK + 20, costs
-
-
-SCANS_OF_FEW = (
-    "records_pending", "records_moving", "records_unsynced", "sqlite_sequence", "CONSTANT ROW", "(subquery",
-    "SCAN approvals", "SCAN approval_processes", "SCAN mirrors", "SCAN wanted",
-)  # fmt: skip
-"""What is scanned as a whole because it only ever holds a few rows, or those that the caller names."""
-
-
-def plan(connection: sqlite3.Connection, statement: str) -> list[str]:
-    rows: list[tuple[Any, ...]] = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-    return [row[3] for row in rows]
-
-
-@pytest.mark.parametrize("name", HOT)
-def test_no_hot_statement_scans_a_table(journals: tuple[SqliteJournal, SqliteJournal], name: str) -> None:
-    journal = journals[0]
-    with watched(journal) as (statements, _):
-        act(journal, name)
-    asked = {text for text in statements if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))}
-    assert asked
-    connection = sqlite3.connect(journal._database._wal.with_name("journal.db"))
-    scans = [step for text in asked for step in plan(connection, text) if "SCAN" in step]
-    connection.close()
-    assert [step for step in scans if not any(few in step for few in SCANS_OF_FEW)] == []
-
-
-def test_a_lone_commit_asks_few_statements(journals: tuple[SqliteJournal, SqliteJournal]) -> None:
-    journal = journals[0]
-    journal.marks.flush()
-    change = draft(journal, "few", b"few")
-    with watched(journal) as (statements, _):
-        journal.commit([change], ALICE)
-    # Begin, schema, compare, mirrors, record, content, head, backlog, commit.
-    assert len(statements) == 9, statements
-    with watched(journal) as (statements, _):
-        journal.view("few")  # and, as long as the head has no mark, whether it got one in the same instant
-    assert len(statements) == 2
-    journal.marks.applied([journal.position()])
-    with watched(journal) as (statements, _):
-        journal.view("few")
-    assert len(statements) == 1
-
-
-def test_many_changes_ask_as_few_questions_as_few(journals: tuple[SqliteJournal, SqliteJournal]) -> None:
-    journal = journals[0]
-    journal.marks.flush()
-    questions = []
-    for count in (3, 300):
-        changes = [
-            draft(journal, f"q{count}/{index}", b"%d" % index, external=True, applied=True) for index in range(count)
-        ]
-        with watched(journal) as (statements, _):
-            journal.views([change.key for change in changes])
-            journal.commit(changes, ALICE)
-        questions.append([text for text in statements if text.startswith("SELECT")])
-    # The views; then the newest folder that went, heads and documents, mirrors, twice the newest number.
-    assert len(questions[0]) == len(questions[1]) == 6, questions[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -30,15 +29,6 @@ def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identit
         identities.check()
     assert identities._checked is not None
     return place, identities
-
-
-def test_a_young_directory_is_looked_into_each_time(tmp_path: Path) -> None:
-    """A coarse clock could show one time for two changes."""
-    for part in PARTS:
-        (tmp_path / part).write_bytes(b"")
-    identities = Identities(tmp_path)
-    identities.check()
-    assert identities._checked is None
 
 
 def remove(place: Path) -> None:
@@ -71,22 +61,3 @@ def test_a_directory_gone_or_replaced_is_seen(sure: tuple[Path, Identities]) -> 
     shutil.copytree(place.with_name("moved"), place)
     with pytest.raises(StateDamagedError):
         identities.check()
-
-
-def test_other_names_may_come_and_go(sure: tuple[Path, Identities]) -> None:
-    place, identities = sure
-    (place / "bell").write_bytes(b"")
-    identities.check()
-    (place / "bell").unlink()
-    identities.check()
-    os.utime(place, (0, 0))
-    identities.check()
-
-
-def test_files_that_are_named_again_are_good_again(sure: tuple[Path, Identities]) -> None:
-    place, identities = sure
-    (place / PARTS[0]).rename(place / "aside")
-    with pytest.raises(StateDamagedError):
-        identities.check()
-    (place / "aside").rename(place / PARTS[0])
-    identities.check()

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal.birth import make_sure_of_database
 from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.walfile import FRAME_BYTES, HEADER_BYTES
 from tests.support.journals import damage, put, traced, worker
@@ -144,24 +143,6 @@ def test_a_lost_tail_starts_a_new_epoch(state: Path) -> None:
     journal.close()
 
 
-def test_a_restored_copy_starts_a_new_epoch_and_an_untouched_journal_does_not(state: Path) -> None:
-    journal = SqliteJournal(state)
-    put(journal, "a", b"1")
-    epoch = journal.epoch
-    journal.close()
-    copy = state.parent / "copy"
-    shutil.copytree(state, copy)
-    restored, untouched = SqliteJournal(copy), SqliteJournal(state)
-    assert restored.epoch != epoch
-    assert untouched.epoch == epoch
-    second = restored.epoch
-    restored.close()
-    untouched.close()
-    again = SqliteJournal(copy)
-    assert again.epoch == second
-    again.close()
-
-
 def rebooted(state: Path) -> None:
     with sqlite3.connect(state / "journal.db") as database:
         database.execute("UPDATE meta SET value = 'another' WHERE name IN ('boot', 'restored_boot')")
@@ -282,10 +263,3 @@ def test_a_disk_that_fails_for_ever_acknowledges_nothing_more(state: Path, tmp_p
     journal = SqliteJournal(state)
     assert {path for path, _ in journal.heads_below("")} == {"first", *(f"f{turn}" for turn in range(first))}
     journal.close()
-
-
-def test_a_new_database_needs_no_change_in_its_place_that_a_cut_could_leave_to_be_rolled_back(tmp_path: Path) -> None:
-    make_sure_of_database(tmp_path)
-    # SQLite, "Database File Format", 1.3: both versions are 2 where there is a write-ahead log.
-    assert (tmp_path / "journal.db").read_bytes()[18:20] == b"\2\2"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["journal.db"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from pathlib import Path
 
@@ -41,27 +40,6 @@ def test_the_feed_goes_on_past_a_damaged_record(state: Path, relaxed: SqliteJour
     relaxed.checkpoint()
     assert seen(relaxed) == [1, 2, 4, 5]
     assert put(relaxed, "f0", b"y").number == 6
-
-
-def test_a_page_is_full_although_records_of_it_are_damaged(state: Path, relaxed: SqliteJournal) -> None:
-    for index in range(12):
-        put(relaxed, f"f{index}", b"x")
-    spoil(state, "value", 2, 3, 4, 8)
-    assert seen(relaxed, limit=4) == [1, 5, 6, 7]
-    assert seen(relaxed, since=7, limit=4) == [9, 10, 11, 12]
-    newest = [record.number for record in relaxed.records(newest_first=True, limit=6)]
-    assert newest == [12, 11, 10, 9, 7, 6]
-
-
-def test_damage_is_reported_once(state: Path, relaxed: SqliteJournal, caplog: pytest.LogCaptureFixture) -> None:
-    for index in range(3):
-        put(relaxed, f"f{index}", b"x")
-    spoil(state, "value", 2)
-    with caplog.at_level(logging.ERROR):
-        for _ in range(3):
-            relaxed.records()
-            relaxed.checkpoint()
-    assert len([entry for entry in caplog.records if "damaged" in entry.message]) == 1
 
 
 def test_a_damaged_pending_record_does_not_hold_up_the_feed_for_ever(state: Path, relaxed: SqliteJournal) -> None:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
-import threading
 import time
-from pathlib import Path
 
-from filetools.journal.contents import digest_of
 from filetools.journal.retention import LIVE_SECONDS
-from filetools.journal.schema import MIGRATIONS
-from filetools.journal.seen_versions import MOST_SEEN, SLICE, SeenVersion, _remove, tidy_seen_versions
+from filetools.journal.seen_versions import MOST_SEEN, SLICE, SeenVersion, tidy_seen_versions
 from filetools.journal.sqlite import SqliteJournal
-from tests.support.journals import put
 from tests.support.journals import version as v
 
 MUCH = 10**9
@@ -31,12 +25,6 @@ def noted(journal: SqliteJournal, owner: str, count: int, *, since: float, prefi
     )
 
 
-def test_rows_that_live_stay(relaxed: SqliteJournal) -> None:
-    noted(relaxed, "alice", 3, since=NOW)
-    assert tidy_seen_versions(relaxed._database, NOW - 1) == 0
-    assert keys_of(relaxed, "alice") == ["0", "1", "2"]
-
-
 def test_old_rows_go_in_slices_and_young_ones_stay(relaxed: SqliteJournal) -> None:
     for owner in ("alice", "bob"):
         noted(relaxed, owner, 2 * SLICE + 1, since=NOW - 10_000, prefix="old-")
@@ -52,24 +40,6 @@ def test_of_too_many_rows_the_oldest_go(relaxed: SqliteJournal) -> None:
     (rows,) = relaxed._database.row("SELECT count(*) FROM seen_versions WHERE owner = 'alice'")
     assert (rows, keys_of(relaxed, "alice")[0]) == (MOST_SEEN, str(SLICE + 1))
     assert len(keys_of(relaxed, "bob")) == 2
-
-
-def test_writers_get_in_between_two_slices(relaxed: SqliteJournal) -> None:
-    noted(relaxed, "alice", 20 * SLICE, since=NOW)
-    tidying = threading.Thread(target=tidy_seen_versions, args=(relaxed._database, NOW + 10**6))
-    tidying.start()
-    numbers = [put(relaxed, "a", b"%d" % number).number for number in range(5)]
-    tidying.join(10)
-    assert (len(numbers), keys_of(relaxed, "alice")) == (5, [])
-
-
-def test_a_row_that_is_recorded_anew_meanwhile_stays(relaxed: SqliteJournal) -> None:
-    noted(relaxed, "alice", 2, since=NOW)
-    digest = digest_of(v(b"x"))
-    doomed = [("alice", "0", digest, NOW), ("alice", "1", digest, NOW + 1)]
-    noted(relaxed, "alice", 1, since=NOW + 100)
-    assert _remove(relaxed._database, doomed) == 1
-    assert keys_of(relaxed, "alice") == ["0"]
 
 
 def test_the_keeper_tidies_and_texts_kept_for_old_rows_alone_go_at_once(relaxed: SqliteJournal) -> None:
@@ -91,21 +61,3 @@ def test_of_too_many_rows_the_texts_of_those_that_went_are_free(relaxed: SqliteJ
     relaxed.seen_versions.save([("alice", "surplus", surplus)])
     relaxed.maintain(retention_bytes=0, retention_records=MUCH)
     assert not relaxed.contents.has(v(b"surplus"))
-
-
-def test_what_actors_knew_under_an_older_schema_they_have_seen(tmp_path: Path) -> None:
-    before = next(
-        at for at, statements in enumerate(MIGRATIONS) if any("DROP TABLE stamps" in one for one in statements)
-    )
-    database = sqlite3.connect(tmp_path / "journal.db", isolation_level=None)
-    for statement in (one for statements in MIGRATIONS[:before] for one in statements):
-        database.execute(statement)
-    database.execute("INSERT INTO meta VALUES ('epoch', 'abcdef')")
-    row = ("alice", "a", digest_of(v(b"x")), 1, NOW, "latin-1")
-    database.execute("INSERT INTO stamps (owner, key, version, whole, time, encoding) VALUES (?, ?, ?, ?, ?, ?)", row)
-    database.execute(f"PRAGMA user_version = {before}")
-    database.close()
-    journal = SqliteJournal(tmp_path)
-    seen = SeenVersion(version=v(b"x"), base=v(b"x"), is_whole=True, time=NOW, encoding="latin-1")
-    assert journal.seen_versions.of("alice") == [("a", seen)]
-    journal.close()

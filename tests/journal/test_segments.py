@@ -8,9 +8,7 @@ import os
 import random
 import shutil
 import sqlite3
-import stat
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import pairwise
 from pathlib import Path
@@ -20,12 +18,10 @@ import pytest
 
 from filetools.errors import DiskFullError, StateDamagedError, StorageFailedError, VersionGoneError
 from filetools.journal import segments
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.contents import LARGEST_ROW_BYTES, MOST_APPENDED_BYTES, digest_of
-from filetools.journal.retention import SWEEP_SECONDS
-from filetools.journal.segments import SegmentEntry, SegmentFolder, SegmentPlace, end_of, punch_hole
+from filetools.journal.contents import LARGEST_ROW_BYTES
+from filetools.journal.segments import SegmentEntry, SegmentFolder, SegmentPlace, end_of
 from filetools.journal.sqlite import SqliteJournal
-from tests.support.journals import ALICE, at_older_schema, damage, draft, put, traced, worker
+from tests.support.journals import ALICE, damage, draft, put, traced, worker
 from tests.support.journals import version as v
 
 SIZE = LARGEST_ROW_BYTES + 1
@@ -67,56 +63,6 @@ def written(journal: SqliteJournal, *contents: bytes) -> None:
     journal.marks.synced([put(journal, "a", content).number for content in contents])
 
 
-def test_entries_lie_one_behind_the_other_each_on_pages_of_its_own(state: Path, relaxed: SqliteJournal) -> None:
-    contents = [os.urandom(size) for size in (SIZE, 1_000_000, 8 * 4096 * 32 - HEADER_BYTES)]
-    for content in contents:
-        put(relaxed, "a", content)
-    ends = [end_of(0, len(contents[0]))]
-    ends += [end_of(ends[0], len(contents[1]))]
-    assert list(places(relaxed).values()) == [SegmentPlace(1, 0), SegmentPlace(1, ends[0]), SegmentPlace(1, ends[1])]
-    assert sizes(state) == {"1": ends[1] + HEADER_BYTES + len(contents[2])}
-    assert are_whole(relaxed, *contents)
-
-
-def test_segments_are_private(state: Path, relaxed: SqliteJournal) -> None:
-    put(relaxed, "a", *bytes_of())
-    assert stat.S_IMODE((state / "segments").stat().st_mode) == 0o700
-    assert stat.S_IMODE((state / "segments/1").stat().st_mode) == 0o600
-
-
-def test_a_refused_commit_appends_nothing(state: Path, relaxed: SqliteJournal) -> None:
-    late = draft(relaxed, "a", *bytes_of())
-    put(relaxed, "a", b"1")
-    with pytest.raises(HeadMovedError):
-        relaxed.commit([late], ALICE)
-    assert sizes(state) == {}
-
-
-def test_bytes_that_are_kept_already_are_not_appended_again(state: Path, relaxed: SqliteJournal) -> None:
-    (content,) = bytes_of()
-    put(relaxed, "a", content)
-    before = sizes(state)
-    relaxed.contents.keep_all({v(content): content})
-    relaxed.contents.keep(content, v(content))
-    put(relaxed, "b", content)
-    relaxed.commit([draft(relaxed, "c", content), draft(relaxed, "d", content)], ALICE)
-    assert sizes(state) == before
-
-
-def test_a_new_segment_begins_where_the_last_is_long_enough(
-    state: Path, relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(segments, "SEGMENT_BYTES", 2 * SIZE)
-    contents = bytes_of(5)
-    for content in contents:
-        put(relaxed, "a", content)
-    assert [place.segment for place in places(relaxed).values()] == [1, 1, 2, 2, 3]
-    with closing(SqliteJournal(state)) as other:
-        put(other, "b", *bytes_of())
-        assert are_whole(other, *contents)
-    assert list(sizes(state)) == ["1", "2", "3"]
-
-
 def appending(state: Path, content: bytes) -> None:
     """Leave what a process leaves that dies before its commit."""
     with (state / "segments/1").open("ab") as file:
@@ -148,27 +94,6 @@ def test_nothing_is_appended_where_rows_refer_to_bytes_that_a_power_cut_took(
             relaxed.contents.get(v(lost))
 
 
-def test_a_segment_that_is_lost_is_not_begun_anew_where_rows_refer_to_it(state: Path, relaxed: SqliteJournal) -> None:
-    contents = bytes_of(2)
-    put(relaxed, "a", contents[0])
-    (state / "segments/1").unlink()
-    assert not relaxed.contents.has(v(contents[0]))
-    put(relaxed, "a", contents[1])
-    assert list(sizes(state)) == ["2"]
-    assert are_whole(relaxed, contents[1])
-
-
-def test_a_commit_larger_than_others_shall_wait_for_is_appended_in_portions_before(relaxed: SqliteJournal) -> None:
-    contents = bytes_of(MOST_APPENDED_BYTES // 1_000_000 + 2, 1_000_000)
-    appended: list[int] = []
-    relaxed._database._writer._connection.set_trace_callback(
-        lambda statement: appended.append(len(places(relaxed))) if statement == "COMMIT" else None
-    )
-    relaxed.commit([draft(relaxed, f"f{index}", content) for index, content in enumerate(contents)], ALICE)
-    assert appended == [*range(len(contents)), len(contents)]
-    assert are_whole(relaxed, *contents)
-
-
 def test_processes_append_beside_each_other(state: Path) -> None:
     with ExitStack() as stack:
         processes = [stack.enter_context(worker(state, "commit", "relaxed", "12", "300000", name)) for name in "abcd"]
@@ -183,13 +108,6 @@ def test_processes_append_beside_each_other(state: Path) -> None:
             assert len(journal.contents.get(version)) == 300_000
         occupied = [(place, end_of(place.offset, 300_000)) for place in places(journal).values()]
         assert all(end <= place.offset for (_, end), (place, _) in pairwise(occupied))
-
-
-def test_threads_append_beside_each_other(relaxed: SqliteJournal) -> None:
-    contents = bytes_of(64)
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda index: put(relaxed, f"f{index}", contents[index]), range(64)))
-    assert are_whole(relaxed, *contents)
 
 
 # Damage.
@@ -245,41 +163,6 @@ def test_something_else_in_the_place_of_the_folder_is_damage(state: Path, tmp_pa
         (state / "segments").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StateDamagedError):
         SqliteJournal(state)
-
-
-def test_a_vanished_folder_fails_the_commit(state: Path, relaxed: SqliteJournal) -> None:
-    (state / "segments").rmdir()
-    with pytest.raises(StateDamagedError):
-        put(relaxed, "a", *bytes_of())
-    assert relaxed.position() == 0
-
-
-def test_whoever_reads_while_bytes_get_another_place_gets_them(
-    state: Path, relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (content,) = bytes_of()
-    put(relaxed, "a", content)
-    read = SegmentFolder.read
-
-    def moved_before(folder: SegmentFolder, place: SegmentPlace, size: int) -> bytes:
-        """Read where nothing is any more, since the bytes were written anew meanwhile."""
-        monkeypatch.undo()
-        damage(state / "segments/1", 100)
-        put(relaxed, "b", content)
-        return read(folder, place, size)
-
-    monkeypatch.setattr(SegmentFolder, "read", moved_before)
-    assert relaxed.contents.get(v(content)) == content
-
-
-def test_a_text_that_was_only_read_is_written_anew_for_a_commit(relaxed: SqliteJournal) -> None:
-    """Nobody has synced it, and the kernel may have dropped it already without anybody noticing."""
-    (content,) = bytes_of()
-    relaxed.contents.keep_read({v(content): content})
-    assert places(relaxed) == {v(content): SegmentPlace(1, 0)}
-    put(relaxed, "a", content)
-    assert places(relaxed) == {v(content): SegmentPlace(1, end_of(0, SIZE))}
-    assert are_whole(relaxed, content)
 
 
 def test_entries_are_found_without_rows_and_no_header_is_believed(tmp_path: Path) -> None:
@@ -351,28 +234,6 @@ def test_bytes_in_a_segment_whose_sync_failed_are_not_relied_on_again(state: Pat
         assert journal.position() == 2
 
 
-def test_the_name_of_a_segment_is_durable_once_before_anything_refers_to_it(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[str] = []
-    fsync = os.fsync
-
-    def noted(descriptor: int) -> None:
-        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
-        fsync(descriptor)
-
-    with closing(SqliteJournal(state)) as journal, closing(SqliteJournal(state)) as other:
-        monkeypatch.setattr(os, "fsync", noted)
-        for name in ("a", "b"):
-            put(journal, name, *bytes_of())
-            assert synced == [str(state / "segments")]
-        put(other, "c", *bytes_of())  # whoever made it may have died before its name was durable
-        assert synced == [str(state / "segments")] * 2
-        monkeypatch.setattr(segments, "SEGMENT_BYTES", SIZE)
-        put(other, "c", *bytes_of())
-        assert synced == [str(state / "segments")] * 3
-
-
 @pytest.mark.parametrize("room", [0, 20, 100_000, 200_000])
 def test_a_disk_that_fills_while_bytes_are_appended_leaves_nothing_of_them(
     state: Path, relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch, room: int
@@ -398,19 +259,6 @@ def test_a_disk_that_fills_while_bytes_are_appended_leaves_nothing_of_them(
     monkeypatch.undo()
     relaxed.commit(changes, ALICE)
     assert are_whole(relaxed, *contents)
-
-
-def test_a_database_without_room_for_the_rows_leaves_nothing_appended(
-    state: Path, relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(relaxed, "a", *bytes_of())
-    before = sizes(state)
-    connection = relaxed._database._writer._connection
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(DiskFullError):
-        relaxed.commit([draft(relaxed, f"f{index:0200}", content) for index, content in enumerate(bytes_of(30))], ALICE)
-    assert (relaxed.position(), sizes(state)) == (1, before)
 
 
 # Room that is given back.
@@ -442,18 +290,6 @@ def test_no_row_that_a_power_cut_could_bring_back_refers_to_room_that_was_given_
     assert "fdatasync(" in given[: given.index(f"{call}(")]
 
 
-def test_segments_to_which_no_row_refers_go_and_the_newest_becomes_empty(
-    state: Path, relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(segments, "SEGMENT_BYTES", 2 * SIZE)
-    written(relaxed, *bytes_of(7), b"small")
-    maintain(relaxed, contents=0)
-    assert sizes(state) == {"4": 0}
-    (content,) = bytes_of()
-    put(relaxed, "a", content)
-    assert places(relaxed) == {v(content): SegmentPlace(4, 0)}
-
-
 def test_what_dead_processes_have_left_is_given_back_and_only_that(state: Path, relaxed: SqliteJournal) -> None:
     contents = bytes_of(2)
     put(relaxed, "a", contents[0])
@@ -479,30 +315,6 @@ def test_a_file_system_that_cannot_punch_holes_gives_back_ends_and_whole_segment
     maintain(relaxed, contents=0)
     assert are_whole(relaxed, contents[2])
     assert sizes(state) == {"1": end_of(0, SIZE), "3": 0}
-
-
-def test_a_hole_reads_as_zeros_and_takes_no_room(tmp_path: Path) -> None:
-    place = tmp_path / "file"
-    place.write_bytes(b"x" * 65536)
-    with place.open("r+b") as file:
-        if not punch_hole(file.fileno(), 4096, 32768):
-            pytest.skip("this file system cannot")
-    assert place.read_bytes() == b"x" * 4096 + bytes(32768) + b"x" * (65536 - 4096 - 32768)
-    assert place.stat().st_blocks * 512 == 32768
-    with place.open("rb") as file:
-        assert not punch_hole(file.fileno(), 0, 4096)  # refused: it is open for reading
-
-
-def test_what_nobody_removed_is_not_touched_by_a_collection(
-    relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(relaxed, *bytes_of(3))
-    maintain(relaxed)
-    given: list[int] = []
-    monkeypatch.setattr(SegmentFolder, "give_back", lambda folder, segment, kept: given.append(segment))
-    maintain(relaxed)
-    relaxed.maintain(retention_bytes=MUCH, retention_records=MUCH)
-    assert (given, SWEEP_SECONDS >= 600) == ([], True)
 
 
 def test_whatever_is_appended_removed_and_lost_what_is_kept_stays_whole(
@@ -532,42 +344,3 @@ def test_whatever_is_appended_removed_and_lost_what_is_kept_stays_whole(
 
 
 # The state directory as a whole.
-
-
-def test_a_copy_of_the_state_directory_has_everything(state: Path, tmp_path: Path) -> None:
-    contents = bytes_of(5)
-    with closing(SqliteJournal(state)) as journal:
-        written(journal, *contents)
-        maintain(journal, contents=5 * SIZE // 2)
-    shutil.copytree(state, tmp_path / "copy")
-    state.rename(tmp_path / "moved")
-    for place in (tmp_path / "copy", tmp_path / "moved"):
-        with closing(SqliteJournal(place)) as journal:
-            assert are_whole(journal, *contents[-2:])
-            (content,) = bytes_of()
-            put(journal, "b", content)
-            assert are_whole(journal, *contents[-2:], content)
-
-
-def test_files_of_an_earlier_release_are_read_and_go_once_their_bytes_are_in_a_segment(state: Path) -> None:
-    contents = bytes_of(3)
-    with closing(SqliteJournal(state)) as journal:
-        written(journal, *contents)
-    for content in contents:
-        (state / "blobs" / v(content).removeprefix("sha256:")).write_bytes(content)
-    shutil.rmtree(state / "segments")
-    at_older_schema(state, 18).close()
-    with closing(SqliteJournal(state)) as journal:
-        assert places(journal) == {}
-        assert are_whole(journal, *contents)
-        assert journal.contents.missing(map(v, contents)) == set()
-        put(journal, "b", contents[0])
-        assert places(journal) == {v(contents[0]): SegmentPlace(1, 0)}
-        for place in (state / "blobs").iterdir():
-            os.utime(place, (0, 0))
-        maintain(journal)
-        left = {place.name for place in (state / "blobs").iterdir()}
-        assert left == {v(content).removeprefix("sha256:") for content in contents[1:]}
-        assert are_whole(journal, *contents)
-        maintain(journal, contents=0)
-        assert not list((state / "blobs").iterdir()) or digest_of(v(contents[2])).hex() in left

@@ -10,7 +10,6 @@ import pytest
 
 from filetools.locks.file_half import FileHalf
 from filetools.locks.lock_files import LockFiles
-from filetools.locks.waiting_room import Seat
 
 
 class Clock:
@@ -69,99 +68,6 @@ def test_lock_on_a_deleted_file_is_not_valid(halves: list[FileHalf], tmp_path: P
     third.release()
     assert other.lock_now()
     assert other.is_valid()
-
-
-def test_short_tenure_goes_on_though_others_wait(halves: list[FileHalf], clock: Clock) -> None:
-    ours, other, _ = halves
-    assert ours.lock_now()
-    seat = other.take_seat()
-    seat.is_first()
-    clock.now += 0.009
-    seat.is_first()
-    ours.end_long_tenure()
-    assert ours.is_locked
-    assert not ours.is_standing_back
-
-
-def test_long_tenure_ends_for_who_waits(halves: list[FileHalf], clock: Clock) -> None:
-    ours, other, _ = halves
-    assert ours.lock_now()
-    clock.now += 0.011
-    seat = other.take_seat()
-    seat.is_first()
-    ours.end_long_tenure()
-    assert not ours.is_locked
-    assert ours.is_standing_back
-    assert other.lock_now()
-
-
-def test_tenure_counts_over_short_pauses_only(halves: list[FileHalf], clock: Clock) -> None:
-    ours, other, _ = halves
-    for pause, is_standing_back in ((0.0005, True), (0.002, False)):
-        assert ours.lock_now()
-        clock.now += 0.008
-        ours.release()
-        clock.now += pause
-        assert ours.lock_now()
-        clock.now += 0.008
-        seat = other.take_seat()
-        seat.is_first()
-        ours.end_long_tenure()
-        assert ours.is_standing_back is is_standing_back
-        seat.leave()
-        ours.release()
-        clock.now += 1
-
-
-def test_long_tenure_goes_on_while_nobody_waits(halves: list[FileHalf], clock: Clock) -> None:
-    ours, other, _ = halves
-    seat = other.take_seat()
-    seat.is_first()
-    seat.leave()
-    assert ours.lock_now()
-    clock.now += 60
-    ours.end_long_tenure()
-    assert ours.is_locked
-
-
-def test_waiter_that_was_stopped_is_overlooked(halves: list[FileHalf], clock: Clock) -> None:
-    ours, stopped, waiting = halves
-    seat = stopped.take_seat()
-    assert seat.is_first()
-    clock.now += 0.005
-    later = waiting.take_seat()
-    assert not later.is_first()
-    clock.now += 0.011
-    assert later.is_first()
-    clock.now += 0.011
-    assert ours.lock_now()
-    clock.now += 0.011
-    ours.end_long_tenure()
-    assert ours.is_locked
-
-
-def test_longest_waiter_is_first(halves: list[FileHalf], clock: Clock) -> None:
-    seats: list[Seat] = []
-    for half in halves:
-        seats.append(half.take_seat())
-        seats[-1].is_first()
-        clock.now += 0.001
-    assert [seat.is_first() for seat in seats] == [True, False, False]
-    seats[0].leave()
-    assert [seat.is_first() for seat in seats[1:]] == [True, False]
-
-
-def test_full_waiting_room_lets_everybody_try(folders: list[LockFiles], clock: Clock) -> None:
-    files = folders[0]
-    seats = []
-    for _ in range(33):
-        seats.append(Seat(files, "0001.w"))
-        seats[-1].is_first()
-        clock.now += 0.0001
-    assert not seats[31].is_first()
-    assert seats[32].is_first()
-    for seat in seats:
-        seat.leave()
 
 
 def test_damaged_waiting_room_stops_nobody_from_leaving(halves: list[FileHalf], clock: Clock, tmp_path: Path) -> None:

@@ -6,17 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.locks.holder import LINE_BYTES, UNKNOWN, LockInfo, from_line, to_line
+from filetools.locks.holder import LINE_BYTES, UNKNOWN, from_line, to_line
 
 
 @pytest.mark.parametrize("line", [b"", b"\0" * 511, b"12\t", b"x\t1\to\tp", b"1\tx\to\tp", b"\xff\xfe\t\t\t"])
 def test_torn_line_names_nobody(line: bytes) -> None:
     assert from_line(line) == UNKNOWN
-
-
-def test_line_says_what_was_written() -> None:
-    line = to_line("src/a\tb.py", "alice", process_id=12, since_ns=1_500_000_000)
-    assert from_line(line[1:]) == LockInfo(path="src/a\tb.py", owner="alice", process_id=12, since=1.5)
 
 
 @given(st.text(st.characters(codec=None), max_size=600), st.text(st.characters(codec=None), max_size=600))
@@ -26,10 +21,3 @@ def test_line_has_one_size_and_is_readable_whatever_the_names(path: str, owner: 
     assert len(line) == LINE_BYTES
     assert info.process_id == 2**31
     assert (info.path + info.owner).encode("utf-8").decode() == info.path + info.owner
-
-
-def test_description_names_owner_process_and_age() -> None:
-    info = LockInfo(path="a", owner="alice", process_id=12, since=100.0)
-    assert info.describe(112.34) == "alice (process 12, for 12.3 s)"
-    assert info.describe(90.0) == "alice (process 12, for 0.0 s)"
-    assert UNKNOWN.describe(90.0) == "an unknown process"

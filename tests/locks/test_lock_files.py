@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AccessDeniedError, StateDamagedError, WorkspaceGoneError
-from filetools.locks.lock_files import IDLE_FILES, LockFiles
+from filetools.locks.lock_files import LockFiles
 
 
 def plant_link(place: Path, outside: Path) -> None:
@@ -106,11 +106,6 @@ def test_planted_folder_is_refused(tmp_path: Path, plant: Callable[[Path, Path],
     assert open_below(tmp_path) == []
 
 
-def test_missing_parent_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AccessDeniedError, match="No such file"):
-        LockFiles(tmp_path / "state" / "locks")
-
-
 def test_removed_folder_is_refused(tmp_path: Path) -> None:
     files = LockFiles(tmp_path / "locks")
     (tmp_path / "locks").rmdir()
@@ -137,14 +132,6 @@ def test_too_many_open_files_is_an_error_when_nothing_can_be_spared(tmp_path: Pa
     files.close()
 
 
-def test_idle_files_make_room_when_descriptors_run_out(tmp_path: Path) -> None:
-    files = LockFiles(tmp_path / "locks")
-    files.keep(files.take("0001"))
-    with no_more_descriptors():
-        files.discard(files.take("0002"))
-    files.close()
-
-
 def test_folder_and_files_are_private_and_not_inherited(tmp_path: Path) -> None:
     (tmp_path / "locks").mkdir(mode=0o755)
     files = LockFiles(tmp_path / "locks")
@@ -153,55 +140,4 @@ def test_folder_and_files_are_private_and_not_inherited(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "locks" / "0001").stat().st_mode) == 0o600
     assert not os.get_inheritable(file.descriptor)
     files.discard(file)
-    files.close()
-
-
-def test_find_creates_nothing(tmp_path: Path) -> None:
-    files = LockFiles(tmp_path / "locks")
-    assert files.find("0001") is None
-    assert list((tmp_path / "locks").iterdir()) == []
-    files.close()
-
-
-def test_few_idle_files_stay_open(tmp_path: Path) -> None:
-    files = LockFiles(tmp_path / "locks")
-    taken = [files.take(f"{number:04d}") for number in range(IDLE_FILES + 20)]
-    assert len(open_below(tmp_path)) == IDLE_FILES + 20 + 1
-    for file in taken:
-        files.keep(file)
-    kept = {Path(path).name for path in open_below(tmp_path)} - {"locks"}
-    assert kept == {f"{number:04d}" for number in range(20, IDLE_FILES + 20)}
-    files.close()
-    assert open_below(tmp_path) == []
-    assert len(list((tmp_path / "locks").iterdir())) == IDLE_FILES + 20, "lock files are never unlinked"
-
-
-def test_folder_stays_open_until_the_last_file_is_given_back(tmp_path: Path) -> None:
-    files = LockFiles(tmp_path / "locks")
-    file = files.take("0001")
-    files.close()
-    assert files.is_named(file)
-    files.keep(file)
-    assert open_below(tmp_path) == []
-
-
-def test_deleted_file_is_no_longer_named(tmp_path: Path) -> None:
-    files = LockFiles(tmp_path / "locks")
-    file = files.take("0001")
-    assert files.is_named(file)
-    (tmp_path / "locks" / "0001").unlink()
-    assert not files.is_named(file)
-    (tmp_path / "locks" / "0001").touch()
-    assert not files.is_named(file)
-    files.discard(file)
-    files.close()
-
-
-def test_closed_file_reaches_no_later_file_of_its_number(tmp_path: Path) -> None:
-    files = LockFiles(tmp_path / "locks")
-    file = files.take("0001")
-    files.discard(file)
-    with (tmp_path / "other").open("w+b"), pytest.raises(OSError, match="Bad file descriptor"):
-        file.write_at(0, b"line")
-    assert (tmp_path / "other").read_bytes() == b""
     files.close()

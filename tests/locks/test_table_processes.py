@@ -13,8 +13,8 @@ import pytest
 
 from filetools.errors import LockTimeoutError
 from filetools.locks.table import LockTable
+from tests.support.dose import dose
 from tests.support.lock_worker import lock_worker
-from tests.support.swapper import dose
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 
 from filetools.paths.ignore import (
     MAX_DEEP_RULES,
-    MAX_REPORTED,
     MAX_WILDCARD_BYTES,
     IgnoreProblem,
     IgnoreRules,
     IgnoreStack,
 )
 from tests.support.backtracking import ways_back
+from tests.support.dose import dose
 from tests.support.step_count import steps_of
 
 GIT_ENVIRONMENT: Final = {
@@ -26,7 +26,8 @@ GIT_ENVIRONMENT: Final = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
 }
-DOSE: Final = int(os.environ.get("FILETOOLS_DOSE", "1"))
+BOMB_BYTES: Final = MAX_WILDCARD_BYTES // 8
+"""Enough to show how each line is compiled and matched; the time of a file grows with its bytes."""
 PIECES: Final = (
     *("a", "b", "ab", "foo", "bar", "x.c", "*", "**", "***", "?", "??", "/", "/", "**/", "/**", "/**/"),
     *("[ab]", "[!a]", "[^b]", "[a-c]", "[z-a]", "[]a]", "[a", "[a-]", "[-a]", "[\\]]", "[a/b]", "[a\\-c]", "[!a-]"),
@@ -65,10 +66,6 @@ def test_bad_line_is_skipped_and_reported(line: str, reason: str) -> None:
     rules = IgnoreRules.parse(f"good\n{line}\n*.o\n")
     assert rules.problems == (IgnoreProblem(line=2, text=line[:80], reason=reason),)
     assert [rules.match(path, False) for path in ("good", "x.o", line[:200])] == [True, True, None]
-
-
-def test_reports_are_bounded() -> None:
-    assert len(IgnoreRules.parse("[a\n" * 1000).problems) == MAX_REPORTED
 
 
 def test_blank_lines_and_comments_are_no_problems() -> None:
@@ -161,12 +158,12 @@ def _filtered(stack_of: dict[str, IgnoreRules], path: str, is_directory: bool) -
     return False
 
 
-@pytest.mark.parametrize("seed", range(3 * DOSE))
+@pytest.mark.parametrize("seed", range(dose(3)))
 def test_git_agrees_on_tricky_patterns(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     repository = GitRepository(tmp_path, chance)
     differences, ignored = [], 0
-    for _ in range(40):
+    for _ in range(15):
         nested = [folder for folder in ("a", "a/b", "foo") if chance.random() < 0.3]
         files = {folder: _content(chance) for folder in ("", *nested)}
         repository.write(files)
@@ -180,7 +177,7 @@ def test_git_agrees_on_tricky_patterns(tmp_path: Path, seed: int) -> None:
             if answers != (wanted, wanted):
                 differences.append((files, path, is_directory, wanted, answers))
     assert differences == []
-    assert ignored > 50  # else the patterns would be too strange to show anything
+    assert ignored > 20  # else the patterns would be too strange to show anything
 
 
 HOSTILE_PATHS: Final = [
@@ -206,7 +203,7 @@ HOSTILE_PATHS: Final = [
     ],
 )
 def test_bombs_are_never_tried_again_and_again(line: str) -> None:
-    lines = [f"{line}{number}" for number in range(MAX_WILDCARD_BYTES // len(line))]
+    lines = [f"{line}{number}" for number in range(max(2, BOMB_BYTES // len(line)))]
     rules = IgnoreRules.parse("\n".join(lines))
     assert all(ways_back(expression) <= 2 for expression in _expressions(rules))
     assert [rules.match(path, False) for path in HOSTILE_PATHS] == [None] * len(HOSTILE_PATHS)
@@ -230,11 +227,6 @@ def test_a_path_costs_the_same_however_many_rules_a_file_has(line: str) -> None:
     assert steps[0] == steps[1]
 
 
-def test_last_rule_of_a_large_file_holds() -> None:
-    rules = IgnoreRules.parse("".join(f"*.{number}\n" for number in range(100_000)) + "!x.7\n")
-    assert [rules.match(name, False) for name in ("x.99999", "x.7", "y.7", "x.100000")] == [True, False, True, None]
-
-
 def test_deep_rules_beyond_the_bound_are_skipped_and_reported() -> None:
     rules = IgnoreRules.parse("\n".join(f"a/**/b{number}" for number in range(MAX_DEEP_RULES + 1)))
     assert [problem.line for problem in rules.problems] == [MAX_DEEP_RULES + 1]
@@ -242,7 +234,8 @@ def test_deep_rules_beyond_the_bound_are_skipped_and_reported() -> None:
 
 
 def test_wildcards_beyond_the_bound_are_skipped_and_reported() -> None:
-    count = MAX_WILDCARD_BYTES // 5 + 1
-    rules = IgnoreRules.parse("\n".join(["*a*b?"] * count) + "\nplain\n")
+    line = "*a*" + "b" * 1020
+    count = MAX_WILDCARD_BYTES // len(line) + 1
+    rules = IgnoreRules.parse("\n".join([line] * count) + "\nplain\n")
     assert [problem.line for problem in rules.problems] == [count]
     assert rules.match("plain", False)

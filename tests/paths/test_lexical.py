@@ -15,7 +15,7 @@ from filetools.errors import (
     PathTraversalError,
 )
 from filetools.paths.lexical import LexicalRules
-from tests.support.swapper import dose
+from tests.support.dose import dose
 
 RULES = LexicalRules(roots=(("srv", "project"),), windows=False)
 WINDOWS = LexicalRules(roots=(("C:", "Work", "project"),), windows=True)
@@ -278,7 +278,7 @@ RAW_PATHS = st.one_of(
 REFUSALS = (InvalidPathError, AbsolutePathError, PathTraversalError, PathTooLongError, AccessDeniedError)
 
 
-@settings(max_examples=dose(1_500), deadline=None)
+@settings(max_examples=dose(300), deadline=None)
 @given(raw_path=RAW_PATHS, rules=st.sampled_from([RULES, WINDOWS]))
 @example(raw_path="/srv/project//srv/project/a", rules=RULES)
 @example(raw_path="\\/..", rules=RULES)
@@ -296,7 +296,7 @@ def test_whatever_is_accepted_stays_inside_and_is_stable(raw_path: str, rules: L
         assert path.parent.child(path.name) == path
 
 
-@settings(max_examples=dose(500), deadline=None)
+@settings(max_examples=dose(150), deadline=None)
 @given(raw_path=st.text(string.ascii_letters + string.digits + "._-/", max_size=30))
 def test_the_fast_way_decides_as_the_slow_one(raw_path: str) -> None:
     # A state directory elsewhere switches the fast way off and refuses none of these.

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import InvalidArgumentError
-from filetools.paths.resolver import Openat2Resolver, WalkResolver
-from filetools.paths.workspace import Workspace
+from filetools.paths.resolver import Openat2Resolver
 
 # A filter that answers openat2 with an error number, as container sandboxes do (x86-64 and aarch64 only).
 FORBID = """
@@ -61,15 +59,6 @@ def test_the_walk_takes_over_where_the_call_is_forbidden(root: Path, number: int
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_an_unknown_machine_gets_the_walk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: "alpha")
-    descriptor = os.open(root, os.O_RDONLY)
-    assert Openat2Resolver.probe(descriptor) is None
-    os.close(descriptor)
-    with pytest.raises(InvalidArgumentError, match="openat2"):
-        Workspace.open(root, resolver="openat2")
-
-
 @pytest.mark.parametrize("path", ["../outside", "a/../../outside", "/etc/passwd", ".."])
 def test_even_a_path_that_nobody_checked_stays_beneath(root: Path, path: str) -> None:
     (root / "a").mkdir()
@@ -79,18 +68,4 @@ def test_even_a_path_that_nobody_checked_stays_beneath(root: Path, path: str) ->
     assert resolver is not None
     with pytest.raises(OSError, match=r"."):
         resolver.open(descriptor, path, os.O_RDONLY, 0)
-    os.close(descriptor)
-
-
-def test_descriptors_of_the_root_are_never_closed_by_a_walk(root: Path) -> None:
-    (root / "a").mkdir()
-    descriptor = os.open(root, os.O_RDONLY)
-    resolver = WalkResolver()
-    for path in ("a/missing/x", "missing", "a/missing"):
-        with pytest.raises(FileNotFoundError):
-            resolver.open(descriptor, path, os.O_RDONLY, 0)
-        with pytest.raises(FileNotFoundError):
-            resolver.stat(descriptor, path)
-        assert resolver.obstacle(descriptor, path) is None
-    os.fstat(descriptor)
     os.close(descriptor)

@@ -60,10 +60,6 @@ def test_leaves_others_free(path: str) -> None:
     assert not matches_protected(WorkspacePath(path), PROTECTED_PATHS)
 
 
-def test_protects_nothing_without_patterns() -> None:
-    assert not matches_protected(WorkspacePath(".git/config"), ())
-
-
 @pytest.mark.parametrize(
     ("pattern", "path", "expected"),
     [

@@ -11,7 +11,8 @@ from filetools.errors import FileToolsError
 from filetools.paths.root import ResolverChoice
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from tests.support.swapper import CASES, INSIDE, KINDS, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, dose, plant
+from tests.support.dose import dose
+from tests.support.swapper import CASES, INSIDE, KINDS, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, plant
 
 OUTSIDE_NAME = "/outside"
 
@@ -114,7 +115,7 @@ def is_refused(workspace: Workspace, path: WorkspacePath) -> bool:
 @pytest.mark.parametrize(("kind", "position"), CASES)
 def test_reads_never_leave_the_root(tmp_path: Path, resolver: ResolverChoice, kind: Kind, position: int) -> None:
     tree = plant(tmp_path, kind, position)
-    times = dose(10_000) // len(CASES) + 1
+    times = dose(4_000) // len(CASES) + 1
     with raced(tree, resolver) as (workspace, path):
 
         def read() -> None:
@@ -134,7 +135,7 @@ def test_reads_on_the_loop_never_leave_the_root(tmp_path: Path, kind: Kind) -> N
             opened = workspace.open_file_now(path)
             assert opened is None or read_all(opened[0]) == INSIDE
 
-        tally(dose(10_000) // len(KINDS) + 1, read)
+        tally(dose(4_000) // len(KINDS) + 1, read)
 
 
 @pytest.mark.parametrize("position", range(4))
@@ -148,7 +149,7 @@ def test_stats_never_describe_the_outside(tmp_path: Path, resolver: ResolverChoi
             assert found is not None, "an exchange never leaves the name free"
             assert found.st_ino != outside
 
-        tally(dose(1_250), look)
+        tally(dose(500), look)
 
 
 @pytest.mark.parametrize("position", range(3))
@@ -163,7 +164,7 @@ def test_listings_never_name_the_outside(tmp_path: Path, resolver: ResolverChoic
             finally:
                 os.close(descriptor)
 
-        tally(dose(1_250), scan)
+        tally(dose(500), scan)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -191,7 +192,7 @@ def test_changes_never_land_outside(tmp_path: Path, resolver: ResolverChoice, ki
                         os.unlink(fresh.name, dir_fd=parent)
                     os.close(parent)
 
-        tally(dose(500), clean)
+        tally(dose(250), clean)
     tree.assert_outside_untouched()
 
 
@@ -205,16 +206,16 @@ def test_followed_links_never_leave_the_root(tmp_path: Path, resolver: ResolverC
         assert read_all(workspace.open_file(workspace.locate(path))) == INSIDE
 
     with Swapper(tree):
-        done, refused = tally(dose(1_000), read)
+        done, refused = tally(dose(400), read)
     workspace.close()
-    assert done + refused == dose(1_000)
+    assert done + refused == dose(400)
 
 
 @pytest.mark.parametrize("position", range(4))
 def test_only_the_link_or_the_race_is_to_blame(tmp_path: Path, resolver: ResolverChoice, position: int) -> None:
     seen = set()
     with raced(plant(tmp_path, "absolute", position), resolver) as (workspace, path):
-        for _ in range(dose(1_000)):
+        for _ in range(dose(400)):
             try:
                 os.close(workspace.open_file(path))
             except FileToolsError as exc:

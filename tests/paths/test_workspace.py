@@ -21,7 +21,6 @@ from filetools.errors import (
     InvalidArgumentError,
     InvalidPathError,
     NotRegularFileError,
-    PathExistsError,
     PathIsDirectoryError,
     PathNotDirectoryError,
     PathNotFoundError,
@@ -137,17 +136,6 @@ def test_stat_describes_a_link_itself(root: Path, workspace: Workspace) -> None:
     assert stat.S_ISLNK(found.st_mode)
 
 
-def test_a_sibling_with_the_same_beginning_is_not_the_root(tmp_path: Path, workspace: Workspace) -> None:
-    write(tmp_path / "root2" / "file")
-    with pytest.raises(PathNotFoundError):
-        read(workspace, str(tmp_path / "root2" / "file"))
-
-
-def test_an_absolute_path_inside_the_root_is_made_relative(root: Path, workspace: Workspace) -> None:
-    write(root / "a" / "file", b"mine")
-    assert read(workspace, str(root / "a" / "file")) == b"mine"
-
-
 def test_a_root_named_by_a_link_is_followed_once(root: Path, tmp_path: Path, resolver: ResolverChoice) -> None:
     write(root / "file", b"mine")
     (tmp_path / "alias").symlink_to(root)
@@ -216,12 +204,6 @@ def test_what_is_missing_is_named(root: Path, workspace: Workspace) -> None:
     assert caught.value.path == "missing"
 
 
-def test_an_existing_name_cannot_be_created(root: Path, workspace: Workspace) -> None:
-    write(root / "file")
-    with pytest.raises(PathExistsError):
-        workspace.open_descriptor(workspace.resolve("file"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-
-
 def test_the_root_has_no_parent_inside(workspace: Workspace) -> None:
     with pytest.raises(InvalidPathError):
         workspace.open_parent(ROOT)
@@ -249,41 +231,6 @@ def test_a_file_is_opened_blocking_and_closed_on_exec(root: Path, workspace: Wor
     assert (os.get_blocking(descriptor), os.get_inheritable(descriptor)) == (True, False)
     assert os.read(descriptor, 100) == b"mine"
     os.close(descriptor)
-
-
-def test_the_root_can_be_listed(root: Path, workspace: Workspace) -> None:
-    write(root / "file")
-    descriptor = workspace.open_directory(ROOT)
-    with os.scandir(descriptor) as entries:
-        assert [entry.name for entry in entries] == ["file"]
-    os.close(descriptor)
-
-
-def test_a_parent_serves_calls_on_its_names(root: Path, workspace: Workspace) -> None:
-    write(root / "a" / "file")
-    for raw_path in ("a/file", "a"):
-        path = workspace.resolve(raw_path)
-        parent = workspace.open_parent(path)
-        os.fsync(parent)
-        assert os.path.samestat(os.stat(path.name, dir_fd=parent), (root / raw_path).stat())
-        os.close(parent)
-
-
-def test_stat_tells_what_is_there(root: Path, workspace: Workspace) -> None:
-    write(root / "a" / "file")
-    for path in (ROOT, workspace.resolve("a"), workspace.resolve("a/file")):
-        found = workspace.stat(path)
-        assert found is not None
-        assert os.path.samestat(found, (root / path).stat())
-
-
-def test_an_unnamed_file_can_be_made(root: Path, workspace: Workspace) -> None:
-    if not hasattr(os, "O_TMPFILE"):
-        pytest.skip("this system has no O_TMPFILE")
-    descriptor = workspace.open_descriptor(ROOT, os.O_TMPFILE | os.O_WRONLY, 0o600)
-    assert os.fstat(descriptor).st_nlink == 0
-    os.close(descriptor)
-    assert list(root.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a" * 255, "\u00e9" * 127, NOT_UTF8, "a\\b", " ", "new\nline", "...", "C:x"])
@@ -347,10 +294,6 @@ def test_paths_of_4096_bytes_and_more_are_opened(root: Path, workspace: Workspac
         workspace.resolve(longest)
 
 
-def test_a_name_that_is_too_long_for_the_disk_is_typed(workspace: Workspace) -> None:
-    assert isinstance(refusal(workspace, ROOT.child("a" * 256)), PathTooLongError)
-
-
 # The hot path of the event loop.
 
 
@@ -377,14 +320,6 @@ def test_now_refuses_what_is_in_memory_and_no_file(root: Path) -> None:
         with pytest.raises(kind):
             workspace.open_file_now(path)
     workspace.close()
-
-
-def test_now_leaves_it_to_the_hop_where_it_cannot_tell(root: Path) -> None:
-    write(root / "file")
-    for choice in ("walk", "checked"):
-        workspace = Workspace.open(root, resolver=choice)
-        assert workspace.open_file_now(workspace.resolve("file")) is None
-        workspace.close()
 
 
 # The root itself.

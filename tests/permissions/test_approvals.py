@@ -14,12 +14,11 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.book import ApprovalBook, CallRun
-from filetools.permissions.call_watch import CallWatch, watched
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from filetools.permissions.tickets import Case
 from tests.support.opened import steps_until
-from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, Stopwatch, T, proposal, run
+from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, proposal, run
 
 PATH = WorkspacePath("a.txt")
 SHORT_SECONDS = 0.02
@@ -66,13 +65,6 @@ async def desk(book: ApprovalBook) -> AsyncIterator[Desk]:
 
 
 @pytest.fixture
-async def hasty(book: ApprovalBook) -> AsyncIterator[Desk]:
-    made = Desk(book, wait_seconds=SHORT_SECONDS)
-    yield made
-    await made.approvals.aclose()
-
-
-@pytest.fixture
 async def passing(book: ApprovalBook) -> AsyncIterator[Desk]:
     """A desk whose requests and answers are soon forgotten."""
     made = Desk(book, open_seconds=SHORT_SECONDS)
@@ -100,27 +92,6 @@ async def refused_id(desk: Desk, asked: Case) -> str:
     with pytest.raises(ApprovalRequiredError) as caught:
         await desk.approvals.ask(asked)
     return str(caught.value.details["approval_id"])
-
-
-async def test_with_nobody_there_the_call_is_refused_at_once_and_the_request_stays_open(desk: Desk) -> None:
-    async with asyncio.timeout(60):
-        approval_id = await refused_id(desk, case())
-    assert [request.id for request in desk.approvals.open_requests()] == [approval_id]
-
-
-async def test_a_person_who_says_no_is_obeyed(desk: Desk) -> None:
-    desk.approvals.listen(Person("deny"))
-    with pytest.raises(ApprovalDeniedError):
-        await desk.approvals.ask(case())
-    assert desk.notices.kinds == ["ApprovalAsked", "ApprovalRefused"]
-    assert desk.approvals.open_requests() == []
-
-
-async def test_a_call_waits_its_time_and_is_then_refused_with_the_id(hasty: Desk) -> None:
-    person = Person()
-    hasty.approvals.listen(person)
-    approval_id = await refused_id(hasty, case())
-    assert [request.id for request in person.asked] == [approval_id]
 
 
 async def test_without_an_answer_in_time_the_request_is_denied(passing: Desk) -> None:
@@ -192,13 +163,6 @@ async def test_a_late_permission_holds_for_the_identical_call_only(desk: Desk, o
     await refused_id(desk, other)
 
 
-async def test_a_late_permission_lets_the_next_identical_call_pass_once(desk: Desk) -> None:
-    approval_id = await refused_id(desk, case())
-    await desk.approvals.answer(approval_id, "allow", by=EDITOR)
-    assert await desk.approvals.ask(case()) == ALLOWED
-    assert await refused_id(desk, case()) != approval_id
-
-
 async def test_a_late_denial_meets_the_next_identical_call_once(desk: Desk) -> None:
     approval_id = await refused_id(desk, case())
     await desk.approvals.answer(approval_id, "deny", by=EDITOR)
@@ -259,12 +223,6 @@ async def test_allow_for_run_of_a_protected_path_is_trust_in_that_path_alone(des
     assert not desk.trust.covers(ALICE, "write_file")
 
 
-async def test_a_plain_allow_leaves_no_trust(desk: Desk) -> None:
-    desk.approvals.listen(Person("allow"))
-    await desk.approvals.ask(case())
-    assert not desk.trust.covers(ALICE, "write_file")
-
-
 async def test_the_first_of_several_approvers_decides_and_the_others_are_told_off(desk: Desk) -> None:
     slow, quick = Person(), Person("deny")
     desk.approvals.listen(slow)
@@ -272,34 +230,6 @@ async def test_the_first_of_several_approvers_decides_and_the_others_are_told_of
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
     await steps_until(lambda: not desk.approvals._ledger.audience._tasks)
-
-
-async def test_a_look_that_is_quicker_than_the_call_itself_does_not_have_it_asked_twice(book: ApprovalBook) -> None:
-    async def looking(work: Callable[[], T]) -> T:
-        done = await run(work)
-        if looks:
-            await looks.pop()()
-            await steps_until(lambda: not any(ticket.asking for ticket in desk.approvals._ledger.tickets))
-        return done
-
-    desk = Desk(book, run=looking)
-    looks = [desk.approvals.look]
-    person = Person("nonsense", "allow")  # type: ignore[arg-type]
-    desk.approvals.listen(person)
-    await refused_id(desk, case())
-    assert len(person.asked) == 1
-    assert await desk.approvals.ask(case()) == ALLOWED
-    await desk.approvals.aclose()
-
-
-async def test_an_approver_that_fails_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    async def failing(request: ApprovalRequest) -> ApprovalAnswer:
-        raise RuntimeError("no screen")
-
-    desk.approvals.listen(failing)
-    async with asyncio.timeout(60):
-        await refused_id(desk, case())
-    assert "no screen" in caplog.text
 
 
 async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
@@ -310,16 +240,6 @@ async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, ca
     async with asyncio.timeout(60):
         await refused_id(desk, case())
     assert "not True" in caplog.text
-
-
-async def test_an_approver_that_answers_after_the_call_gave_up_lets_the_next_one_pass(hasty: Desk) -> None:
-    person = Person()
-    hasty.approvals.listen(person)
-    await refused_id(hasty, case())
-    person.say("allow")
-    await hasty.notices.until("ApprovalGranted")
-    assert await hasty.approvals.ask(case()) == ALLOWED
-    assert len(person.asked) == 1
 
 
 async def test_a_call_that_waits_is_told_at_once_when_the_last_person_leaves(desk: Desk) -> None:
@@ -373,60 +293,3 @@ async def test_closing_tells_those_who_wait_and_may_be_done_twice(desk: Desk) ->
     await desk.approvals.aclose()
     with pytest.raises(ApprovalRequiredError):
         await waiting
-
-
-async def test_an_attendance_may_end_after_the_approvals(desk: Desk) -> None:
-    attendances = [desk.approvals.listen(Person()), desk.approvals.attend()]
-    await desk.approvals.aclose()
-    for attendance in attendances:
-        attendance.close()
-
-
-async def test_after_closing_nobody_is_asked(desk: Desk) -> None:
-    person = Person("allow")
-    desk.approvals.listen(person)
-    await desk.approvals.aclose()
-    with pytest.raises(ApprovalRequiredError):
-        await desk.approvals.ask(case())
-    assert person.asked == []
-
-
-async def test_waiting_for_a_person_is_not_counted_against_the_call(desk: Desk) -> None:
-    watch: CallWatch = (stopwatch := Stopwatch())
-    desk.approvals.listen(Person("allow"))
-    with watched(watch):
-        await desk.approvals.ask(case())
-    assert stopwatch.noted == ["pause", "resume", "allow"]
-
-
-async def test_the_request_shows_what_a_person_decides_by(book: ApprovalBook) -> None:
-    desk = Desk(book, clock=lambda: 1000.0)
-    person = Person("allow")
-    desk.approvals.listen(person)
-    await desk.approvals.ask(case(protected=True))
-    [request] = person.asked
-    assert request.to_dict() | {"id": "x"} == {
-        "id": "x",
-        "tool": "write_file",
-        "path": "a.txt",
-        "paths": ["a.txt"],
-        "version": "sha256:00",
-        "description": "Replace a file",
-        "risk": "high",
-        "reason": "protected",
-        "old_text": "old",
-        "new_text": "new",
-        "can_merge": False,
-        "actor": {"kind": "agent", "id": "alice", "session": "s1"},
-        "created": 1000.0,
-        "expires": 1600.0,
-    }
-
-
-@pytest.mark.parametrize(
-    ("tool", "risk"), [("read_file", "low"), ("write_file", "medium"), ("delete_file", "high"), ("unknown", "medium")]
-)
-async def test_risk_follows_what_the_tool_does(desk: Desk, tool: str, risk: str) -> None:
-    asked = Case(tool=tool, path=PATH, paths=(PATH,), actor=ALICE, reason="prompt", proposal=proposal())
-    await refused_id(desk, asked)
-    assert desk.approvals.open_requests()[0].risk == risk

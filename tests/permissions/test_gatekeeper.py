@@ -8,7 +8,6 @@ from typing import TypeVar
 import pytest
 
 from filetools.errors import (
-    ApprovalDeniedError,
     ApprovalRequiredError,
     PathNotFoundError,
     StateDamagedError,
@@ -25,7 +24,7 @@ from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import PolicyChanged, Proposal
 from filetools.permissions.rule_file import RuleFile
 from filetools.permissions.rules import Rule
-from tests.support.people import ALICE, EDITOR, Notices, Person, proposal, run
+from tests.support.people import ALICE, Notices, Person, proposal, run
 
 T = TypeVar("T")
 
@@ -80,12 +79,6 @@ async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: Approva
     assert (person.asked, gate.described) == ([], 0)
 
 
-async def test_a_denial_is_raised(asking: Gate) -> None:
-    asking.keeper.approvals.listen(Person("deny"))
-    with pytest.raises(ApprovalDeniedError):
-        await asking.authorise("write_file", A)
-
-
 async def test_a_call_without_a_path_is_decided_at_the_root(asking: Gate) -> None:
     with pytest.raises(ApprovalRequiredError):
         await asking.authorise("frobnicate")
@@ -106,33 +99,6 @@ async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_o
     await asking.authorise("move_file", A, MCP)
     [request] = person.asked
     assert (request.path, request.paths, request.reason, request.risk) == (MCP, (A, MCP), "protected", "high")
-
-
-async def test_people_are_asked_for_protected_paths_only(asking: Gate) -> None:
-    await asking.keeper.authorise("write_file", [A], actor=EDITOR, change=True, describe=asking.describe)
-    with pytest.raises(ApprovalRequiredError):
-        await asking.keeper.authorise("write_file", [MCP], actor=EDITOR, change=True, describe=asking.describe)
-
-
-async def test_a_call_that_is_allowed_is_never_described(book: ApprovalBook) -> None:
-    gate = Gate(book, "allow")
-    await gate.authorise("write_file", A, B)
-    assert gate.described == 0
-
-
-async def test_identical_calls_are_each_asked_about(asking: Gate) -> None:
-    person = Person("allow", "allow")
-    asking.keeper.approvals.listen(person)
-    await asyncio.gather(asking.authorise("write_file", A), asking.authorise("write_file", A))
-    assert len(person.asked) == 2
-
-
-async def test_after_allow_for_run_identical_calls_pass_without_a_second_question(asking: Gate) -> None:
-    person = Person("allow_for_run")
-    asking.keeper.approvals.listen(person)
-    await asyncio.gather(asking.authorise("write_file", A), asking.authorise("write_file", A))
-    await asking.authorise("write_file", B)
-    assert len(person.asked) == 1
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import StateDamagedError, StateTooNewError, StorageFailedError
+from filetools.errors import StateDamagedError, StateVersionError, StorageFailedError
 from filetools.permissions.rule_file import RuleFile, SavedPermissions
 from filetools.permissions.rules import Rule
 
@@ -54,7 +54,7 @@ def test_a_damaged_file_is_refused_and_not_taken_for_an_empty_one(tmp_path: Path
 def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text('{"format": 2, "news": []}')
-    with pytest.raises(StateTooNewError):
+    with pytest.raises(StateVersionError):
         RuleFile(path).read()
 
 

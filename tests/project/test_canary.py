@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from filetools.project.git import git_remote, git_state, listed_files, worktrees
 from tests.support.hostile_repository import (
     FILTERS,
     KINDS,
-    HostileRepository,
     environment,
     everything,
     hostile_repository,
@@ -29,10 +28,10 @@ def _nobodys_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def all_calls(hostile: HostileRepository) -> int:
+def all_calls(folders: Iterable[Path]) -> int:
     """Make every call in every folder; return how many had an answer."""
     answered = 0
-    for folder in hostile.folders:
+    for folder in folders:
         for call in CALLS:
             with suppress(FileToolsError):
                 answered += bool(call(str(folder)))
@@ -42,7 +41,7 @@ def all_calls(hostile: HostileRepository) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_program_is_run_by_git_and_never_by_us(kind: str, tmp_path: Path) -> None:
     hostile = hostile_repository(tmp_path / "it", kind)
-    all_calls(hostile)
+    all_calls({hostile.root, hostile.root / "src", hostile.root / KINDS[kind].inside})
     assert hostile.fired() == set()
     KINDS[kind].pull(hostile)
     assert kind in hostile.fired(), "nobody runs this program, so the test proves nothing"
@@ -53,7 +52,7 @@ def test_with_all_of_them_at_once_none_is_run_and_nothing_changes(left_out: froz
     kinds = [kind for kind in KINDS if kind not in {*left_out, "partial-clone.status"}]
     hostile = hostile_repository(tmp_path / "it", *kinds)
     before = everything(hostile.root)
-    answered = all_calls(hostile)
+    answered = all_calls(hostile.folders)
     assert hostile.fired() == set()
     assert everything(hostile.root) == before
     assert answered > 0
@@ -69,10 +68,7 @@ def test_in_ordinary_repositories_nothing_changes_not_even_what_git_would_bring_
     for path in (hostile.root / "nested/.git").glob("sharedindex.*"):
         os.utime(path, (1, 1))
     before = everything(tmp_path)
-    for folder in (*hostile.folders, tmp_path / "it/linked"):
-        for call in CALLS:
-            with suppress(FileToolsError):
-                call(str(folder))
+    all_calls((*hostile.folders, tmp_path / "it/linked"))
     assert everything(tmp_path) == before
     git("status")
     git("status", inside="nested")

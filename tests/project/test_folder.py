@@ -14,7 +14,7 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.project.folder import below, folder_path, holder, opened_folder, short_path
+from filetools.project.folder import below, folder_path, opened_folder
 
 
 @pytest.fixture
@@ -62,10 +62,6 @@ def test_only_the_home_folder_itself_expands(home: Path) -> None:
     assert folder_path("sub/", base=base, allowed=[base]) == f"{base}/sub"
 
 
-def test_paths_are_shortened_at_a_border_only(home: Path) -> None:
-    assert [short_path(str(home)), short_path(f"{home}/x"), short_path(f"{home}2/x")] == ["~", "~/x", f"{home}2/x"]
-
-
 def test_a_folder_is_read_without_leaving_anything_and_never_through_a_link(home: Path) -> None:
     place = home / "code"
     (place / "a.txt").write_text("0123456789")
@@ -105,16 +101,6 @@ def test_of_an_allowed_folder_that_is_gone_nothing_above_is_meant(home: Path) ->
     with pytest.raises(PathNotDirectoryError):
         folder_path(gone, base=gone, allowed=[gone], is_nearest=True)
     assert folder_path(f"{gone}/new.py", base=gone, allowed=[gone, str(home)], is_nearest=True) == str(home)
-
-
-def test_a_name_that_is_no_utf8_is_told_escaped(home: Path) -> None:
-    assert short_path(f"{home}/caf\udce9/\u00e9\\") == "~/caf\\xe9/\u00e9\\"
-
-
-def test_the_outermost_folder_around_a_path_is_told(home: Path) -> None:
-    assert holder("/a/b/c", ["/a/b", "/a", "/a/b/c/d"]) == "/a"
-    assert holder("/ab", ["/a"]) is None
-    assert holder("/ab", ["/"]) == "/"
 
 
 def test_a_path_is_told_relative_to_the_folder_that_it_is_in() -> None:

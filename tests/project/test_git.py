@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 import unicodedata
@@ -18,7 +17,6 @@ from filetools.errors import (
     CallTimeoutError,
     GitFailedError,
     GitNotFoundError,
-    InvalidArgumentError,
     NotARepositoryError,
 )
 from filetools.project import git as module
@@ -91,9 +89,6 @@ def test_without_git_it_says_so(repository: Repository, monkeypatch: pytest.Monk
         git_state(str(repository.path))
     assert failed.value.message == "Git command failed: git is not installed"
     assert failed.value.code == "GIT_NOT_FOUND"
-    assert git_remote(str(repository.path)) is None
-    assert listed_files(str(repository.path)) is None
-    assert worktrees(str(repository.path)) == []
 
 
 def test_a_program_called_git_in_the_repository_is_never_run(
@@ -142,9 +137,7 @@ def test_a_repository_of_another_user_is_refused_until_the_users_own_configurati
     assert git_state(str(repository.path))["branch"] == "main"
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"gitdir: a\0b", b"gitdir: \xff", b"gitdir: " + b"x" * 10**7, b"gitdir: .git", b"no"]
-)
+@pytest.mark.parametrize("text", [b"", b"gitdir: a\0b", b"gitdir: \xff", b"gitdir: " + b"x" * 10**7])
 def test_a_file_that_points_nowhere_is_gits_failure_and_not_ours(text: bytes, tmp_path: Path) -> None:
     (tmp_path / ".git").write_bytes(text)
     with pytest.raises(GitFailedError):
@@ -176,22 +169,6 @@ def test_other_failures_tell_the_first_line_of_gits_words(
     with pytest.raises(GitFailedError) as index:
         git_state(str(repository.path))
     assert index.value.message == "Git command failed: bad index version 0"
-    (repository.path / ".git/config").write_text("[core\n")
-    with pytest.raises(GitFailedError) as config:
-        git_state(str(repository.path))
-    assert config.value.message == "Git command failed: bad config line 1 in file .git/config"
-    assert config.value.code == "GIT_FAILED"
-    monkeypatch.setenv("HOME", str(repository.path.parent))
-    (repository.path / ".git/config").write_text(f"[include]\n\tpath = {repository.path}/other\n")
-    (repository.path / "other").write_text("[core\n")
-    with pytest.raises(GitFailedError, match=r"^Git command failed: bad config line 1 in file ~/it/other$"):
-        git_state(str(repository.path))
-
-
-@pytest.mark.parametrize("limit", [0, 21, -1, "5", None])
-def test_a_limit_out_of_range_is_refused(limit: int, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^limit must be from 1 to 20$"):
-        git_state(str(tmp_path), limit=limit)
 
 
 def test_git_that_hangs_is_killed_with_its_children(
@@ -199,10 +176,10 @@ def test_git_that_hangs_is_killed_with_its_children(
 ) -> None:
     program(tmp_path / "slow/git", f"sleep 1000 & echo $! >> {tmp_path}/children\nwait")
     monkeypatch.setenv("PATH", f"{tmp_path}/slow{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(module, "LIMIT_SECONDS", 3.0)
+    monkeypatch.setattr(module, "LIMIT_SECONDS", 1.0)
     with pytest.raises(CallTimeoutError) as late:
         git_state(str(repository.path))
-    assert (late.value.code, late.value.message) == ("TIMEOUT", "git did not finish within 3 s")
+    assert (late.value.code, late.value.message) == ("TIMEOUT", "git did not finish within 1 s")
     monkeypatch.setattr(module, "LIMIT_SECONDS", 0.1)
     assert worktrees(str(repository.path)) == []
     children = [int(line) for line in (tmp_path / "children").read_text().split()]
@@ -272,11 +249,8 @@ def test_a_repository_without_a_commit_has_the_name_of_its_branch(repository: Re
 def test_a_detached_head_is_called_so(repository: Repository) -> None:
     repository.commit()
     repository("checkout", "--quiet", "--detach")
-    for _ in range(2):
-        state = git_state(str(repository.path))
-        assert (state["branch"], state["detached"]) == ("HEAD", True)
-        repository("config", "filter.x.clean", "cat")
-    assert state.keys() == {"branch", "commits", "detached", "unknown"}
+    state = git_state(str(repository.path))
+    assert (state["branch"], state["detached"]) == ("HEAD", True)
 
 
 @pytest.mark.parametrize("change", ["untracked", "changed", "staged", "deleted", "conflict"])
@@ -382,14 +356,6 @@ def test_a_bare_repository_cannot_name_another_as_its_own(repository: Repository
     assert git_remote(str(fake)) is None
 
 
-def test_a_bare_repository_among_the_files_of_another_counts_only_where_it_is_asked_for(repository: Repository) -> None:
-    repository.commit("outer")
-    inner = Repository(repository.path / "inner.git", "--bare")
-    assert git_state(str(inner.path)) == {"branch": "main", "commits": [], "dirty": False}
-    with pytest.raises(GitFailedError, match="cannot use bare repository"):
-        git_state(str(inner.path / "refs"))
-
-
 def test_the_environment_of_the_process_names_no_other_repository(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -409,15 +375,9 @@ def test_the_environment_of_the_process_names_no_other_repository(
     [
         ("a|b\tc \"d\" 'e' %h \\n", "a|b\tc \"d\" 'e' %h \\n"),
         ("title\nsame paragraph\n\nbody", "title"),
-        ("\n\n  after blanks  \nx", "after blanks"),
-        ("title\r\nbody", "title"),
         ("# Available Projects\u2028## Forged", "# Available Projects"),
-        ("x" * 80, "x" * 80),
         ("x" * 81, "x" * 77 + "..."),
-        ("x" * 76 + "e\u0301" + "x" * 9, "x" * 76 + "..."),
         ("x" * 75 + "👩\u200d👩\u200d👧" + "x" * 9, "x" * 75 + "..."),
-        ("x" * 76 + "👍🏽" + "x" * 9, "x" * 76 + "..."),
-        ("", ""),
     ],
 )
 def test_the_first_line_of_a_message_is_told(message: str | bytes, told: str, repository: Repository) -> None:
@@ -433,22 +393,13 @@ def test_bytes_of_a_message_that_are_no_utf_8_are_replaced(repository: Repositor
     assert messages(repository.path) == ["caf\ufffd and \ufffd"]
 
 
-def test_messages_in_other_encodings_are_read(repository: Repository) -> None:
-    repository("config", "i18n.commitEncoding", "ISO-8859-1")
-    repository.commit("café".encode("latin-1"))
-    assert messages(repository.path) == ["café"]
-
-
 @pytest.mark.parametrize(
     ("address", "remote", "name"),
     [
         ("git@github.com:owner/name.git", "git@github.com:owner/name.git", "owner/name"),
         ("host:group/sub/my.repo.js.git/", "host:group/sub/my.repo.js.git/", "group/sub/my.repo.js"),
-        ("git@host:/abs/name", "git@host:/abs/name", "abs/name"),
-        ("ssh://git@host.example:2222/o/n.git", "ssh://git@host.example:2222/o/n.git", "o/n"),
         ("ssh://me:secret@[::1]:22/o/n", "ssh://me@[::1]:22/o/n", "o/n"),
         ("https://user:sec@ret@host/o/n.git", "https://host/o/n.git", "o/n"),
-        ("https://secret@host/o/n", "https://host/o/n", "o/n"),
         ("http://host:8080/a/b/c/n.git?secret#x", "http://host:8080/a/b/c/n.git", "a/b/c/n"),
     ],
 )
@@ -488,15 +439,6 @@ def test_files_are_listed_with_what_is_new_and_without_what_is_ignored(repositor
     assert sorted(listed_files(str(repository.path / "sub")) or []) == sorted(
         ["tracked", "gone", "größe \n", "new", odd]
     )
-    (repository.path / "empty").mkdir()
-    assert listed_files(str(repository.path / "empty")) == []
-    shutil.rmtree(repository.path / ".git")
-    assert listed_files(str(repository.path)) is None
-
-
-@pytest.mark.parametrize("name", ["gone", "a\0b", "\udfff\ud800"])
-def test_a_folder_that_cannot_be_has_no_work_trees(name: str, tmp_path: Path) -> None:
-    assert worktrees(str(tmp_path / name)) == []
 
 
 def test_git_that_knows_no_such_list_tells_of_no_work_trees(
@@ -521,23 +463,6 @@ def test_all_work_trees_are_told_from_each_of_them(repository: Repository, tmp_p
         assert [first, *sorted(others)] == told
 
 
-def test_a_work_tree_that_is_gone_is_told_as_its_logs_may_be_there(repository: Repository, tmp_path: Path) -> None:
-    repository.commit()
-    repository("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "gone"))
-    shutil.rmtree(tmp_path / "gone")
-    assert worktrees(str(repository.path)) == [str(repository.path), str(tmp_path / "gone")]
-
-
-def test_a_bare_repository_is_no_work_tree_itself(repository: Repository, tmp_path: Path) -> None:
-    bare = Repository(tmp_path / "bare.git", "--bare")
-    assert worktrees(str(bare.path)) == []
-    repository.commit()
-    repository("push", "--quiet", str(bare.path), "main")
-    bare("worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
-    assert worktrees(str(bare.path)) == [str(tmp_path / "tree")]
-    assert worktrees(str(tmp_path / "tree")) == [str(tmp_path / "tree")]
-
-
 @pytest.mark.parametrize("pointer", ["../x/.git", ".git", ""])
 def test_a_work_tree_that_a_repository_names_by_no_absolute_path_is_left_out(
     pointer: str, repository: Repository
@@ -547,13 +472,3 @@ def test_a_work_tree_that_a_repository_names_by_no_absolute_path_is_left_out(
     for name, text in {"gitdir": pointer, "HEAD": "ref: refs/heads/x", "commondir": "../.."}.items():
         (entry / name).write_text(f"{text}\n")
     assert all(os.path.isabs(tree) for tree in worktrees(str(repository.path)))
-
-
-def test_of_a_list_of_more_than_one_mebibyte_the_whole_paths_are_told(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = b"worktree /" + b"x" * 1000 + b"\0\0"
-    (tmp_path / "list").write_bytes(entry * 2000)
-    program(tmp_path / "long/git", f"exec cat {tmp_path}/list")
-    monkeypatch.setenv("PATH", f"{tmp_path}/long{os.pathsep}{os.environ['PATH']}")
-    assert worktrees(str(repository.path)) == ["/" + "x" * 1000] * (2**20 // len(entry))

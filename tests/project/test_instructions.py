@@ -13,8 +13,6 @@ from filetools.errors import FileToolsError, SymlinkEscapeError
 from filetools.project.folder import opened_folder
 from filetools.project.instructions import (
     LARGEST_BYTES,
-    MOST_IMPORTS,
-    MOST_NAMED,
     instruction_root,
     instructions,
 )
@@ -164,20 +162,11 @@ def test_imports_of_a_linked_file_are_relative_to_where_it_really_lies(tmp_path:
     "text",
     [
         "`@x.md`",
-        "``a ` @x.md b``",
         "a `span over\n@x.md a line`",
-        "`" + "word " * 1000 + "@x.md `",
-        "```\n@x.md\n```",
-        "```text\n`\n@x.md\n```` \n",
         "~~~\n```\n@x.md\n~~~",
-        "- item\n   1. ```sh\n      @x.md\n      ```",
         "> ```\n> @x.md\n> ```",
-        "```\nnever closed\n@x.md",
         "<!-- a\n\n@x.md\n-->",
         "me@x.md",
-        "(@x.md)",
-        "@~/x.md",
-        "@ x.md",
         "@X.md",
     ],
 )
@@ -190,14 +179,10 @@ def test_in_code_and_comments_and_other_words_an_import_is_text(tmp_path: Path, 
     "text",
     [
         "``` @y.md ```\n@x.md",
-        "a ` lonely backtick\n\n@x.md `",
         "```\ncode\n```\n@x.md",
-        "`code` @x.md `code`",
         "<!-- a --> @x.md <!-- b -->",
         "use `<!--` and\n@x.md",
-        "**@y.md** @x.md",
         "@x.md!",
-        "@x.md#part",
         "\t@x.md\r\n",
     ],
 )
@@ -210,19 +195,6 @@ def test_imports_go_five_hops_deep_and_loops_end(tmp_path: Path) -> None:
     make(tmp_path, {f"{number}.md": f"@{number + 1}.md @CLAUDE.md @{number}.md @1.md" for number in range(1, 8)})
     make(tmp_path, {"CLAUDE.md": "@1.md @CLAUDE.md"})
     assert names(tmp_path) == ["CLAUDE.md", "1.md", "2.md", "3.md", "4.md", "5.md"]
-
-
-def test_of_very_many_imports_the_first_are_looked_for(tmp_path: Path) -> None:
-    make(tmp_path, {f"{number}.md": f"{number}" for number in range(MOST_IMPORTS + 5)})
-    make(tmp_path, {"CLAUDE.md": "\n".join(f"@{number}.md" for number in range(MOST_IMPORTS + 5))})
-    assert len(names(tmp_path)) == 1 + MOST_IMPORTS
-
-
-def test_what_is_imported_is_not_named_as_a_rule_again(tmp_path: Path) -> None:
-    make(tmp_path, {"sub/CLAUDE.md": "@../.claude/rules/a.md", ".claude/rules/a.md": "a", ".claude/rules/b.md": "b"})
-    assert listed(tmp_path, "sub") == [
-        (".claude/rules/b.md", "rules"), ("sub/CLAUDE.md", "claude"), (".claude/rules/a.md", "claude"),
-    ]  # fmt: skip
 
 
 def test_when_room_is_short_the_broadest_are_cut_first(tmp_path: Path) -> None:
@@ -243,29 +215,19 @@ def test_when_room_is_short_the_broadest_are_cut_first(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert cut(3900) == (everything, [])
     assert cut(3899) == ([("AGENTS.md", 999, True), *everything[1:]], [])
-    assert cut(3099) == (everything[1:], ["AGENTS.md"])
     assert cut(1799) == (everything[3:], ["AGENTS.md", "CLAUDE.md", "a/AGENTS.md"])
-    assert cut(1599) == ([("a/b/AGENTS.md", 999, True), *everything[4:]], ["AGENTS.md", "CLAUDE.md", "a/AGENTS.md"])
     # What imports comes before what is imported.
     rest = ["AGENTS.md", "CLAUDE.md", "a/AGENTS.md", "a/b/AGENTS.md"]
     assert cut(500) == ([everything[4], ("a/b/more.md", 200, True)], rest)
     assert cut(10) == ([("a/b/CLAUDE.md", 10, True)], [*rest, "a/b/more.md"])
 
 
-def test_a_cut_leaves_whole_characters(tmp_path: Path) -> None:
-    make(tmp_path, {"AGENTS.md": "caf" + "e\u0301" * 200})
-    [told] = ask(tmp_path, max_chars=4)["files"]
-    assert (told["content"], told["truncated"]) == ("caf", True)
-
-
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
-        (b"", ""),
         (b"\xef\xbb\xbf# Rules\r\n", "# Rules\r\n"),
         (b"Gr\xfc\xdfe", "Grüße"),
         ("\ufeffcafé".encode("utf-16-le"), "café"),
-        ("日本".encode(), "日本"),
     ],
 )
 def test_any_text_is_read_and_its_version_is_that_of_its_bytes(tmp_path: Path, raw: bytes, text: str) -> None:
@@ -283,12 +245,6 @@ def test_what_is_no_text_file_of_that_very_name_is_left_out(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "CLAUDE.local.md")
     os.mkfifo(tmp_path / "a" / "AGENTS.md")
     assert ask(tmp_path, "a") == {"files": []}
-
-
-def test_names_that_no_call_can_say_are_left_out(tmp_path: Path) -> None:
-    make(tmp_path, {".claude/rules/good.md": ""})
-    os.close(os.open(os.fsencode(tmp_path) + b"/.claude/rules/\xff.md", os.O_CREAT))
-    assert names(tmp_path) == [".claude/rules/good.md"]
 
 
 def test_of_a_huge_file_a_bounded_part_is_read_and_it_has_no_version(tmp_path: Path) -> None:
@@ -327,10 +283,8 @@ def test_what_the_system_keeps_back_is_left_out(tmp_path: Path) -> None:
 SKILLS = {
     "plain": ("name: plain one # comment\ndescription: When to use it", ("plain one", "When to use it")),
     "double": ('name: "a: \\"b\\""\ndescription: "with # in it"  # comment', ('a: "b"', "with # in it")),
-    "single": ("name: 'it''s'\ndescription: 'x'", ("it's", "x")),
     "folded": ("description: >-\n  one\n  two\n\n  three\nname: folded", ("folded", "one two three")),
     "block": ("name: block\ndescription: |\n  one\n    two\nother: x", ("block", "one two")),
-    "lines": ("name: lines\ndescription: one\n  two\nother: x", ("lines", "one two")),
     "below": ("metadata:\n  name: wrong\n  description: wrong", ("below", "")),
     "long": (f"description: {'x' * 2000}", ("long", "x" * 500)),
     "empty": ("name:\ndescription:", ("", "")),
@@ -359,36 +313,6 @@ def test_skills_come_from_all_folders_on_the_way_and_links_count_once(tmp_path: 
         {"name": "one", "description": "", "path": ".agents/skills/one/SKILL.md"},
         {"name": "two", "description": "", "path": "a/.claude/skills/two/SKILL.md"},
     ]
-
-
-def test_very_many_rules_and_skills_are_named_in_part(tmp_path: Path) -> None:
-    for number in range(MOST_NAMED + 5):
-        for folder in ("", "a/"):
-            make(tmp_path, {f"{folder}.claude/rules/{number}.md": "", f"{folder}.claude/skills/{number}/SKILL.md": ""})
-    answer = ask(tmp_path, "a")
-    assert (len(answer["files"]), len(answer["skills"])) == (MOST_NAMED, MOST_NAMED)
-
-
-def test_a_very_deep_path_is_answered(tmp_path: Path) -> None:
-    deep = "/".join(["d"] * 300)
-    make(tmp_path, {"AGENTS.md": "root", f"{deep}/AGENTS.md": "deep"})
-    for number in range(1, 300):
-        make(tmp_path, {f"{'d/' * number}CLAUDE.md": f"{number} " + "x" * 200})
-    answer = ask(tmp_path, deep, max_chars=1000)
-    assert [each["path"] for each in answer["files"]][-1] == f"{deep}/AGENTS.md"
-    assert len(answer["omitted"]) == MOST_NAMED
-
-
-def test_nothing_is_made_or_touched(tmp_path: Path) -> None:
-    make(tmp_path, {"AGENTS.md": "1", "a/CLAUDE.md": "@../AGENTS.md", ".claude/skills/s/SKILL.md": ""})
-
-    def facts() -> dict[str, tuple[int, ...]]:
-        found = {str(each): each.lstat() for each in (tmp_path, *tmp_path.rglob("*"))}
-        return {name: (each.st_mtime_ns, each.st_ctime_ns, each.st_ino, each.st_mode) for name, each in found.items()}
-
-    before = facts()
-    ask(tmp_path, "a")
-    assert facts() == before
 
 
 def test_the_root_is_that_of_the_nearest_repository_and_never_above_the_limit(tmp_path: Path) -> None:

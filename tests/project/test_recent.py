@@ -37,11 +37,6 @@ def names(folder: ProjectFolder, paths: list[str], **options: object) -> list[st
     return [each["path"] for each in recent_files(folder, paths, now=NOW, **options)["files"]]  # type: ignore[arg-type]
 
 
-def test_a_limit_under_one_is_refused(folder: ProjectFolder) -> None:
-    with pytest.raises(InvalidArgumentError, match="limit must be at least 1, not 0"):
-        recent_files(folder, [], limit=0)
-
-
 @pytest.mark.parametrize(
     "since", ["", " ", "soon", "2 fortnights", "-2 days", "2026-13-01", "0001-01-01", "1234567 days", "days", "\ud800"]
 )

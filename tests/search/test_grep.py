@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import itertools
 import os
-import random
 import re
 import sys
 import threading
@@ -19,10 +18,9 @@ from hypothesis import strategies as st
 
 from filetools.errors import AbortedError, CallTimeoutError, FileToolsError, InvalidArgumentError
 from filetools.models.searching import GrepResult
-from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents import candidates as quick
-from filetools.search.contents import grep as grep_module
-from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep, net_of
+from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep
 from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import plain_lines, read_pattern
@@ -93,7 +91,7 @@ def rows(result: GrepResult) -> list[tuple[str, int, str]]:
 
 BAD = [
     "", "x" * 4097, "(", "a)", "[a", "[]", "[z-a]", "*", "a**", "a{3,2}", "\\", "\\y", "\\x1", "a\nb", "a\\nb",
-    "(" * 2000 + ")" * 2000, "((a{1000}){1000})", "(?i", "(?P<n>", "\\8",
+    "(" * 2000 + ")" * 2000, "((a{1000}){1000})",
 ]  # fmt: skip
 
 
@@ -313,14 +311,6 @@ def test_unsaved_text_stands_for_the_file_and_where_there_is_none(store: DirectS
         ("unmarked.txt", 1, "disk"),
         ("wide.txt", 1, "disk"),
     ]
-    seen, cursor = [], None
-    for _ in range(50):
-        page = grep(store, engine, "un[s]aved|gr..e|def handler", unsaved=unsaved, limit=1, cursor=cursor)
-        seen += page.matches
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    assert seen == found.matches
     assert grep(store, engine, "too", "src/zz_new.py", unsaved=unsaved).total == 1
 
 
@@ -344,7 +334,7 @@ TEXTS = st.text(st.sampled_from("abkK\u212aßéü世 -_0{\t\r\n"), max_size=30)
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs ripgrep")
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pattern=PATTERNS, texts=st.lists(TEXTS, min_size=3, max_size=3), ignore_case=st.booleans(), multiline=st.booleans(),
        mode=st.sampled_from(["content", "files", "count"]),
        encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-32-le", "latin-1"]))  # fmt: skip
@@ -364,7 +354,7 @@ def test_ripgrep_changes_no_result(
         store.workspace.close()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(pattern=PATTERNS, text=TEXTS, ignore_case=st.booleans())
 def test_a_line_matches_exactly_if_the_expression_does(pattern: str, text: str, ignore_case: bool) -> None:
     read, plain = read_pattern(pattern, ignore_case=ignore_case), plain_lines(text)
@@ -383,58 +373,3 @@ def test_a_line_matches_exactly_if_the_expression_does(pattern: str, text: str, 
 def test_a_set_that_matches_line_ends_takes_linear_time_and_stays_in_its_line() -> None:
     text = "ab\n" * 20_000
     assert len(read_pattern("[^x]+$").find(text, "text", most=99_999)) == 40_000
-
-
-@pytest.mark.parametrize(
-    ("pattern", "needle"),
-    [
-        ("needle", b"needle"), (r"needle_\w+ = \d+", b"needle_"), ("abc?d", b"ab"), ("abc+d", b"abc"), ("abc{0}d", b"ab"),
-        ("a|b", b""), ("(?:abc)?d", b"d"), ("(?!abc)d", b"d"), ("[abc]de", b"de"), ("[]abc]d", b"d"), ("[[:alpha:]]d", b"d"),
-        (r"\p{Lu}d", b"d"), (r"\x41\x42z", b"z"), (r"a\.b\(", b"a.b("), ("(?i)Toto", b"toto"), ("(?i)skirt", b"rt"),
-        ("(?x)a b c", b""), ("größe", b"gr"), ("a{b}c", b"a{b}c"), (r"(?<=abc)de", b"de"), ("(?i:ABC)d", b""),
-    ],
-)  # fmt: skip
-def test_what_each_match_contains_is_known(pattern: str, needle: bytes) -> None:
-    assert read_pattern(pattern).needle == needle
-
-
-@settings(max_examples=200, deadline=None)
-@given(needle=st.text(st.characters(min_codepoint=1, max_codepoint=126, exclude_characters="\r\n"), min_size=1, max_size=5),
-       around=st.text(max_size=3), ignore_case=st.booleans(), seed=st.randoms(),
-       encoding=st.sampled_from(["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-16"]))  # fmt: skip
-def test_what_ripgrep_is_asked_about_a_text_fits_it_in_every_encoding(
-    needle: str, around: str, ignore_case: bool, seed: random.Random, encoding: str
-) -> None:
-    wanted = read_pattern(needle, literal=True, ignore_case=ignore_case).needle
-    text = "".join(seed.choice((each.upper(), each.lower())) for each in needle) if ignore_case else needle
-    content = (around + text + around).encode(encoding, "replace")
-    if wanted:
-        assert re.search(net_of(wanted, ignore_case=ignore_case).replace("(?-u:", "(?:").encode(), content)
-
-
-@given(text=st.text(max_size=40).filter(lambda text: text and not {"\n", "\r"} & set(text)))
-def test_a_literal_pattern_matches_itself(text: str) -> None:
-    found = read_pattern(text, literal=True).find(f"x\n{text}\n", "text", most=9)
-    assert found[:1] == [2] or text in "x"
-
-
-@pytest.mark.parametrize(("pattern", "ignore_case"), [(r"needle_\d", False), ("NEEDLE_9", True)])
-def test_files_without_what_each_match_contains_are_not_decoded(
-    store: DirectStore, monkeypatch: pytest.MonkeyPatch, pattern: str, ignore_case: bool
-) -> None:
-    decoded: list[bytes] = []
-
-    def text_of(content: bytes) -> str:
-        decoded.append(content)
-        return content.decode()
-
-    monkeypatch.setattr(grep_module, "text_of", text_of)
-    tree: dict[str, bytes | None] = {f"many/{number:03}": b"word 12 _ word\n" for number in range(40)}
-    grow(store.workspace.root, tree | {"many/020": b"needle_9\n"})
-    found = grep_page(store, WorkspacePath("many"), GrepOptions(pattern=pattern, ignore_case=ignore_case))
-    assert [match.path for match in found.matches] == ["many/020"]
-    assert decoded == [b"needle_9\n"]
-
-
-def test_root_is_searched_by_default(store: DirectStore) -> None:
-    assert grep_page(store, ROOT, GrepOptions(pattern="handler")).path == ""

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_log_samples import ENCODED
-from tests.support.agent_logs import LogWriter
+from tests.support.agent_logs import ENCODED, LogWriter
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from filetools.sessions.log_folders import AgentLog, Agents, opened_logs
-from tests.support.agent_log_samples import ENCODED
-from tests.support.agent_logs import PROJECT, Layout, Log, LogWriter
+from tests.support.agent_logs import ENCODED, PROJECT, Layout, Log, LogWriter
 
 Warnings = Callable[[], list[str]]
 
@@ -68,13 +67,6 @@ def test_agents_beside_sessions_belong_to_whom_their_first_entry_names(writer: L
     assert tree(logs, other.session_id) == [("a3", other.session_id)]
 
 
-def test_notes_decide_the_tree_of_agents_beside_sessions_too(writer: LogWriter, logs: Path) -> None:
-    session = writer.session().user("What a person said")
-    session.agent("Look", layout="flat", agentId="a2")
-    notes(session.agent("Look there", layout="flat", agentId="a1"), {"parentAgentId": "a2"})
-    assert sorted(tree(logs, session.session_id)) == [("a1", "a2"), ("a2", session.session_id)]
-
-
 def test_an_agent_of_which_only_notes_tell_who_started_it_is_found(writer: LogWriter, logs: Path) -> None:
     session = writer.session().user("What a person said")
     session.agent("Look", layout="flat", agentId="a1")
@@ -95,13 +87,7 @@ def test_an_agent_whose_notes_name_no_known_parent_is_found_below_its_session(
     "content",
     [
         b"",
-        b"no JSON",
-        b"[]",
-        b"17",
         b"null",
-        b'"text"',
-        b"\xff",
-        b'{"toolUseId":',
         b"[" * 100_000,
         b" " * (1 << 20) + b"{}",
         b'{"toolUseId":5,"parentAgentId":["a2"]}',
@@ -180,16 +166,7 @@ def test_loops_of_agents_end(writer: LogWriter, logs: Path, layout: Layout) -> N
     assert sorted(found) == sorted({"a1", "a2", "a1x", session.session_id})
 
 
-def test_a_log_in_both_layouts_is_two_logs_of_one_agent(writer: LogWriter, logs: Path) -> None:
-    session = writer.session().user("What a person said")
-    agent = session.agent("Look", agentId="a1")
-    (writer.folder / agent.path.name).write_bytes(agent.path.read_bytes())
-    assert ids(logs, session.session_id) == ["a1", "a1"]
-
-
-@pytest.mark.parametrize(
-    "line", [b"no JSON", b"[]", b"{}", b'{"sessionId":5}', b'{"type":"new","sessionId":""}', b"\0", b"\xff"]
-)
+@pytest.mark.parametrize("line", [b"no JSON", b"[]", b"{}", b'{"sessionId":5}', b"\xff"])
 def test_an_odd_first_line_hides_no_agent(writer: LogWriter, logs: Path, warnings: Warnings, line: bytes) -> None:
     session = writer.session().user("What a person said")
     agent = session.agent("Look", layout="flat", agentId="a1")
@@ -223,19 +200,3 @@ def test_what_is_no_folder_of_agents_costs_one_warning(
     make(path)
     assert ids(logs, session.session_id) == ["a1"]
     assert len(warnings()) <= 1
-
-
-def test_an_agent_with_a_strange_name_is_found(writer: LogWriter, logs: Path) -> None:
-    session = writer.session().user("What a person said")
-    agent = session.agent("Look", agentId="a1")
-    names = [
-        "agent-..jsonl",
-        "agent-...jsonl",
-        "agent-a b.jsonl",
-        "agent-a\nb.jsonl",
-        "agent-\udcff.jsonl",
-        "agent-" + "x" * 243 + ".jsonl",
-    ]
-    for name in names:
-        (agent.path.parent / name).write_bytes(agent.path.read_bytes())
-    assert len(ids(logs, session.session_id)) == 1 + len(names)

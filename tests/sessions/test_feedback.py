@@ -5,7 +5,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filetools.errors import FileToolsError, NotRegularFileError
+from filetools.errors import FileToolsError
 from filetools.sessions.feedback import FeedbackItem, collect_feedback, extract_feedback, feedback_of
 from filetools.sessions.log import LogEntry, entries_of, extract_text, is_trivial
-from tests.support.agent_log_samples import ENCODED, FOLDER
 from tests.support.agent_logs import (
+    ENCODED,
     INTERRUPTED,
     INTERRUPTED_CALL,
     PROJECT,
@@ -67,13 +67,6 @@ def said(items: list[FeedbackItem]) -> list[str]:
 # Of one entry
 
 
-def test_an_item_has_its_fields_in_order() -> None:
-    assert [field.name for field in fields(FeedbackItem)] == [
-        "timestamp", "session_id", "feedback_type", "content", "agent_id", "slug", "tool_use_id", "denied_by_user", "reason",
-        "sidechain", "rewound", "uuid", "path",
-    ]  # fmt: skip
-
-
 def test_a_message_is_told_of_in_full() -> None:
     entry = user(
         " Do it\n", timestamp=AT, sessionId=ID, agentId="a1", slug="calm-fox", isSidechain=True, uuid="u1", cwd=PROJECT
@@ -82,15 +75,6 @@ def test_a_message_is_told_of_in_full() -> None:
         FeedbackItem(
             timestamp=AT, session_id=ID, feedback_type="message", content=" Do it\n", agent_id="a1", slug="calm-fox",
             tool_use_id=None, denied_by_user=False, reason=None, sidechain=True, rewound=False, uuid="u1",
-        )
-    ]  # fmt: skip
-
-
-def test_missing_fields_are_empty_texts_or_none() -> None:
-    assert feedback_of(user("Do it")) == [
-        FeedbackItem(
-            timestamp="", session_id="", feedback_type="message", content="Do it", agent_id=None, slug=None, tool_use_id=None,
-            denied_by_user=False, reason=None, sidechain=False, rewound=False, uuid=None,
         )
     ]  # fmt: skip
 
@@ -107,20 +91,9 @@ def test_a_message_without_text_is_none(message: Any) -> None:
     assert feedback_of(LogEntry({"type": "user", "message": message})) == []
 
 
-def test_a_message_may_be_a_text_itself() -> None:
-    assert feedback_of(LogEntry({"type": "user", "message": "Do it"})) == [item("message", "Do it")]
-
-
 def test_texts_of_a_message_are_joined_by_an_empty_line() -> None:
     content = ["One", {"type": "text", "text": "two"}, {"type": "image"}, {"type": "tool_result", "content": "no"}]
     assert feedback_of(user(content)) == [item("message", "One\n\ntwo")]
-
-
-@pytest.mark.parametrize(
-    "content", ["y", "ok", " Continue ", "/compact now", "👍", "", [{"type": "text", "text": "no"}]]
-)
-def test_what_is_trivial_is_no_feedback(content: Any) -> None:
-    assert feedback_of(user(content)) == []
 
 
 @pytest.mark.parametrize(
@@ -136,11 +109,9 @@ def test_a_text_with_the_mark_of_an_interruption_is_one(content: Any) -> None:
         ("It failed", False, None),
         (f"{REJECTED}STOP", True, None),
         (f"{REJECTED}{TOLD} never delete\n", True, "never delete"),
-        (f"{REJECTED}{TOLD} \n", True, None),
         (f"{REJECTED}{TOLD}he said: the user said: x", True, "he said: the user said: x"),
         (INTERRUPTED_CALL, True, None),
         (f"Error: {REJECTED}{TOLD}no", False, None),
-        ("", False, None),
     ],
 )
 def test_a_result_that_is_an_error_is_a_denial(text: str, is_denied: bool, reason: str | None) -> None:
@@ -153,24 +124,6 @@ def test_only_true_makes_a_result_an_error(mark: Any) -> None:
     assert feedback_of(user([failed(is_error=mark)])) == []
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ([{"type": "text", "text": "one"}, "two", {"type": "image"}, {"type": "text", "text": 3}], "one\ntwo"),
-        (None, ""),
-        ([None, {"text": 1}], ""),
-        (5, ""),
-    ],
-)
-def test_texts_of_a_denial_are_joined_by_a_newline(content: Any, text: str) -> None:
-    assert said(feedback_of(user([failed(content)]))) == [text]
-
-
-@pytest.mark.parametrize("call_id", [None, 5, ["t"], {}])
-def test_a_denial_without_the_id_of_its_call_is_one(call_id: Any) -> None:
-    assert feedback_of(user([failed(tool_use_id=call_id)])) == [item("tool_denial", "It failed")]
-
-
 def test_each_error_is_a_denial_and_stands_before_the_text() -> None:
     content = [
         {"type": "text", "text": "Stop it"},
@@ -181,10 +134,6 @@ def test_each_error_is_a_denial_and_stands_before_the_text() -> None:
     assert feedback_of(user(content)) == [
         item("tool_denial", "one", tool_use_id="t1"), item("tool_denial", "two", tool_use_id="t2"), item("message", "Stop it"),
     ]  # fmt: skip
-    content[0]["text"] = f"{INTERRUPTED} ok"
-    assert [each.feedback_type for each in feedback_of(user(content))] == ["tool_denial", "tool_denial", "interruption"]
-    content[0]["text"] = "ok"
-    assert [each.feedback_type for each in feedback_of(user(content))] == ["tool_denial", "tool_denial"]
 
 
 # Of a session
@@ -245,13 +194,6 @@ def test_what_agents_were_told_in_the_log_of_their_session_is_marked(writer: Log
     ]  # fmt: skip
 
 
-def test_an_agent_that_does_not_name_itself_has_the_id_of_its_file(writer: LogWriter, logs: Path) -> None:
-    writer.session(ID).agent("Look at all files", agentId="a1").user("Look again", agentId=None, isSidechain=False)
-    assert [(each.content, each.agent_id, each.sidechain) for each in extract(logs)] == [
-        ("Look at all files", "a1", True), ("Look again", "a1", True),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("layout", ["flat", "nested"])
 def test_agents_without_the_log_of_their_session_count(writer: LogWriter, logs: Path, layout: Layout) -> None:
     session = writer.session(ID).user("What a person said")
@@ -264,31 +206,6 @@ def test_an_agent_in_both_layouts_counts_once(writer: LogWriter, logs: Path) -> 
     agent = writer.session(ID).agent("Look at all files", agentId="a1")
     shutil.copy(agent.path, writer.folder)
     assert said(extract(logs)) == said(collect(logs)) == ["Look at all files"]
-
-
-def test_without_uuids_an_agent_in_both_layouts_counts_once_by_time_and_text(writer: LogWriter, logs: Path) -> None:
-    agent = (
-        writer.session(ID)
-        .agent("Look at all files", agentId="a1")
-        .user("Look again", timestamp=AT)
-        .user("Look again", timestamp=AT)
-    )
-    lines = [json.loads(line) for line in agent.path.read_bytes().splitlines()]
-    for line in lines:
-        del line["uuid"]
-    agent.path.write_bytes(b"\n".join(map(rendered, lines)))
-    shutil.copy(agent.path, writer.folder)
-    again = writer.session(SECOND_ID).agent("ok", agentId="a1")
-    again.user("Look at all files", timestamp=lines[0]["timestamp"], uuid=None)
-    assert Counter(said(extract(logs))) == {"Look at all files": 1, "Look again": 2}
-    assert Counter(said(collect(logs))) == {"Look at all files": 2, "Look again": 2}
-
-
-def test_the_same_text_of_two_agents_counts_twice(writer: LogWriter, logs: Path) -> None:
-    session = writer.session(ID).user("Look at all files", timestamp=AT, uuid=None)
-    for agent_id in ("a1", "a2"):
-        session.agent("ok", agentId=agent_id).user("Look at all files", timestamp=AT, uuid=None)
-    assert [each.agent_id for each in extract(logs)] == [None, "a1", "a2"]
 
 
 def test_what_was_copied_into_a_second_session_is_collected_once(writer: LogWriter, logs: Path) -> None:
@@ -305,14 +222,6 @@ def test_entries_without_uuid_and_time_count_in_each_session(writer: LogWriter, 
     for session_id in (ID, SECOND_ID):
         writer.session(session_id).user("Say it again", uuid=None, timestamp=None)
     assert said(collect(logs)) == ["Say it again"] * 2
-
-
-def test_an_agent_that_two_sessions_claim_is_read_once(writer: LogWriter, logs: Path) -> None:
-    agent = writer.session(ID).user("Said in the first").agent("Look", layout="flat")
-    agent.path.write_bytes(rendered({"type": "user", "sessionId": ID, "message": "Look"}))
-    writer.session(SECOND_ID).user("Said in the second")
-    agent.path.with_suffix(".meta.json").write_bytes(rendered({"parentAgentId": SECOND_ID}))
-    assert Counter(said(collect(logs))) == {"Said in the first": 1, "Said in the second": 1, "Look": 1}
 
 
 def test_two_entries_of_one_uuid_cost_one_warning_and_no_text(
@@ -366,7 +275,7 @@ def test_what_was_said_before_a_compaction_is_not_taken_back(writer: LogWriter, 
 # Odd things cost nothing but themselves
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_nothing_that_a_person_typed_is_lost(logs: Path, seed: int) -> None:
     for log in grown(logs / ENCODED, seed, turns=15):
         if not log.path.exists():
@@ -378,7 +287,7 @@ def test_nothing_that_a_person_typed_is_lost(logs: Path, seed: int) -> None:
         assert wanted <= found
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_each_item_is_collected_once_newest_session_first(logs: Path, seed: int, warnings: Warnings) -> None:
     found = [log for log in grown(logs / ENCODED, seed) if log.path.exists()]
     newest = [each for log in reversed(found) for each in extract(logs, log.session_id)]
@@ -435,7 +344,7 @@ ODD = st.fixed_dictionaries(
 ).filter(is_odd)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(st.data())
 def test_an_odd_entry_anywhere_changes_nothing(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     logs = tmp_path_factory.mktemp("odd") / "projects"
@@ -449,7 +358,7 @@ def test_an_odd_entry_anywhere_changes_nothing(tmp_path_factory: pytest.TempPath
     assert collect(logs) == extract(logs) == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.permutations(range(12)), st.integers(0, 11))
 def test_whatever_the_order_of_a_log_no_item_is_lost(
     tmp_path_factory: pytest.TempPathFactory, order: list[int], cut: int
@@ -512,15 +421,6 @@ def test_a_session_whose_log_cannot_be_read_is_told_of_and_keeps_its_agents(
         extract(logs)
 
 
-def test_one_log_that_cannot_be_read_keeps_no_session_from_being_collected(writer: LogWriter, logs: Path) -> None:
-    writer.session(ID).user("First session")
-    os.mkfifo(writer.folder / f"{SECOND_ID}.jsonl")
-    writer.session("f" + ID[1:]).user("Third session")
-    assert sorted(said(collect(logs))) == ["First session", "Third session"]
-    with pytest.raises(NotRegularFileError):
-        extract(logs, SECOND_ID)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_what_may_not_be_read_costs_a_warning_each(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     logs = tmp_path / "mine" / "projects"
@@ -568,25 +468,3 @@ def test_a_session_of_which_beginning_and_end_tell_nothing_is_collected(writer: 
         log.line(odd)
     log.user("In the middle").line(odd)
     assert said(collect(logs)) == ["In the middle"]
-
-
-@pytest.mark.parametrize("project", ["app", ""])
-def test_a_relative_project_is_an_error(logs: Path, project: str) -> None:
-    with pytest.raises(ValueError, match="must be an absolute path"):
-        extract_feedback(ID, project, logs=logs)
-    with pytest.raises(ValueError, match="must be an absolute path"):
-        list(collect_feedback(project, logs=logs))
-
-
-@pytest.mark.parametrize("name", ["flat-agents", "nested-agents", "inline-agents"])
-def test_agents_of_each_version_are_found_in_the_samples(name: str) -> None:
-    items = list(collect_feedback(PROJECT, logs=FOLDER / name))
-    agents = {each.agent_id for each in items if each.sidechain}
-    assert (
-        agents
-        == {
-            "flat-agents": {"a1b2c3d4", "e5f60718", *(each.agent_id for each in items if each.content == "Warmup")},
-            "nested-agents": {"a000000000000001", "a000000000000002", "a000000000000003"},
-            "inline-agents": {None},
-        }[name]
-    )

@@ -23,18 +23,16 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.log import (
     LogEntry,
-    by_instant,
     entries_of,
     extract_text,
     format_title,
     instant,
     is_trivial,
-    parse_entry,
     read_entries,
 )
 from filetools.settings import MIB
 from filetools.stores.folder import FolderStore
-from tests.support.agent_logs import hostile_lines, write_bulk
+from tests.support.agent_logs import hostile_lines
 
 Warnings = Callable[[], list[str]]
 
@@ -100,12 +98,9 @@ def test_no_bytes_of_a_line_stop_the_reading(tmp_path_factory: pytest.TempPathFa
     ("line", "text"),
     [
         pytest.param(b'{"message":"a\xff\xc3(b"}', "a\ufffd\ufffd(b", id="no UTF-8"),
-        pytest.param(b'{"message":"a\xed\xa0\xbdb"}', "a\ufffd\ufffd\ufffdb", id="a surrogate as bytes"),
         pytest.param(rb'{"message":"\ud83d \uDE00 \ud83d\ude00"}', "\ufffd \ufffd \U0001f600", id="escaped halves"),
         pytest.param(rb'{"message":"\\ud83d"}', r"\ud83d", id="an escaped backslash"),
-        pytest.param(b'{"message":"\xf0\x9f\x98\x80 \\ud83d"}', "\U0001f600 \ufffd", id="a pair beside a half"),
         pytest.param(b'\xef\xbb\xbf{"message":"BOM"}', "BOM", id="a BOM"),
-        pytest.param(b'\xef\xbb\xbf{"message":"\xff"}', "\ufffd", id="a BOM and no UTF-8"),
     ],
 )
 def test_what_is_no_character_is_replaced(tmp_path: Path, warnings: Warnings, line: bytes, text: str) -> None:
@@ -113,24 +108,20 @@ def test_what_is_no_character_is_replaced(tmp_path: Path, warnings: Warnings, li
     assert warnings() == []
 
 
-def test_an_unfinished_last_line_is_left_out_quietly(tmp_path: Path, warnings: Warnings) -> None:
-    assert said(tmp_path, FIRST + b"\n" + LAST[:-1]) == ["first"]
-    assert warnings() == []
-
-
-def test_an_unreadable_last_line_that_has_an_end_is_told_of(tmp_path: Path, warnings: Warnings) -> None:
-    assert said(tmp_path, FIRST + b"\n" + LAST[:-1] + b"\n") == ["first"]
-    assert warnings() == [SKIPPED]
-
-
-def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path, warnings: Warnings) -> None:
-    assert said(tmp_path, FIRST + b"\n" + LAST) == ["first", "last"]
-    assert warnings() == []
-
-
-def test_an_empty_log_has_no_entries(tmp_path: Path, warnings: Warnings) -> None:
-    assert read(tmp_path, b"") == []
-    assert warnings() == []
+@pytest.mark.parametrize(
+    ("content", "found", "warned"),
+    [
+        pytest.param(FIRST + b"\n" + LAST[:-1], ["first"], [], id="unfinished"),
+        pytest.param(FIRST + b"\n" + LAST[:-1] + b"\n", ["first"], [SKIPPED], id="unreadable, with an end"),
+        pytest.param(FIRST + b"\n" + LAST, ["first", "last"], [], id="whole, without an end"),
+        pytest.param(b"", [], [], id="empty"),
+    ],
+)
+def test_a_last_line_counts_if_it_is_whole(
+    tmp_path: Path, warnings: Warnings, content: bytes, found: list[str], warned: list[str]
+) -> None:
+    assert said(tmp_path, content) == found
+    assert warnings() == warned
 
 
 @pytest.mark.parametrize("tail", [b"\n" + LAST, b""])
@@ -188,15 +179,6 @@ def test_what_vanishes_while_reading_ends_the_log_quietly(tmp_path: Path, warnin
     assert warnings() == []
 
 
-def test_a_log_that_is_removed_while_reading_is_read_to_its_end(tmp_path: Path) -> None:
-    (tmp_path / LOG).write_bytes((FIRST + b"\n") * 100_000)
-    with opened(tmp_path) as reads:
-        entries = read_entries(reads, LOG)
-        next(entries)
-        (tmp_path / LOG).unlink()
-        assert sum(1 for _ in entries) == 99_999
-
-
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -216,9 +198,8 @@ def test_what_is_no_file_is_refused_at_once(
         read(tmp_path)
 
 
-def test_a_log_of_thirty_megabytes_is_read_in_little_memory(tmp_path: Path) -> None:
-    write_bulk(tmp_path, 30 * MIB, sessions=1)
-    os.rename(next(tmp_path.iterdir()), tmp_path / LOG)
+def test_a_long_log_is_read_in_little_memory(tmp_path: Path) -> None:
+    (tmp_path / LOG).write_bytes((FIRST + b"\n") * 300_000)
     with opened(tmp_path) as reads:
         tracemalloc.start()
         try:
@@ -226,7 +207,7 @@ def test_a_log_of_thirty_megabytes_is_read_in_little_memory(tmp_path: Path) -> N
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    assert count > 5_000
+    assert count == 300_000
     assert peak < 4 * MIB
 
 
@@ -256,20 +237,12 @@ def test_fields_that_are_missing_or_of_another_type_are_empty(value: Any) -> Non
     assert fields(LogEntry(dict.fromkeys((TEXTS | FLAGS).values(), value))) == empty
 
 
-@pytest.mark.parametrize("value", ["true", 1, "", "yes"])
-def test_only_true_sets_a_mark(value: Any) -> None:
-    assert fields(LogEntry(dict.fromkeys(FLAGS.values(), value)))["is_meta"] is False
-
-
 @pytest.mark.parametrize(
     ("message", "content", "blocks"),
     [
         (None, None, []),
-        (7, None, []),
         (["text"], None, []),
         ("text", "text", [{"type": "text", "text": "text"}]),
-        ({}, None, []),
-        ({"content": None}, None, []),
         ({"content": "text"}, "text", [{"type": "text", "text": "text"}]),
         ({"content": ["a", None, {"b": 1}, 3]}, ["a", None, {"b": 1}, 3], [{"type": "text", "text": "a"}, {"b": 1}]),
     ],
@@ -283,10 +256,6 @@ def test_an_entry_knows_its_line(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(FIRST + b"\nodd\n\n" + LAST)
     with opened(tmp_path) as reads:
         assert [entry.line for entry in read_entries(reads, LOG)] == [1, 4]
-
-
-def test_what_is_no_object_is_no_entry() -> None:
-    assert (parse_entry(b"[]"), parse_entry(b""), parse_entry(b'{"a":')) == (None, None, None)
 
 
 # Parts of logs
@@ -323,8 +292,6 @@ def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2026-03-01T09:00:00.250Z", 1772355600.25),
         ("2026-03-01T09:00:00.250+00:00", 1772355600.25),
         ("2026-03-01T11:00:00.250+02:00", 1772355600.25),
-        ("2026-03-01T00:30:00.250-08:30", 1772355600.25),
-        ("2026-03-01T09:00:00.250", 1772355600.25),
         ("2026-03-01 09:00:00.250", 1772355600.25),
     ],
 )
@@ -340,18 +307,6 @@ def test_times_with_and_without_a_zone_are_understood_wherever_one_is(
 )
 def test_other_times_are_unreadable(timestamp: str) -> None:
     assert instant(timestamp) is None
-
-
-def test_unreadable_times_come_last_and_equal_ones_stay_as_they_are() -> None:
-    times = [
-        "odd",
-        "2026-03-01T09:00:01Z",
-        "",
-        "1969-12-31T00:00:00Z",
-        "2026-03-01T10:00:00+01:00",
-        "2026-03-01T09:00:00Z",
-    ]
-    assert sorted(times, key=by_instant) == [times[3], times[4], times[5], times[1], times[0], times[2]]
 
 
 # Texts
@@ -372,11 +327,6 @@ def test_what_is_neither_text_nor_blocks_of_text_has_none(content: Any) -> None:
     assert extract_text(content) == ""
 
 
-@pytest.mark.parametrize("content", ["", " two\n", REMINDER])
-def test_a_text_is_returned_as_it_is(content: str) -> None:
-    assert extract_text(content) == content
-
-
 def test_blocks_of_text_are_joined_by_an_empty_line() -> None:
     blocks = [
         text("one"),
@@ -390,7 +340,7 @@ def test_blocks_of_text_are_joined_by_an_empty_line() -> None:
     assert extract_text(blocks, separator="\n") == "one\ntwo\n\n three"
 
 
-@pytest.mark.parametrize("reminder", [REMINDER, f" {REMINDER}\n", f"{REMINDER}\n{REMINDER}"])
+@pytest.mark.parametrize("reminder", [REMINDER, f"{REMINDER}\n{REMINDER}"])
 def test_blocks_that_are_reminders_are_dropped(reminder: str) -> None:
     assert extract_text([text(reminder), text("Said"), reminder]) == "Said"
 
@@ -410,44 +360,19 @@ def test_words_that_say_nothing_are_trivial_in_any_case(word: str) -> None:
     assert not is_trivial(f"{word}!!")
 
 
-@pytest.mark.parametrize("said", ["", " \n\t\u3000", "x", "7", "!", "ä", "a\u0308", "👍🏽", FAMILY, "🇩🇪", " 数 "])
-def test_at_most_one_character_is_trivial(said: str) -> None:
-    assert is_trivial(said)
-
-
-@pytest.mark.parametrize("said", ["ab", "👍👍", "数据", "🇩🇪🇫🇷", "no.", "yes please", "ok!", "nope"])
-def test_more_than_that_is_not(said: str) -> None:
-    assert not is_trivial(said)
-
-
-@pytest.mark.parametrize(
-    "said", ["/x", "/clear", " /Compact keep the plan ", "/mcp:run\nx", "/my-command.v2\tx", "/a_b9", "/tmp is full"]
-)
-def test_a_slash_command_is_trivial(said: str) -> None:
-    assert is_trivial(said)
-
-
 @pytest.mark.parametrize(
     "said",
-    [
-        "/home/me/a.py fails",
-        "/home/",
-        "//",
-        "/ clear",
-        "/9lives",
-        "/-x",
-        "/clear, please",
-        "/clear!",
-        "see /clear",
-        "/etc/passwd",
-    ],
+    ["", " \n\t\u3000", "a\u0308", FAMILY, "🇩🇪", "/x", " /Compact keep the plan ", "/mcp:run\nx", "/tmp is full"],
 )
-def test_a_text_that_begins_with_a_path_is_not(said: str) -> None:
+def test_at_most_one_character_and_a_slash_command_are_trivial(said: str) -> None:
+    assert is_trivial(said)
+
+
+@pytest.mark.parametrize(
+    "said", ["ab", "👍👍", "🇩🇪🇫🇷", "ok!", "/home/me/a.py fails", "/ clear", "/9lives", "/clear, please", "see /clear"]
+)
+def test_more_than_that_is_not(said: str) -> None:
     assert not is_trivial(said)
-
-
-def test_a_title_is_one_trimmed_line() -> None:
-    assert format_title(" one\n\n two\t three\u3000four \r\n") == "one two three four"
 
 
 def test_a_title_has_eighty_characters_or_is_cut() -> None:
@@ -456,7 +381,7 @@ def test_a_title_has_eighty_characters_or_is_cut() -> None:
     assert format_title("") == ""
 
 
-@pytest.mark.parametrize("character", ["a\u0308", "👍🏽", FAMILY, "🇩🇪"])
+@pytest.mark.parametrize("character", ["a\u0308", FAMILY])
 def test_a_title_cuts_no_character_apart(character: str) -> None:
     for before in range(70, 78):
         cut = format_title("x" * before + character * 20).removesuffix("...")

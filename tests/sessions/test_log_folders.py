@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import unicodedata
@@ -12,8 +11,7 @@ import pytest
 from filetools.errors import AccessDeniedError, WorkspaceGoneError
 from filetools.sessions.log_folders import encode_project_path, opened_logs, project_of
 from filetools.sessions.log_sessions import list_sessions
-from tests.support.agent_log_samples import ENCODED
-from tests.support.agent_logs import PROJECT, LogWriter
+from tests.support.agent_logs import ENCODED, PROJECT, LogWriter
 from tests.support.unprivileged import as_nobody
 
 Warnings = Callable[[], list[str]]
@@ -45,22 +43,13 @@ def session_files(logs: Path, project: str = PROJECT) -> Mapping[str, Sequence[s
     ("path", "name"),
     [
         ("/", "-"),
-        ("//", "-"),
-        ("/home/me/app", "-home-me-app"),
         ("/home/me/app/", "-home-me-app"),
-        ("/home/me/app///", "-home-me-app"),
         ("/home/me/my.app_v2-x y", "-home-me-my-app-v2-x-y"),
-        ("/home/me/UPPER9", "-home-me-UPPER9"),
         ("/home/me/ünï数", "-home-me--n--"),
-        ("/home/me/e\u0301", "-home-me-e-"),
-        ("/home/me/²٣", "-home-me---"),
-        ("/home/me/🚀x", "-home-me---x"),
         ("/home/me/\udcff", "-home-me--"),
         (LONG, "-home-me-" + "a" * 191),
         # What a JavaScript engine makes of `h = ((h << 5) - h + unit) | 0` and `Math.abs(h).toString(36)`:
         (LONG + "b", "-home-me-" + "a" * 191 + "-178n6x"),
-        ("/" + "x" * 250 + "/", "-" + "x" * 199 + "-v734pd"),
-        ("/home/me/" + "a.b/" * 60 + "x", "-home-me-" + ("a-b-" * 60)[:191] + "-5sds0a"),
         (EMOJI, "-home-me-" + "-" * 191 + "-8n51vm"),
     ],
 )
@@ -68,7 +57,7 @@ def test_names_of_folders_are_those_that_the_writer_gives(path: str, name: str) 
     assert encode_project_path(path) == name
 
 
-@pytest.mark.parametrize("path", ["", "app", "./app", "~/app", "../app"])
+@pytest.mark.parametrize("path", ["", "../app"])
 def test_a_relative_path_has_no_folder(path: str, logs: Path) -> None:
     with pytest.raises(ValueError, match=r"^project_dir must be an absolute path$"):
         encode_project_path(path)
@@ -98,14 +87,10 @@ def test_a_project_without_logs_has_none_and_nothing_is_made(logs: Path, warning
     ("project", "folder"),
     [
         (PROJECT, ENCODED),
-        (PROJECT + "/", ENCODED),
-        ("/home/me/my.app", "-home-me-my-app"),
         ("/home/me/my.app", "-home-me-my.app"),
         ("/home/me/🚀", "-home-me---"),
-        ("/home/me/🚀", "-home-me--"),
         (LONG + "b", encode_project_path(LONG + "b")),
         (LONG + "b", "-home-me-" + "a" * 191 + "-another7hash"),
-        (EMOJI, "-home-me-" + "-" * 191 + "-anotherhash"),
     ],
 )
 def test_each_name_that_a_writer_may_have_given_is_looked_up(logs: Path, project: str, folder: str) -> None:
@@ -144,12 +129,6 @@ def test_a_link_in_the_folder_of_logs_is_not_followed(tmp_path: Path, logs: Path
     assert ids(logs) == set()
 
 
-def test_the_folder_of_logs_itself_may_be_a_link(tmp_path: Path, logs: Path) -> None:
-    known = write(tmp_path / "elsewhere" / ENCODED)
-    logs.symlink_to(tmp_path / "elsewhere")
-    assert ids(logs) == {known}
-
-
 def test_by_default_the_logs_stand_where_the_writer_is_told_to_keep_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +147,7 @@ def test_else_they_stand_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.
 # Which logs are the project's
 
 
-@pytest.mark.parametrize("cwd", [PROJECT, PROJECT + "/", PROJECT + "/src/deep", PROJECT + "/e\u0301"])
+@pytest.mark.parametrize("cwd", [PROJECT, PROJECT + "/src/deep", PROJECT + "/e\u0301"])
 def test_a_log_made_in_the_project_or_below_is_its_own(logs: Path, cwd: str) -> None:
     assert {write(logs / ENCODED, cwd=cwd)} == ids(logs)
 
@@ -177,9 +156,7 @@ def test_a_log_that_names_no_folder_is_its_own(logs: Path) -> None:
     assert {write(logs / ENCODED, cwd=None)} == ids(logs)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "cwd", ["/home/me/code-app", "/home/me/code", PROJECT + "-2", "/", "relative", "C:\\code\\app"]
-)
+@pytest.mark.parametrize("cwd", ["/home/me/code-app", "/home/me/code", "relative", "C:\\code\\app"])
 def test_a_log_of_another_project_that_shares_the_folder_is_not(logs: Path, cwd: str) -> None:
     own = write(logs / ENCODED)
     write(logs / ENCODED, cwd=cwd)
@@ -206,23 +183,7 @@ def test_logs_of_other_work_trees_count_if_they_are_named(logs: Path) -> None:
 def test_session_logs_are_those_with_the_name_of_an_id(logs: Path, warnings: Warnings) -> None:
     folder = logs / ENCODED
     write(folder, session_id=ID)
-    others = [
-        ID,
-        f"{ID}.json",
-        f"{ID}.jsonl.bak",
-        f"x{ID}.jsonl",
-        f"{ID.upper()}.jsonl",
-        f"{ID[:-1]}g.jsonl",
-        f"{ID}.jsonl\n",
-    ]
-    others += [
-        f"{ID.replace('-', '')}.jsonl",
-        f"agent-{ID}.jsonl",
-        "notes.md",
-        "memory.jsonl",
-        f"{ID}0.jsonl",
-        f".{ID}.jsonl",
-    ]
+    others = [f"{ID}.json", f"x{ID}.jsonl", f"{ID.upper()}.jsonl", f"{ID}.jsonl\n", f"{ID}0.jsonl", f".{ID}.jsonl"]
     for name in others:
         shutil.copy(folder / f"{ID}.jsonl", folder / name)
     assert session_files(logs) == {ID: [f"{ENCODED}/{ID}.jsonl"]}
@@ -235,7 +196,6 @@ ODD: dict[str, Callable[[Path], object]] = {
     "a link to /etc": lambda path: os.symlink("/etc", path),
     "a link to a file": lambda path: os.symlink("/etc/passwd", path),
     "a link to nothing": lambda path: os.symlink("gone", path),
-    "a link to itself": lambda path: os.symlink(path, path),
 }
 
 
@@ -300,17 +260,6 @@ def test_the_project_of_a_folder_is_where_its_newest_log_began(logs: Path) -> No
         path = logs / ENCODED / f"{write(logs / ENCODED, session_id=f'{number}{ID[1:]}', cwd=cwd)}.jsonl"
         os.utime(path, (0, (20, 30, 10)[number]))
     assert project_of(logs / ENCODED) == "/home/me/new-one"
-
-
-def test_a_log_that_names_no_folder_or_cannot_be_read_leaves_the_answer_to_others(
-    logs: Path, warnings: Warnings
-) -> None:
-    write(logs / ENCODED, cwd="/home/me/known")
-    path = logs / ENCODED / f"{ID}.jsonl"
-    path.write_text(json.dumps({"type": "user", "message": "no folder"}) + "\n")
-    os.mkfifo(logs / ENCODED / f"f{ID[1:]}.jsonl")
-    assert project_of(logs / ENCODED) == "/home/me/known"
-    assert len(warnings()) == 1
 
 
 def test_a_folder_without_such_a_log_has_no_known_project(logs: Path) -> None:

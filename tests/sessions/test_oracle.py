@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +17,8 @@ from filetools.sessions.conversation import conversation
 from filetools.sessions.log import LogEntry, extract_text, format_title, instant, read_entries
 from filetools.sessions.log_folders import Agents, encode_project_path, opened_logs
 from filetools.sessions.log_sessions import SessionInfo, list_sessions
-from tests.support.agent_log_samples import ENCODED, FOLDER, SAMPLES
-from tests.support.agent_logs import PROJECT, Log, LogWriter, grown, hostile_lines
-from tests.support.session_oracle import Oracle, OracleFailedError, is_missing, serving
+from tests.support.agent_logs import ENCODED, PROJECT, Log, LogWriter, grown
+from tests.support.session_oracle import Oracle, is_missing, serving
 
 if is_missing():
     pytest.skip("claude-agent-sdk is not installed; make oracle installs it", allow_module_level=True)
@@ -134,7 +130,7 @@ def shown(entries: Iterator[LogEntry], *, is_agent: bool) -> Messages:
 
 
 def without_known_differences(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
-    """Return what the oracle reads of random sessions, with what `DIFFERENCES` tells of summaries and blocks put right."""
+    """Return what the oracle reads of random sessions: untitled ones are none, and titles are of the first block only."""
     titled = {session_id: info for session_id, info in theirs.items() if info["title"]}
     for session_id, info in titled.items():
         whole = format_title(f"{info['title']} And this.")
@@ -190,28 +186,6 @@ def tangle(writer: LogWriter) -> Log:
     return log
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLES if name != "hostile"])
-def test_samples_are_read_as_the_oracle_reads_them(oracle: Oracle, logs: Path, name: str) -> None:
-    shutil.copytree(FOLDER / name, logs)
-    ours, theirs = Ours(logs), Theirs(oracle, logs)
-    assert ours.sessions() == theirs.sessions()
-    for session_id in ours.sessions():
-        assert ours.messages(session_id) == theirs.messages(session_id)
-        assert ours.agents(session_id, beside=False) == theirs.agents(session_id)
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", hostile_lines())
-def test_a_hostile_line_changes_nothing_of_the_conversation(oracle: Oracle, logs: Path, name: str, seed: int) -> None:
-    log = LogWriter(logs / ENCODED, seed=seed).session().user("The first sentence").parallel(3).assistant("Read.")
-    log.user("An old branch").assistant("Done.").rewind().user("The last sentence").assistant("Good.")
-    expected = Theirs(oracle, logs).messages(log.session_id)
-    lines = log.path.read_bytes().split(b"\n")
-    lines.insert(random.Random(seed).randrange(len(lines)), hostile_lines()[name])
-    log.path.write_bytes(b"\n".join(lines))
-    assert Ours(logs).messages(log.session_id) == expected != []
-
-
 @given(
     st.lists(st.text(st.characters(max_codepoint=0xFFFF, exclude_characters="/"), min_size=1, max_size=150), min_size=1)
 )
@@ -239,214 +213,5 @@ def git(*arguments: str) -> None:
     subprocess.run(command, env={**os.environ, **nobody}, check=True, capture_output=True)
 
 
-def test_the_oracle_puts_parallel_results_back(oracle: Oracle, logs: Path) -> None:
-    log = LogWriter(logs / ENCODED).session().user("Read all").parallel(4).assistant("Read.")
-    assert len(Theirs(oracle, logs).messages(log.session_id)) == 1 + 4 + 4 + 1
-
-
-def test_the_oracle_leaves_out_what_was_rewound(oracle: Oracle, logs: Path) -> None:
-    log = LogWriter(logs / ENCODED).session().user("First").assistant("One.").user("Old").assistant("Two.")
-    log.rewind().user("New").assistant("Three.")
-    assert texts(Theirs(oracle, logs).messages(log.session_id)) == ["First", "One.", "New", "Three."]
-
-
-def test_the_oracle_begins_with_the_summary(oracle: Oracle, logs: Path) -> None:
-    log = LogWriter(logs / ENCODED).session().user("Before").assistant("Yes.").compact("In short").user("After")
-    assert texts(Theirs(oracle, logs).messages(log.session_id)) == ["In short", "After"]
-
-
-def texts(messages: Messages) -> list[str]:
-    return [text for _, text in messages]
-
-
 def titles(reader: Ours | Theirs) -> list[str]:
     return sorted(info["title"] for info in reader.sessions().values())
-
-
-def branches(reader: Ours | Theirs) -> list[str]:
-    return sorted(info["git_branch"] for info in reader.sessions().values())
-
-
-def said(reader: Ours | Theirs) -> list[str]:
-    return texts(reader.messages(ID))
-
-
-def agents(reader: Ours | Theirs) -> list[str]:
-    return sorted(reader.agents(ID))
-
-
-def said_by_agents(reader: Ours | Theirs) -> list[str]:
-    return [text for *_, messages in reader.agents(ID).values() for text in texts(messages)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    reason: str
-    write: Callable[[LogWriter], object]
-    ask: Callable[[Ours | Theirs], list[str]]
-    ours: list[str]
-    theirs: list[str] | str
-    """What it answers, or the error that it raises."""
-    folder: str = ENCODED
-    project: str = PROJECT
-
-
-def late_prompt(writer: LogWriter) -> None:
-    log = writer.session(ID)
-    for _ in range(40):
-        log.entry("system", content="x" * 2000)
-    log.user("The prompt behind much else")
-
-
-def foreign_log(writer: LogWriter) -> None:
-    writer.session(ID).user("The prompt of this project")
-    writer.cwd = "/home/me/code-app"
-    writer.session(SECOND_ID).user("The prompt of another project")
-
-
-def without_session(writer: LogWriter) -> None:
-    log = writer.session(ID).user("Look at it")
-    log.agent("Look at all", agentId="a1")
-    log.path.unlink()
-
-
-def parallel_agent(writer: LogWriter) -> None:
-    writer.session(ID).user("Look at it").agent("Look at all").parallel(2).assistant("Both read.")
-
-
-def loop(writer: LogWriter) -> None:
-    log = writer.session(ID)
-    log.entry("user", uuid="a", parentUuid="b", message={"content": "The first half"})
-    log.entry("user", uuid="b", parentUuid="a", message={"content": "The other half"})
-
-
-def between(line: bytes, writer: LogWriter) -> None:
-    writer.session(ID).user("The first sentence").line(line).user("The last sentence")
-
-
-BOTH = ["The first sentence", "The last sentence"]
-DIFFERENCES = {
-    "a title in the input of a tool": Difference(
-        reason="It looks for the key anywhere in the text of the log; we, in entries.",
-        write=lambda writer: writer.session(ID).user("Set the title of this").assistant(("Edit", {"customTitle": "Not ours"})),
-        ask=titles, ours=["Set the title of this"], theirs=["Not ours"],
-    ),
-    "a branch in the input of a tool": Difference(
-        reason="As with titles.",
-        write=lambda writer: writer.session(ID).user("Make a branch").assistant(("Git", {"gitBranch": "other"})),
-        ask=branches, ours=["main"], theirs=["other"],
-    ),
-    "a log that begins with an agent's entry": Difference(
-        reason="Older versions wrote agents into the log of their session; it takes such a log for an agent's.",
-        write=lambda writer: writer.session(ID).user("Warmup", isSidechain=True).user("What a person said"),
-        ask=titles, ours=["What a person said"], theirs=[],
-    ),
-    "nothing but a summary": Difference(
-        reason="Such a log continues nothing and holds nothing that was said.",
-        write=lambda writer: writer.session(ID).fact("summary", summary="An older session", leafUuid="x"),
-        ask=titles, ours=[], theirs=[""],
-    ),
-    "several blocks": Difference(
-        reason="It takes the first block of text, we take all.",
-        write=lambda writer: writer.session(ID).user([{"type": "text", "text": each} for each in ("One part", "Another")]),
-        ask=titles, ours=["One part Another"], theirs=["One part"],
-    ),
-    "a trivial prompt": Difference(
-        reason="What says nothing is no title, unless nothing else was said.",
-        write=lambda writer: writer.session(ID).user("continue").user("What a person said"),
-        ask=titles, ours=["What a person said"], theirs=["continue"],
-    ),
-    "noise": Difference(
-        reason="So is what programs put in.",
-        write=lambda writer: writer.session(ID).user("Caveat: not by a person").user("What a person said"),
-        ask=titles, ours=["What a person said"], theirs=["Caveat: not by a person"],
-    ),
-    "a prompt behind 64 KiB": Difference(
-        reason="We go on to 1 MiB where no user's entry was met.",
-        write=late_prompt, ask=titles, ours=["The prompt behind much else"], theirs=[],
-    ),
-    "half a pair in a title": Difference(
-        reason="It is no text that can be written as UTF-8.",
-        write=lambda writer: writer.session(ID).user("Cut here \ud83d"), ask=titles, ours=["Cut here \ufffd"],
-        theirs=["Cut here \ud83d"],
-    ),
-    "an id in capitals": Difference(
-        reason="The writer makes none: a copy, which would count twice.",
-        write=lambda writer: writer.session(ID.upper()).user("A copy of a session"),
-        ask=titles, ours=[], theirs=["A copy of a session"],
-    ),
-    "two projects in one folder": Difference(
-        reason="The name of the folder is ambiguous; the working folder in the log is not.",
-        write=foreign_log, ask=titles, ours=["The prompt of this project"],
-        theirs=["The prompt of another project", "The prompt of this project"],
-    ),
-    "a folder of an older version": Difference(
-        reason="The oldest versions replaced nothing but slashes.",
-        write=lambda writer: writer.session(ID).user("Said long ago"), ask=titles, ours=["Said long ago"], theirs=[],
-        folder="-home-me-my.app", project="/home/me/my.app",
-    ),
-    "a surrogate pair in the path": Difference(
-        reason="The writer counts UTF-16 units, this library code points; we try both.",
-        write=lambda writer: writer.session(ID).user("Said under an emoji"), ask=titles, ours=["Said under an emoji"],
-        theirs=[], folder="-home-me---", project="/home/me/🚀",
-    ),
-    "no UTF-8": Difference(
-        reason="One bad byte loses no entry.",
-        write=partial(between, hostile_lines()["bad UTF-8"]), ask=said, ours=BOTH, theirs="UnicodeDecodeError",
-    ),
-    "a deep line": Difference(
-        reason="It loses only itself.",
-        write=partial(between, hostile_lines()["deep"]), ask=said, ours=BOTH, theirs="RecursionError",
-    ),
-    "a type that is no text": Difference(
-        reason="It is an unknown type.",
-        write=partial(between, hostile_lines()["type of another type"]), ask=said, ours=BOTH, theirs="TypeError",
-    ),
-    "a mark that is a text": Difference(
-        reason="Only `true` marks an entry.",
-        write=lambda writer: writer.session(ID).user("Is it meta?", isMeta="false").user("The last sentence"),
-        ask=said, ours=["Is it meta?", "The last sentence"], theirs=["The last sentence"],
-    ),
-    "a BOM": Difference(
-        reason="Some editors put it in when they save.",
-        write=lambda writer: writer.session(ID).line(b"\xef\xbb\xbf", end=b"").user(BOTH[0]).user(BOTH[1]),
-        ask=said, ours=BOTH, theirs=BOTH[1:],
-    ),
-    "an unknown type on the way": Difference(
-        reason="A type of a later version does not end the conversation.",
-        write=lambda writer: writer.session(ID).user(BOTH[0]).entry("some-new-kind").user(BOTH[1]),
-        ask=said, ours=BOTH, theirs=BOTH[1:],
-    ),
-    "a cycle": Difference(
-        reason="It finds no end there; we take the newest.",
-        write=loop, ask=said, ours=["The first half", "The other half"], theirs=[],
-    ),
-    "agents beside their session": Difference(
-        reason="It knows only the folders of newer versions.",
-        write=lambda writer: writer.session(ID).user("Look at it").agent("Look", layout="flat", agentId="a1").done("Seen."),
-        ask=agents, ours=["a1"], theirs=[],
-    ),
-    "agents without their session": Difference(
-        reason="What was said to them is there.", write=without_session, ask=agents, ours=["a1"], theirs=[],
-    ),
-    "parallel calls of an agent": Difference(
-        reason="It puts results back in sessions only.",
-        write=parallel_agent, ask=lambda reader: [str(len(said_by_agents(reader)))], ours=["6"], theirs=["4"],
-    ),
-}  # fmt: skip
-"""What we read otherwise than the oracle, each with its reason: nothing else may differ."""
-
-
-@pytest.mark.parametrize("name", DIFFERENCES)
-def test_we_differ_from_the_oracle_just_so(oracle: Oracle, logs: Path, name: str) -> None:
-    known = DIFFERENCES[name]
-    known.write(LogWriter(logs / known.folder, cwd=known.project))
-    assert known.ask(Ours(logs, known.project)) == known.ours
-    assert answer(known, Theirs(oracle, logs, known.project)) == known.theirs
-
-
-def answer(known: Difference, theirs: Theirs) -> list[str] | str:
-    try:
-        return known.ask(theirs)
-    except OracleFailedError as error:
-        return str(error)

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filetools.errors import InvalidArgumentError
-from filetools.sessions import rules as module
 from filetools.sessions.rules import NOISE_MARKERS, analyze, category, is_noise, parse_items, rules
+from tests.support import inside
 from tests.support.backtracking import ways_back
 
 REJECTED = (
@@ -46,11 +46,6 @@ def contents(items: list[dict[str, Any]], **options: Any) -> list[str]:
 # Items of a file
 
 
-def test_halves_of_pairs_cost_only_themselves() -> None:
-    data = json.dumps([item("Use tabs \ud83d everywhere, please"), item("Keep it small")])
-    assert [each["content"] for each in parse_items(data)] == ["Use tabs \ufffd everywhere, please", "Keep it small"]
-
-
 @pytest.mark.parametrize("data", [b"", b"[1,", b'["\\ud800', b"[" * 100_000, b"[" + b"1" * 5000 + b"]", "[]\n[]"])
 def test_what_is_no_json_is_refused_in_one_line(data: bytes | str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"\Anot JSON: .+\Z"):
@@ -61,11 +56,8 @@ def test_what_is_no_json_is_refused_in_one_line(data: bytes | str) -> None:
     ("data", "message"),
     [
         (b"{}", "not an array of feedback items"),
-        ("null", "not an array of feedback items"),
         ([item("a"), 5], "item 1 is no feedback item: no object"),
-        ([[]], "item 0 is no feedback item: no object"),
         ([{}], "item 0 is no feedback item: `timestamp` is missing"),
-        ([item("a"), item("a"), {"timestamp": ""}], "item 2 is no feedback item: `session_id` is missing"),
         ([item("a", feedback_type=None)], "item 0 is no feedback item: `feedback_type` is no text"),
         ([item("a") | {"content": ["a"]}], "item 0 is no feedback item: `content` is no text"),
     ],
@@ -96,6 +88,7 @@ def test_what_is_no_text_is_replaced(data: bytes | str, content: str) -> None:
     assert parse_items(data) == [item(content)]
 
 
+@settings(max_examples=50)
 @given(st.binary() | st.text(st.characters()))
 def test_any_data_is_read_or_refused(data: bytes | str) -> None:
     with suppress(InvalidArgumentError):
@@ -109,23 +102,11 @@ def test_any_data_is_read_or_refused(data: bytes | str) -> None:
     "text",
     [
         "",
-        " \n ",
-        "  too short\n\n",
         "see <command-name>/clear</command-name> there",
-        "see <bash-input>ls</bash-input> there",
-        "see <bash-stdout>file</bash-stdout> there",
-        "see <bash-stderr>file</bash-stderr> there",
-        "see <local-command-stdout>done</local-command-stdout> there",
         "see <tool_use_error>no file</tool_use_error> there",
-        "Caveat: The messages below were made by commands",
         " \nExit code 137\nkilled",
-        "error: Recipe `test` failed on line 3",
-        "<session-start-hook>ready</session-start-hook>",
         "<tick>12:00</tick>",
-        "<goal>ship it</goal>",
         "<ide_opened_file>The user opened a.py</ide_opened_file>",
-        "<ide_selection>lines 1\nto 3</ide_selection>\n",
-        "<ide_opened_file>a.py</ide_opened_file>\n\n<ide_selection>line</ide_selection>",
     ],
 )
 def test_noise(text: str) -> None:
@@ -137,18 +118,9 @@ def test_noise(text: str) -> None:
     [
         "ten chars!",
         "the cache needs a warmup first",
-        "Warmup the cache before the benchmark",
-        "one caveat: it needs a network",
         "it ended with Exit code 1 again",
-        "Exit code should be zero here",
-        "the log says error: Recipe failed",
-        "what does <tick> mean here",
         "write the <goal> element last",
-        "why is there a <session-start-hook> in it",
-        "the tag command-name is not <commandname>",
         "<ide_opened_file>a.py</ide_opened_file> use tabs here",
-        "<ide_selection>a</ide_selection> use tabs <ide_selection>b</ide_selection>",
-        "<ide_selection>never closed, so who knows",
     ],
 )
 def test_what_a_person_says_is_no_noise(text: str) -> None:
@@ -172,16 +144,12 @@ def test_length_and_markers_are_parameters() -> None:
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
-        ("instructions", "don't|DON\u2019T|don\u02bct|never|Always|must|should|fix it, but never so|(never)"),
-        ("corrections", "no|No, not so|wrong|incorrect|fix|fixes|fixed|fixing|error|errors|errored"),
-        ("code_review", "review|reviews|reviewed|reviewing|refactor|refactoring|refactored|improve|improves"),
-        ("code_review", "improved|improving|clarity"),
-        ("process", "plan|plans|planned|planning|next step|next\n\t steps|workflow|workflows|before|after"),
-        ("preferences", "prefer|prefers|preferred|preferring|i want|I\u00a0wanted|make sure|makes sure|making\nsure"),
-        ("preferences", "ensure|ensures|ensured|ensuring"),
-        ("other", "|now|know|prefix|planet|planes|plane|nothing|mustard|shoulder|beforehand|afterwards|nevermore"),
-        ("other", "dont|no_proxy|noes|nos|afters|fixture|terror|preview|refactory|reviewer|improvement|wrongly"),
-        ("other", "preferably|what is wanted here|i  do want|makeing sure|made sure|nextstep|nonsense|mustn't"),
+        ("instructions", "don't|DON\u2019T|don\u02bct|Always|must|should|fix it, but never so|(never)"),
+        ("corrections", "no|No, not so|wrong|incorrect|fixing|errors"),
+        ("code_review", "review|reviewed|refactoring|improve|clarity"),
+        ("process", "plans|next step|next\n\t steps|workflow|before|after"),
+        ("preferences", "preferred|i want|I\u00a0wanted|make sure|making\nsure|ensure"),
+        ("other", "|now|prefix|planes|nothing|mustard|beforehand|dont|no_proxy|fixture|preview|i  do want|nonsense"),
     ],
 )
 def test_category(name: str, texts: str) -> None:
@@ -201,7 +169,7 @@ def test_the_first_category_with_a_word_wins() -> None:
 
 
 def test_no_pattern_is_tried_again_and_again() -> None:
-    patterns = [found.pattern for found in (*module._CATEGORIES.values(), module._BOILERPLATE)]
+    patterns = inside.patterns_of_rules()
     assert [ways_back(pattern) for pattern in patterns] == [0, 0, 0, 0, 0, 1]
     # At most a sign, or the text within a tag and the space behind it: neither can take what the other leaves.
     assert [ways_back(marker) for marker in NOISE_MARKERS] == [0, 1, 2]
@@ -265,10 +233,6 @@ def test_a_denial_of_an_older_file_counts(fields: dict[str, Any]) -> None:
     assert contents([denial(f"{SAID}{TABS}", **fields)]) == [TABS]
 
 
-def test_only_a_denial_is_an_error() -> None:
-    assert contents([item(TABS, denied_by_user=False, sidechain=False)]) == [TABS]
-
-
 # Rules
 
 
@@ -276,7 +240,6 @@ def test_only_a_denial_is_an_error() -> None:
     "text",
     [
         "How do I indent with tabs?",
-        "  \n HOW about tabs everywhere?",
         "Claude Code: a tool that writes code",
         "x" * 19,
         " " * 20 + "x" * 19 + " " * 20,
@@ -332,11 +295,6 @@ def test_the_oldest_of_equal_ones_stays_and_names_the_sessions_of_the_others() -
     ]
 
 
-def test_one_hundred_characters_decide_what_is_equal() -> None:
-    items = [item("x" * 99 + end) for end in ("a", "ab", "b")]
-    assert [rule["count"] for rule in rules(items)] == [2, 1]
-
-
 # What the person said
 
 
@@ -361,15 +319,6 @@ def test_only_the_words_of_the_person_are_shown(kind: str, content: str) -> None
 )
 def test_where_the_person_said_nothing_there_is_no_rule(content: str) -> None:
     assert rules([denial(content, denied_by_user=True)], min_length=0) == []
-
-
-def test_denials_with_different_reasons_are_different_rules() -> None:
-    assert contents([denial(SAID + TABS), denial(SAID + SPACES)]) == [TABS, SPACES]
-
-
-def test_a_reason_is_equal_to_the_same_words_in_a_message() -> None:
-    (rule,) = rules([denial(SAID + TABS, "s1"), item(TABS, "s2")])
-    assert (rule["count"], rule["duplicates"]) == (2, ["s2"])
 
 
 def test_the_field_of_the_reason_counts_before_the_text() -> None:
@@ -407,6 +356,7 @@ ITEMS = st.lists(
 OPTIONS = st.fixed_dictionaries({"include_sidechains": st.booleans(), "include_errors": st.booleans()})
 
 
+@settings(max_examples=30)
 @given(ITEMS, OPTIONS)
 def test_each_item_is_noise_or_of_one_category(items: list[dict[str, Any]], options: dict[str, bool]) -> None:
     alone = [analyze([item], **options) for item in items]
@@ -416,6 +366,7 @@ def test_each_item_is_noise_or_of_one_category(items: list[dict[str, Any]], opti
     assert all((one["total"], one["filtered"]) in {(0, 0), (1, 0), (1, 1)} for one in alone)
 
 
+@settings(max_examples=30)
 @given(ITEMS, OPTIONS)
 def test_no_session_is_lost(items: list[dict[str, Any]], options: dict[str, bool]) -> None:
     found = rules(items, **options)
@@ -423,10 +374,3 @@ def test_no_session_is_lost(items: list[dict[str, Any]], options: dict[str, bool
     assert Counter(name for rule in found for name in (rule["session_id"], *rule["duplicates"])) == alone
     assert [rule["count"] for rule in found] == [1 + len(rule["duplicates"]) for rule in found]
     assert [rule["index"] for rule in found] == [*range(1, len(found) + 1)]
-
-
-@given(ITEMS, OPTIONS)
-def test_rules_of_rules_are_the_same(items: list[dict[str, Any]], options: dict[str, bool]) -> None:
-    found = rules(items, **options)
-    again = rules([rule | {"feedback_type": "message"} for rule in found])
-    assert again == [rule | {"count": 1, "duplicates": []} for rule in found]

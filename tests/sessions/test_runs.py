@@ -15,7 +15,7 @@ from filetools.errors import DiskFullError, InvalidArgumentError, RunNotFoundErr
 from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.table import TableRow
 from filetools.models.records import Actor
-from filetools.sessions.runs import MOST_RUNS, Run, Runs, new_run_id
+from filetools.sessions.runs import MOST_RUNS, Run, Runs
 from tests.support.declared import REPOSITORY
 
 START = 1_700_000_000.0
@@ -67,12 +67,6 @@ def test_a_session_has_one_run_at_a_time(world: World) -> None:
     assert world.begin("run-2", "s") == world.runs.of_session("s")
 
 
-def test_an_id_is_given_once(world: World) -> None:
-    world.begin("run-1")
-    with pytest.raises(InvalidArgumentError, match="There is a run run-1 already"):
-        world.begin("run-1")
-
-
 def test_a_run_is_told_without_what_is_unknown(world: World) -> None:
     run = world.begin(prompt="p" * 300)
     assert run.to_dict() == {
@@ -95,15 +89,6 @@ def test_a_run_that_ended_keeps_what_it_said(world: World) -> None:
     assert world.journal.contents.get(ended.messages) == b'{"type":"result"}\n'
     told = {"status": "failed", "exit_code": 1, "ended": "2023-11-14T22:15:20.000Z", "step": "Step 1/9", "turns": 1}
     assert ended.to_dict() == world.runs.get("run-1").to_dict() | told | {"last": "e:7", "messages": ended.messages}
-
-
-def test_turns_are_found_by_time(world: World) -> None:
-    world.begin()
-    for minute in range(3):
-        world.now = START + 60 * minute
-        world.runs.note_turn("run-1", "")
-    run = world.runs.get("run-1")
-    assert [run.turn_at(START + seconds) for seconds in (-1, 0, 59, 60, 1000)] == [None, 1, 1, 2, 3]
 
 
 def test_runs_live_beside_those_whose_time_they_share(world: World) -> None:
@@ -141,12 +126,6 @@ def _value(run_id: str, status: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def test_ids_sort_by_time() -> None:
-    ids = [new_run_id(START + millisecond / 1000) for millisecond in range(40)]
-    assert ids == sorted(ids)
-    assert {len(each) for each in ids} == {len("run-") + 19}
-
-
 def begin_and_die(world: World) -> None:
     program = (
         "import sys; from pathlib import Path; from tests.sessions.test_runs import World\n"
@@ -156,7 +135,7 @@ def begin_and_die(world: World) -> None:
     world.now += 5
 
 
-def test_a_run_of_a_dead_process_is_told_on_a_full_disk(world: World) -> None:
+def test_a_run_fails_with_the_process_that_looked_after_it_also_on_a_full_disk(world: World) -> None:
     class Full:
         """The rows, on a disk that takes no more."""
 
@@ -168,14 +147,8 @@ def test_a_run_of_a_dead_process_is_told_on_a_full_disk(world: World) -> None:
 
     begin_and_die(world)
     full: Any = Full()
-    (run,) = Runs(full, keep=world.keep, clock=lambda: world.now).list()
-    assert (run.status, run.ended) == ("failed", START + 5)
-
-
-def test_a_run_fails_with_the_process_that_looked_after_it(world: World) -> None:
-    begin_and_die(world)
-    found = world.runs.list()
-    assert [(run.status, run.ended) for run in found] == [("failed", START + 5)]
+    for found in (Runs(full, keep=world.keep, clock=lambda: world.now).list(), world.runs.list()):
+        assert [(run.status, run.ended) for run in found] == [("failed", START + 5)]
     assert world.runs.get("run-1") == found[0]
 
 

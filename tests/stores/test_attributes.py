@@ -32,19 +32,19 @@ def set_or_skip(path: Path, name: str, value: bytes) -> None:
         pytest.skip(f"this file system has no {name}: {exc}")
 
 
-def test_extended_attributes_are_kept(local: LocalWorld) -> None:
-    set_or_skip(local.root / FILE, "user.origin", b"somewhere\0binary")
-    set_or_skip(local.root / FILE, "user.empty", b"")
-    exchanged(local, FILE, b"two").discard()
-    found = {name: os.getxattr(local.root / FILE, name) for name in os.listxattr(local.root / FILE)}
+def test_extended_attributes_are_kept(world: LocalWorld) -> None:
+    set_or_skip(world.root / FILE, "user.origin", b"somewhere\0binary")
+    set_or_skip(world.root / FILE, "user.empty", b"")
+    exchanged(world, FILE, b"two").discard()
+    found = {name: os.getxattr(world.root / FILE, name) for name in os.listxattr(world.root / FILE)}
     assert found == {"user.origin": b"somewhere\0binary", "user.empty": b""}
 
 
-def test_an_access_list_is_kept_to_the_bit(local: LocalWorld) -> None:
-    set_or_skip(local.root / FILE, ACCESS, acl(NOBODY, 4))
-    before = os.getxattr(local.root / FILE, ACCESS), (local.root / FILE).stat().st_mode
-    exchanged(local, FILE, b"two").discard()
-    assert (os.getxattr(local.root / FILE, ACCESS), (local.root / FILE).stat().st_mode) == before
+def test_an_access_list_is_kept_to_the_bit(world: LocalWorld) -> None:
+    set_or_skip(world.root / FILE, ACCESS, acl(NOBODY, 4))
+    before = os.getxattr(world.root / FILE, ACCESS), (world.root / FILE).stat().st_mode
+    exchanged(world, FILE, b"two").discard()
+    assert (os.getxattr(world.root / FILE, ACCESS), (world.root / FILE).stat().st_mode) == before
 
 
 def test_a_default_access_list_does_not_leak_into_a_replaced_file(tmp_path: Path) -> None:
@@ -72,51 +72,51 @@ def test_an_access_list_that_only_the_temporary_file_has_goes(tmp_path: Path) ->
     assert (os.listxattr(temporary), stat.S_IMODE(temporary.stat().st_mode)) == ([], 0o640)
 
 
-def test_new_files_take_the_default_access_list_of_their_folder(local: LocalWorld) -> None:
-    set_or_skip(local.root / FOLDER, DEFAULT, acl(NOBODY, 6))
-    (local.root / FOLDER / "expected").touch()
-    local.store.prepare(FOLDER.child("new"), b"x", new=True).exchange()
-    pair = [local.root / FOLDER / name for name in ("new", "expected")]
+def test_new_files_take_the_default_access_list_of_their_folder(world: LocalWorld) -> None:
+    set_or_skip(world.root / FOLDER, DEFAULT, acl(NOBODY, 6))
+    (world.root / FOLDER / "expected").touch()
+    world.store.prepare(FOLDER.child("new"), b"x", new=True).exchange()
+    pair = [world.root / FOLDER / name for name in ("new", "expected")]
     assert os.getxattr(pair[0], ACCESS) == os.getxattr(pair[1], ACCESS)
     assert pair[0].stat().st_mode == pair[1].stat().st_mode
 
 
-def test_new_files_obey_the_umask(local: LocalWorld) -> None:
+def test_new_files_obey_the_umask(world: LocalWorld) -> None:
     before = os.umask(0o077)
     try:
-        local.store.prepare(OTHER, b"x", new=True).exchange()
+        world.store.prepare(OTHER, b"x", new=True).exchange()
     finally:
         os.umask(before)
-    assert stat.S_IMODE((local.root / OTHER).stat().st_mode) == 0o600
+    assert stat.S_IMODE((world.root / OTHER).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o666, 0o640, 0o4755, 0o444])
-def test_a_replacement_keeps_the_mode_whatever_the_umask(local: LocalWorld, mode: int) -> None:
-    (local.root / FILE).chmod(mode)
-    if not os.access(local.root / FILE, os.W_OK):
+def test_a_replacement_keeps_the_mode_whatever_the_umask(world: LocalWorld, mode: int) -> None:
+    (world.root / FILE).chmod(mode)
+    if not os.access(world.root / FILE, os.W_OK):
         pytest.skip("only root may replace what nobody may write")
     before = os.umask(0o077)
     try:
-        exchanged(local, FILE, b"two").discard()
+        exchanged(world, FILE, b"two").discard()
     finally:
         os.umask(before)
-    assert stat.S_IMODE((local.root / FILE).stat().st_mode) == mode
+    assert stat.S_IMODE((world.root / FILE).stat().st_mode) == mode
 
 
 @needs_root
-def test_new_files_take_the_group_of_a_folder_that_hands_it_down(local: LocalWorld) -> None:
-    os.chown(local.root / FOLDER, -1, 12345)
-    (local.root / FOLDER).chmod(0o2775)
-    local.store.prepare(FOLDER.child("new"), b"x", new=True).exchange()
-    assert (local.root / FOLDER / "new").stat().st_gid == 12345
+def test_new_files_take_the_group_of_a_folder_that_hands_it_down(world: LocalWorld) -> None:
+    os.chown(world.root / FOLDER, -1, 12345)
+    (world.root / FOLDER).chmod(0o2775)
+    world.store.prepare(FOLDER.child("new"), b"x", new=True).exchange()
+    assert (world.root / FOLDER / "new").stat().st_gid == 12345
 
 
 @needs_root
-def test_the_owner_is_kept_and_with_it_the_set_id_bits(local: LocalWorld) -> None:
-    os.chown(local.root / FILE, NOBODY, 12345)
-    (local.root / FILE).chmod(0o6755)
-    exchanged(local, FILE, b"two").discard()
-    found = (local.root / FILE).stat()
+def test_the_owner_is_kept_and_with_it_the_set_id_bits(world: LocalWorld) -> None:
+    os.chown(world.root / FILE, NOBODY, 12345)
+    (world.root / FILE).chmod(0o6755)
+    exchanged(world, FILE, b"two").discard()
+    found = (world.root / FILE).stat()
     assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (NOBODY, 12345, 0o6755)
 
 

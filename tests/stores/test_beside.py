@@ -7,7 +7,7 @@ from pathlib import Path
 
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
-from filetools.stores.owners import foreign_name_for, foreign_trash_name
+from filetools.stores.owners import foreign_trash_name
 
 
 def opened(root: Path) -> LocalStore:
@@ -54,17 +54,6 @@ def test_a_file_in_the_trash_of_another_mount_is_no_leftover(tmp_path: Path) -> 
     die_with_a_prepared_file(tmp_path)
     store = opened(tmp_path)
     assert [left.read() for left in store.leftovers()] == [b"half a thought"]
-    store.close()
-
-
-def test_trash_that_an_earlier_version_left_beside_comes_back(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / foreign_name_for("17")).write_text("kept")
-    store, path = opened(tmp_path), Workspace.open(tmp_path).resolve("folder/a.txt")
-    assert store.has_trash(path, "17")
-    store.restore(path, "17")
-    assert (tmp_path / "folder/a.txt").read_text() == "kept"
-    assert not store.has_trash(path, "17")
     store.close()
 
 

@@ -17,7 +17,7 @@ from filetools.errors import (
 )
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.reading import facts_of
-from filetools.stores.store import Facts, ScanEntry
+from filetools.stores.store import ScanEntry
 from tests.support.store_worlds import (
     BELOW_FILE,
     BELOW_MISSING,
@@ -26,7 +26,7 @@ from tests.support.store_worlds import (
     FOLDER,
     MISSING,
     OTHER,
-    World,
+    LocalWorld,
     copied,
     exchanged,
 )
@@ -44,81 +44,41 @@ from tests.support.store_worlds import (
 )
 @pytest.mark.parametrize("method", ["read", "open", "set_mode"])
 def test_what_is_no_file_is_refused(
-    world: World, path: WorkspacePath, error: type[FileToolsError], method: str
+    world: LocalWorld, path: WorkspacePath, error: type[FileToolsError], method: str
 ) -> None:
     with pytest.raises(error):
         getattr(world.store, method)(path, *([0o644] if method == "set_mode" else []))
 
 
-def test_reading_more_than_the_limit_is_refused_with_size_and_limit(world: World) -> None:
+def test_reading_more_than_the_limit_is_refused_with_size_and_limit(world: LocalWorld) -> None:
     with pytest.raises(FileTooLargeError) as caught:
         world.store.read(FILE, limit=2)
     assert caught.value.details == {"size": 3, "limit": 2}
 
 
-def test_read_returns_bytes_and_facts(world: World) -> None:
+def test_read_returns_bytes_and_facts(world: LocalWorld) -> None:
     content, facts = world.store.read(FILE, limit=3)
     assert content == b"one"
     assert facts == world.store.stat(FILE)
     assert (facts.type, facts.size, facts.mode, facts.links) == ("file", 3, 0o644, 1)
 
 
-def test_an_empty_file_reads_as_no_bytes(world: World) -> None:
-    world.save("empty", b"")
-    assert world.store.read(WorkspacePath("empty"), limit=0)[0] == b""
-    empty = (b"", facts_of(world.store.read(WorkspacePath("empty"))[1]))
-    assert world.store.read_now(WorkspacePath("empty"), 0, copied) in (None, empty)
-    assert world.store.read_lent(WorkspacePath("empty"), 0, copied) == empty
-
-
-def test_read_now_gives_nothing_rather_than_a_part(world: World) -> None:
+def test_read_now_gives_nothing_rather_than_a_part(world: LocalWorld) -> None:
     assert world.store.read_now(FILE, 2, copied) is None
 
 
-def test_what_is_lent_is_what_is_read(world: World) -> None:
+def test_what_is_lent_is_what_is_read(world: LocalWorld) -> None:
     content, stat = world.store.read(FILE)
     assert world.store.read_lent(FILE, 3, copied) == (content, facts_of(stat))
     # A system without cached opening answers None, which is no failure.
     assert world.store.read_now(FILE, 3, copied) in (None, (content, facts_of(stat)))
 
 
-def test_more_than_the_limit_is_not_lent(world: World) -> None:
-    with pytest.raises(FileTooLargeError) as caught:
-        world.store.read_lent(FILE, 2, copied)
-    assert caught.value.details == {"size": 3, "limit": 2}
-
-
-def test_a_missing_file_is_not_lent(world: World) -> None:
-    with pytest.raises(PathNotFoundError):
-        world.store.read_lent(MISSING, 10, copied)
-
-
-def test_what_a_borrower_raises_passes(world: World) -> None:
-    def fail(content: memoryview, facts: Facts) -> None:
-        raise KeyError(content.nbytes)
-
-    with pytest.raises(KeyError):
-        world.store.read_lent(FILE, 10, fail)
-
-
-def test_read_now_of_a_missing_file_never_returns_bytes(world: World) -> None:
-    try:
-        found = world.store.read_now(MISSING, 10, copied)
-    except PathNotFoundError:
-        return
-    assert found is None
-
-
-def test_stat_of_nothing_is_none(world: World) -> None:
+def test_stat_of_nothing_is_none(world: LocalWorld) -> None:
     assert [world.store.stat(path) for path in (MISSING, BELOW_MISSING, BELOW_FILE)] == [None, None, None]
 
 
-def test_stat_tells_folders(world: World) -> None:
-    found = [world.store.stat(path) for path in (ROOT, FOLDER)]
-    assert [facts.type for facts in found if facts] == ["directory", "directory"]
-
-
-def test_identity_changes_with_every_replacement_even_by_equal_bytes(world: World) -> None:
+def test_identity_changes_with_every_replacement_even_by_equal_bytes(world: LocalWorld) -> None:
     seen = set()
     for _ in range(5):
         facts = world.store.stat(FILE)
@@ -128,25 +88,7 @@ def test_identity_changes_with_every_replacement_even_by_equal_bytes(world: Worl
     assert len(seen) == 5
 
 
-def test_a_prepared_file_tells_its_facts_before_and_after_it_went_live(world: World) -> None:
-    for path, is_new in ((FILE, False), (OTHER, True)):
-        prepared = world.store.prepare(path, b"twelve bytes", new=is_new, mode=0o640)
-        told = prepared.stat
-        prepared.exchange()
-        live = world.store.stat(path)
-        assert live is not None
-        assert (told.inode, told.size, told.mode, told.modified_ns) == (live.inode, 12, 0o640, live.modified_ns)
-        assert prepared.stat == told
-
-
-def test_a_reader_of_a_quiet_file_sees_no_writer(world: World) -> None:
-    reader = world.store.open(FILE)
-    assert not reader.is_being_written()
-    assert not reader.has_changed()
-    reader.close()
-
-
-def test_a_reader_gives_parts_and_less_at_the_end(world: World) -> None:
+def test_a_reader_gives_parts_and_less_at_the_end(world: LocalWorld) -> None:
     reader = world.store.open(DEEP)
     assert [reader.read_at(1, 2), reader.read_at(2, 99), reader.read_at(99, 1)] == [b"ee", b"ep", b""]
     assert reader.stat.size == 4
@@ -154,7 +96,7 @@ def test_a_reader_gives_parts_and_less_at_the_end(world: World) -> None:
     reader.close()
 
 
-def test_an_open_reader_keeps_the_bytes_it_opened(world: World) -> None:
+def test_an_open_reader_keeps_the_bytes_it_opened(world: LocalWorld) -> None:
     reader = world.store.open(FILE)
     exchanged(world, FILE, b"two").discard()
     assert reader.read_at(0, 9) == b"one"
@@ -165,17 +107,19 @@ def test_an_open_reader_keeps_the_bytes_it_opened(world: World) -> None:
     ("path", "error"),
     [(MISSING, DirectoryNotFoundError), (FILE, PathNotDirectoryError), (BELOW_FILE, PathNotDirectoryError)],
 )
-def test_scanning_what_is_no_folder_is_refused(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
+def test_scanning_what_is_no_folder_is_refused(
+    world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]
+) -> None:
     with pytest.raises(error):
         list(world.store.scan(path))
 
 
-def test_scan_gives_names_and_types_of_one_folder(world: World) -> None:
+def test_scan_gives_names_and_types_of_one_folder(world: LocalWorld) -> None:
     found = sorted(world.store.scan(ROOT), key=lambda entry: entry.name)
     assert found == [ScanEntry("file.txt", "file"), ScanEntry("folder", "directory")]
 
 
-def test_scan_hides_what_waits_to_go_live(world: World) -> None:
+def test_scan_hides_what_waits_to_go_live(world: LocalWorld) -> None:
     waiting = [world.store.prepare(FILE, b"two", new=False), world.store.prepare(OTHER, b"new", new=True)]
     assert {entry.name for entry in world.store.scan(ROOT)} == {"file.txt", "folder"}
     for prepared in waiting:
@@ -194,7 +138,7 @@ def test_scan_hides_what_waits_to_go_live(world: World) -> None:
     ],
 )
 def test_preparing_where_it_cannot_go_is_refused_and_leaves_nothing(
-    world: World, path: WorkspacePath, is_new: bool, error: type[FileToolsError]
+    world: LocalWorld, path: WorkspacePath, is_new: bool, error: type[FileToolsError]
 ) -> None:
     with pytest.raises(error) as caught:
         world.store.prepare(path, b"x", new=is_new)
@@ -202,7 +146,7 @@ def test_preparing_where_it_cannot_go_is_refused_and_leaves_nothing(
     assert world.hidden() == set()
 
 
-def test_a_new_file_does_not_replace_what_came_meanwhile_and_stays_prepared(world: World) -> None:
+def test_a_new_file_does_not_replace_what_came_meanwhile_and_stays_prepared(world: LocalWorld) -> None:
     prepared = world.store.prepare(OTHER, b"new", new=True)
     world.save(OTHER, b"stranger")
     with pytest.raises(PathExistsError):
@@ -213,7 +157,7 @@ def test_a_new_file_does_not_replace_what_came_meanwhile_and_stays_prepared(worl
     assert world.look(OTHER) == b"new"
 
 
-def test_a_new_file_does_not_replace_a_folder(world: World) -> None:
+def test_a_new_file_does_not_replace_a_folder(world: LocalWorld) -> None:
     prepared = world.store.prepare(FOLDER, b"new", new=True)
     with pytest.raises(PathExistsError):
         prepared.exchange()
@@ -221,7 +165,7 @@ def test_a_new_file_does_not_replace_a_folder(world: World) -> None:
     assert world.names("folder") == {"deep.txt"}
 
 
-def test_a_replacement_of_what_is_gone_is_refused_and_stays_prepared(world: World) -> None:
+def test_a_replacement_of_what_is_gone_is_refused_and_stays_prepared(world: LocalWorld) -> None:
     prepared = world.store.prepare(FILE, b"two", new=False)
     world.erase(FILE)
     with pytest.raises(PathNotFoundError):
@@ -232,7 +176,7 @@ def test_a_replacement_of_what_is_gone_is_refused_and_stays_prepared(world: Worl
     assert (displaced.read(), world.look(FILE)) == (b"back", b"two")
 
 
-def test_a_replacement_of_what_became_a_folder_is_refused_and_stays_prepared(world: World) -> None:
+def test_a_replacement_of_what_became_a_folder_is_refused_and_stays_prepared(world: LocalWorld) -> None:
     prepared = world.store.prepare(FILE, b"two", new=False)
     world.erase(FILE)
     world.save("file.txt/inside", b"stranger")
@@ -244,7 +188,7 @@ def test_a_replacement_of_what_became_a_folder_is_refused_and_stays_prepared(wor
     assert prepared.exchange() is not None
 
 
-def test_an_exchange_below_a_removed_folder_is_refused(world: World) -> None:
+def test_an_exchange_below_a_removed_folder_is_refused(world: LocalWorld) -> None:
     prepared = [world.store.prepare(DEEP, b"two", new=False), world.store.prepare(FOLDER.child("x"), b"x", new=True)]
     world.erase(FOLDER)
     for waiting in prepared:
@@ -253,7 +197,7 @@ def test_an_exchange_below_a_removed_folder_is_refused(world: World) -> None:
         waiting.discard()
 
 
-def test_a_prepared_file_goes_live_once(world: World) -> None:
+def test_a_prepared_file_goes_live_once(world: LocalWorld) -> None:
     for prepared in (world.store.prepare(FILE, b"two", new=False), world.store.prepare(OTHER, b"new", new=True)):
         displaced = prepared.exchange()
         with pytest.raises(InternalError):
@@ -264,7 +208,7 @@ def test_a_prepared_file_goes_live_once(world: World) -> None:
     assert (world.look(FILE), world.look(OTHER)) == (b"two", b"new")
 
 
-def test_nothing_is_seen_before_the_exchange(world: World) -> None:
+def test_nothing_is_seen_before_the_exchange(world: LocalWorld) -> None:
     before = world.names()
     waiting = [world.store.prepare(FILE, b"two", new=False), world.store.prepare(OTHER, b"new", new=True)]
     assert world.look(FILE) == b"one"
@@ -278,7 +222,7 @@ def test_nothing_is_seen_before_the_exchange(world: World) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"x", bytes(range(256)) * 4096], ids=["empty", "one byte", "1 MiB"])
 @pytest.mark.parametrize("is_new", [True, False], ids=["new", "replaced"])
-def test_every_byte_arrives(world: World, content: bytes, is_new: bool) -> None:
+def test_every_byte_arrives(world: LocalWorld, content: bytes, is_new: bool) -> None:
     path = OTHER if is_new else FILE
     displaced = world.store.prepare(path, content, new=is_new).exchange()
     assert (displaced is None) == is_new
@@ -288,25 +232,9 @@ def test_every_byte_arrives(world: World, content: bytes, is_new: bool) -> None:
     assert world.hidden() == set()
 
 
-def test_a_new_file_has_the_usual_mode(world: World) -> None:
-    world.store.prepare(OTHER, b"new", new=True).exchange()
-    facts = world.store.stat(OTHER)
-    assert facts is not None
-    assert facts.mode == 0o644
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o755, 0o444])
-def test_a_mode_can_be_given(world: World, mode: int) -> None:
+def test_a_mode_can_be_given(world: LocalWorld, mode: int) -> None:
     world.store.prepare(OTHER, b"new", new=True, mode=mode).exchange()
     exchanged_file = world.store.prepare(FILE, b"two", new=False, mode=mode).exchange()
     assert exchanged_file is not None
     assert [facts.mode for path in (OTHER, FILE) if (facts := world.store.stat(path))] == [mode, mode]
-
-
-@pytest.mark.parametrize("mode", [0o600, 0o755, 0o640, 0o777])
-def test_a_replacement_keeps_the_mode(world: World, mode: int) -> None:
-    world.store.set_mode(FILE, mode)
-    exchanged(world, FILE, b"two")
-    facts = world.store.stat(FILE)
-    assert facts is not None
-    assert facts.mode == mode

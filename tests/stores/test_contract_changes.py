@@ -21,10 +21,20 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from tests.support.store_worlds import BELOW_FILE, BELOW_MISSING, DEEP, FILE, FOLDER, MISSING, OTHER, World, exchanged
+from tests.support.store_worlds import (
+    BELOW_FILE,
+    BELOW_MISSING,
+    DEEP,
+    FILE,
+    FOLDER,
+    MISSING,
+    OTHER,
+    LocalWorld,
+    exchanged,
+)
 
 
-def test_what_came_out_can_be_read_and_discarded(world: World) -> None:
+def test_what_came_out_can_be_read_and_discarded(world: LocalWorld) -> None:
     displaced = exchanged(world, FILE, b"two")
     assert displaced.stat.size == 3
     assert displaced.read() == b"one"
@@ -36,7 +46,7 @@ def test_what_came_out_can_be_read_and_discarded(world: World) -> None:
     assert (displaced.temporary, world.hidden()) == ("", set())
 
 
-def test_what_a_stranger_saved_between_prepare_and_exchange_comes_out(world: World) -> None:
+def test_what_a_stranger_saved_between_prepare_and_exchange_comes_out(world: LocalWorld) -> None:
     prepared = world.store.prepare(FILE, b"ours", new=False)
     world.save(FILE, b"theirs, saved in the same instant")
     displaced = prepared.exchange()
@@ -45,7 +55,7 @@ def test_what_a_stranger_saved_between_prepare_and_exchange_comes_out(world: Wor
     assert displaced.stat.size == 33
 
 
-def test_put_back_exchanges_again(world: World) -> None:
+def test_put_back_exchanges_again(world: LocalWorld) -> None:
     displaced = exchanged(world, FILE, b"two")
     displaced.put_back()
     assert world.look(FILE) == b"one"
@@ -54,14 +64,14 @@ def test_put_back_exchanges_again(world: World) -> None:
     assert (world.look(FILE), world.hidden()) == (b"one", set())
 
 
-def test_put_back_brings_out_what_a_stranger_saved_after_the_exchange(world: World) -> None:
+def test_put_back_brings_out_what_a_stranger_saved_after_the_exchange(world: LocalWorld) -> None:
     displaced = exchanged(world, FILE, b"two")
     world.save(FILE, b"stranger")
     displaced.put_back()
     assert (world.look(FILE), displaced.read()) == (b"one", b"stranger")
 
 
-def test_put_back_where_nothing_stands_any_more(world: World) -> None:
+def test_put_back_where_nothing_stands_any_more(world: LocalWorld) -> None:
     displaced = exchanged(world, FILE, b"two")
     world.erase(FILE)
     displaced.put_back()
@@ -70,7 +80,7 @@ def test_put_back_where_nothing_stands_any_more(world: World) -> None:
     assert world.look(FILE) == b"one"
 
 
-def test_limbo_refuses_a_taken_name_and_what_is_no_name(world: World) -> None:
+def test_limbo_refuses_a_taken_name_and_what_is_no_name(world: LocalWorld) -> None:
     exchanged(world, FILE, b"two").keep_in_limbo("7")
     displaced = exchanged(world, FILE, b"three")
     if not displaced.temporary.startswith(".ft-"):
@@ -82,19 +92,17 @@ def test_limbo_refuses_a_taken_name_and_what_is_no_name(world: World) -> None:
     assert displaced.read() == b"two"
 
 
-def test_limbo_keeps_a_file_for_the_next_start(world: World) -> None:
+def test_limbo_keeps_a_file_for_the_next_start(world: LocalWorld) -> None:
     displaced = exchanged(world, FILE, b"two")
     displaced.keep_in_limbo("7")
     noted = displaced.temporary
     assert displaced.read() == b"one"
     store = world.reopen()
-    found = store.leftover_at(noted)
-    assert found is not None
-    assert found.read() == b"one"
     if noted == ".filetools/limbo/7":
-        assert [left.read() for left in store.leftovers()] == [b"one"]
-    found.discard()
-    assert store.leftover_at(noted) is None
+        [found] = store.leftovers()
+        assert found.read() == b"one"
+        found.discard()
+        assert list(store.leftovers()) == []
 
 
 @pytest.mark.parametrize(
@@ -107,13 +115,13 @@ def test_limbo_keeps_a_file_for_the_next_start(world: World) -> None:
     ],
 )
 def test_making_a_folder_where_it_cannot_be_is_refused(
-    world: World, path: WorkspacePath, error: type[FileToolsError]
+    world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]
 ) -> None:
     with pytest.raises(error):
         world.store.make_directory(path)
 
 
-def test_a_folder_is_made_once(world: World) -> None:
+def test_a_folder_is_made_once(world: LocalWorld) -> None:
     made = WorkspacePath("made")
     assert [world.store.make_directory(made), world.store.make_directory(made)] == [True, False]
     facts = world.store.stat(made)
@@ -131,28 +139,24 @@ def test_a_folder_is_made_once(world: World) -> None:
         (ROOT, InvalidPathError),
     ],
 )
-def test_only_an_empty_folder_is_removed_as_one(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
+def test_only_an_empty_folder_is_removed_as_one(
+    world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]
+) -> None:
     with pytest.raises(error):
         world.store.remove_empty_directory(path)
     assert (world.look(FILE), world.look(DEEP)) == (b"one", b"deep")
-
-
-def test_an_empty_folder_goes_at_once(world: World) -> None:
-    world.make_folder("empty")
-    world.store.remove_empty_directory(WorkspacePath("empty"))
-    assert (world.names(), world.hidden()) == ({"file.txt", "folder"}, set())
 
 
 @pytest.mark.parametrize(
     ("path", "error"),
     [(MISSING, PathNotFoundError), (BELOW_MISSING, DirectoryNotFoundError), (BELOW_FILE, PathNotDirectoryError)],
 )
-def test_removing_nothing_is_refused(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
+def test_removing_nothing_is_refused(world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]) -> None:
     with pytest.raises(error):
         world.store.remove(path)
 
 
-def test_removing_into_a_taken_or_impossible_trash_name_is_refused(world: World) -> None:
+def test_removing_into_a_taken_or_impossible_trash_name_is_refused(world: LocalWorld) -> None:
     world.store.remove(FILE, "1")
     for name, error in (("1", PathExistsError), ("..", InvalidArgumentError), ("a/b", InvalidArgumentError)):
         if name == "1" and world.names() & {n for n in world.names() if n.startswith(".ft-")}:
@@ -162,7 +166,7 @@ def test_removing_into_a_taken_or_impossible_trash_name_is_refused(world: World)
     assert world.look(DEEP) == b"deep"
 
 
-def test_a_removed_file_can_be_read_put_back_and_discarded(world: World) -> None:
+def test_a_removed_file_can_be_read_put_back_and_discarded(world: LocalWorld) -> None:
     displaced = world.store.remove(FILE)
     assert (world.look(FILE), displaced.read(), displaced.stat.size) == (None, b"one", 3)
     displaced.put_back()
@@ -171,7 +175,7 @@ def test_a_removed_file_can_be_read_put_back_and_discarded(world: World) -> None
     assert (world.look(FILE), world.hidden()) == (None, set())
 
 
-def test_a_removed_folder_goes_with_all_below(world: World) -> None:
+def test_a_removed_folder_goes_with_all_below(world: LocalWorld) -> None:
     world.save("folder/a/b/c/d.txt", b"d")
     displaced = world.store.remove(FOLDER)
     assert displaced.stat.type == "directory"
@@ -183,7 +187,7 @@ def test_a_removed_folder_goes_with_all_below(world: World) -> None:
     assert (world.names(), world.hidden()) == ({"file.txt"}, set())
 
 
-def test_the_trash_gives_back_over_a_restart(world: World) -> None:
+def test_the_trash_gives_back_over_a_restart(world: LocalWorld) -> None:
     world.store.remove(FOLDER, "17")
     world.store.remove(FILE, "18")
     store = world.reopen()
@@ -193,17 +197,7 @@ def test_the_trash_gives_back_over_a_restart(world: World) -> None:
     assert (world.look(DEEP), world.look(FILE), world.hidden()) == (b"deep", b"one", set())
 
 
-def test_the_trash_tells_what_it_has(world: World) -> None:
-    with pytest.raises(InvalidArgumentError):
-        world.store.has_trash(FILE, "../tmp")
-    assert not world.store.has_trash(FILE, "17")
-    world.store.remove(FILE, "17")
-    assert world.store.has_trash(FILE, "17")
-    world.store.restore(FILE, "17")
-    assert not world.store.has_trash(FILE, "17")
-
-
-def test_restoring_over_something_or_from_nothing_is_refused(world: World) -> None:
+def test_restoring_over_something_or_from_nothing_is_refused(world: LocalWorld) -> None:
     world.store.remove(FILE, "17")
     world.save(FILE, b"newer")
     with pytest.raises(PathExistsError):
@@ -232,7 +226,11 @@ def test_restoring_over_something_or_from_nothing_is_refused(world: World) -> No
     ],
 )
 def test_a_move_that_cannot_be_is_refused_and_changes_nothing(
-    world: World, source: WorkspacePath, destination: WorkspacePath, error: type[FileToolsError], is_overwriting: bool
+    world: LocalWorld,
+    source: WorkspacePath,
+    destination: WorkspacePath,
+    error: type[FileToolsError],
+    is_overwriting: bool,
 ) -> None:
     with pytest.raises(error):
         world.store.move(source, destination, overwrite=is_overwriting)
@@ -240,20 +238,20 @@ def test_a_move_that_cannot_be_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize("destination", [DEEP, FOLDER, FILE])
-def test_a_move_does_not_overwrite_unasked(world: World, destination: WorkspacePath) -> None:
+def test_a_move_does_not_overwrite_unasked(world: LocalWorld, destination: WorkspacePath) -> None:
     with pytest.raises(PathExistsError):
         world.store.move(FILE, destination)
     assert (world.look(FILE), world.look(DEEP)) == (b"one", b"deep")
 
 
-def test_a_move_does_not_merge_into_an_empty_folder(world: World) -> None:
+def test_a_move_does_not_merge_into_an_empty_folder(world: LocalWorld) -> None:
     world.make_folder("empty")
     with pytest.raises(PathExistsError):
         world.store.move(FOLDER, WorkspacePath("empty"))
     assert (world.names("empty"), world.look(DEEP)) == (set(), b"deep")
 
 
-def test_a_file_moves_with_its_bytes_and_mode(world: World) -> None:
+def test_a_file_moves_with_its_bytes_and_mode(world: LocalWorld) -> None:
     world.store.set_mode(FILE, 0o750)
     assert world.store.move(FILE, FOLDER.child("moved")) is None
     facts = world.store.stat(FOLDER.child("moved"))
@@ -261,18 +259,12 @@ def test_a_file_moves_with_its_bytes_and_mode(world: World) -> None:
     assert (world.look("folder/moved"), facts.mode, world.look(FILE)) == (b"one", 0o750, None)
 
 
-def test_a_folder_moves_with_all_below(world: World) -> None:
+def test_a_folder_moves_with_all_below(world: LocalWorld) -> None:
     assert world.store.move(FOLDER, WorkspacePath("renamed")) is None
     assert (world.names(), world.look("renamed/deep.txt")) == ({"file.txt", "renamed"}, b"deep")
 
 
-@pytest.mark.parametrize("is_overwriting", [False, True])
-def test_moving_to_a_free_name_displaces_nothing(world: World, is_overwriting: bool) -> None:
-    assert world.store.move(FILE, OTHER, overwrite=is_overwriting) is None
-    assert (world.look(FILE), world.look(OTHER)) == (None, b"one")
-
-
-def test_an_overwriting_move_gives_out_what_was_there(world: World) -> None:
+def test_an_overwriting_move_gives_out_what_was_there(world: LocalWorld) -> None:
     displaced = world.store.move(FILE, DEEP, overwrite=True)
     assert displaced is not None
     assert (displaced.read(), world.look(FILE), world.look(DEEP)) == (b"deep", None, b"one")
@@ -280,16 +272,9 @@ def test_an_overwriting_move_gives_out_what_was_there(world: World) -> None:
     assert world.hidden() == set()
 
 
-def test_an_overwritten_file_can_be_put_back(world: World) -> None:
-    displaced = world.store.move(FILE, DEEP, overwrite=True)
-    assert displaced is not None
-    displaced.put_back()
-    assert (world.look(DEEP), displaced.read()) == (b"deep", b"one")
-
-
 @pytest.mark.parametrize(("source", "destination"), [(FILE, FOLDER), (FOLDER, FILE)])
 def test_an_overwriting_move_exchanges_files_and_folders(
-    world: World, source: WorkspacePath, destination: WorkspacePath
+    world: LocalWorld, source: WorkspacePath, destination: WorkspacePath
 ) -> None:
     displaced = world.store.move(source, destination, overwrite=True)
     assert displaced is not None
@@ -301,53 +286,25 @@ def test_an_overwriting_move_exchanges_files_and_folders(
     assert world.hidden() == set()
 
 
-def test_moving_a_file_over_itself_keeps_it(world: World) -> None:
+def test_moving_a_file_over_itself_keeps_it(world: LocalWorld) -> None:
     assert world.store.move(FILE, FILE, overwrite=True) is None
     assert world.look(FILE) == b"one"
 
 
-def test_sync_and_probe_have_nothing_to_say_when_all_is_well(world: World) -> None:
-    for path in (FILE, FOLDER, DEEP, MISSING, BELOW_MISSING, ROOT):
-        world.store.sync(path)
-    world.store.probe()
-    assert (world.names(), world.hidden()) == ({"file.txt", "folder"}, set())
-
-
-def test_leftovers_of_a_living_store_are_its_own(world: World) -> None:
-    prepared = world.store.prepare(FILE, b"two", new=False)
-    assert list(world.store.leftovers()) == []
-    prepared.discard()
-
-
-def test_leftovers_of_a_closed_store_are_found_read_and_discarded(world: World) -> None:
+def test_leftovers_of_a_closed_store_are_found_read_and_discarded(world: LocalWorld) -> None:
     prepared = world.store.prepare(FILE, b"half done", new=False)
     noted = prepared.temporary
     store = world.reopen()
-    found = store.leftover_at(noted)
-    assert found is not None
-    assert (found.read(), found.temporary) == (b"half done", noted)
     if noted.startswith(".filetools/"):
-        assert [left.temporary for left in store.leftovers()] == [noted]
-    with pytest.raises(InternalError):
-        found.put_back()
-    found.discard()
-    assert (world.hidden(), world.look(FILE)) == (set(), b"one")
+        [found] = store.leftovers()
+        assert (found.read(), found.temporary) == (b"half done", noted)
+        with pytest.raises(InternalError):
+            found.put_back()
+        found.discard()
+        assert (world.hidden(), world.look(FILE)) == (set(), b"one")
 
 
-@pytest.mark.parametrize(
-    "noted", ["file.txt", "folder/deep.txt", ".filetools/trash/1", ".filetools/tmp/../x", "", "a/.."]
-)
-def test_only_temporary_files_count_as_leftovers(world: World, noted: str) -> None:
-    with pytest.raises((InvalidArgumentError, InvalidPathError)):
-        world.store.leftover_at(noted)
-
-
-def test_a_closed_store_may_be_closed_again(world: World) -> None:
-    world.store.close()
-    world.store.close()
-
-
-def test_writers_in_many_threads_displace_each_byte_once(world: World) -> None:
+def test_writers_in_many_threads_displace_each_byte_once(world: LocalWorld) -> None:
     taken: list[bytes] = []
     start = threading.Barrier(4)
 
@@ -373,7 +330,7 @@ def test_writers_in_many_threads_displace_each_byte_once(world: World) -> None:
     assert world.hidden() == set()
 
 
-def test_the_trash_is_named_measured_and_emptied(world: World) -> None:
+def test_the_trash_is_named_measured_and_emptied(world: LocalWorld) -> None:
     displaced = world.store.remove(FILE, trash="7")
     if not displaced.temporary.startswith(".filetools/trash/"):
         return  # it stays in the tree, on another mount
@@ -385,7 +342,7 @@ def test_the_trash_is_named_measured_and_emptied(world: World) -> None:
     assert world.store.trash_bytes("7") == 0
 
 
-def test_the_trash_can_be_looked_into_before_it_gives_back(world: World) -> None:
+def test_the_trash_can_be_looked_into_before_it_gives_back(world: LocalWorld) -> None:
     assert world.store.trashed(FOLDER, "7") == []
     with pytest.raises(PathNotFoundError):
         world.store.read_trashed(FOLDER, "7", "deep.txt")
@@ -399,17 +356,8 @@ def test_the_trash_can_be_looked_into_before_it_gives_back(world: World) -> None
     assert (world.look(DEEP), world.store.trashed(FOLDER, "7")) == (b"deep", [])
 
 
-@pytest.mark.parametrize(
-    ("path", "error"),
-    [(MISSING, DirectoryNotFoundError), (FILE, PathNotDirectoryError), (BELOW_MISSING, DirectoryNotFoundError)],
-)
-def test_only_a_folder_has_a_folders_mode(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
-    with pytest.raises(error):
-        world.store.set_directory_mode(path, 0o700)
-
-
 @pytest.mark.parametrize("mode", [0o700, 0o555, 0o2750])
-def test_a_folder_gets_the_mode_that_is_set(world: World, mode: int) -> None:
+def test_a_folder_gets_the_mode_that_is_set(world: LocalWorld, mode: int) -> None:
     world.store.set_directory_mode(FOLDER, mode)
     facts = world.store.stat(FOLDER)
     assert facts is not None
@@ -419,20 +367,20 @@ def test_a_folder_gets_the_mode_that_is_set(world: World, mode: int) -> None:
 @pytest.mark.parametrize(
     ("path", "error"), [(MISSING, PathNotFoundError), (FILE, NotRegularFileError), (FOLDER, NotRegularFileError)]
 )
-def test_only_a_link_points_anywhere(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
+def test_only_a_link_points_anywhere(world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]) -> None:
     with pytest.raises(error):
         world.store.read_link(path)
 
 
 @pytest.mark.parametrize("path", [FILE, FOLDER])
-def test_a_link_takes_no_place_that_is_taken(world: World, path: WorkspacePath) -> None:
+def test_a_link_takes_no_place_that_is_taken(world: LocalWorld, path: WorkspacePath) -> None:
     with pytest.raises(PathExistsError):
         world.store.make_link(path, b"elsewhere")
     assert world.look(FILE) == b"one"
 
 
 @pytest.mark.parametrize("target", [b"file.txt", b"../outside", b"/nowhere/at all", b"odd \xff"])
-def test_a_link_is_made_with_any_target_and_followed_by_nobody(world: World, target: bytes) -> None:
+def test_a_link_is_made_with_any_target_and_followed_by_nobody(world: LocalWorld, target: bytes) -> None:
     link = FOLDER.child("link")
     world.store.make_link(link, target)
     facts = world.store.stat(link)

@@ -6,11 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from filetools.stores.owners import ORPHAN_AGE_SECONDS, Owner, is_left_behind, new_foreign_name
+from filetools.stores.owners import ORPHAN_AGE_SECONDS, Owner, is_left_behind
 from tests.support.store_worlds import FILE, LocalWorld
 
 PREPARE = """
@@ -92,19 +91,6 @@ def test_who_counts_as_dead(name: str, fields: dict[str, str], expected: tuple[b
     assert (is_left_behind(changed, NOW_NS), is_left_behind(changed, OLD_NS)) == expected
 
 
-@pytest.mark.parametrize("odd", ["x", "1-2", "probe-0123456789abcdef", "a-b-c-d-e"])
-def test_names_of_nobody_count_by_age(odd: str) -> None:
-    assert (is_left_behind(odd, NOW_NS), is_left_behind(odd, OLD_NS)) == (False, True)
-
-
-def test_names_do_not_repeat(name: str) -> None:
-    owners = [Owner() for _ in range(3)]
-    made = [owner.new_name() for owner in owners for _ in range(1000)] + [new_foreign_name() for _ in range(1000)]
-    assert len(set(made)) == 4000
-    for owner in owners:
-        owner.close()
-
-
 def test_a_displaced_file_with_an_old_time_is_not_taken_for_left_behind(native: LocalWorld) -> None:
     """The age of what came out counts from the exchange, not from its last writing."""
     os.utime(native.root / FILE, ns=(OLD_NS, OLD_NS))
@@ -116,15 +102,3 @@ def test_a_displaced_file_with_an_old_time_is_not_taken_for_left_behind(native: 
     foreign.write_bytes(b"x")
     os.utime(foreign, ns=(OLD_NS, OLD_NS))
     assert list(native.store.leftovers()) == []
-
-
-def test_leftover_at_gives_what_was_noted_beside_a_target(native: LocalWorld, tmp_path: Path) -> None:
-    (native.root / "folder/.ft-0123456789abcdef").write_bytes(b"noted")
-    found = native.store.leftover_at("folder/.ft-0123456789abcdef")
-    assert found is not None
-    assert found.read() == b"noted"
-    assert list(native.store.leftovers()) == []
-    found.discard()
-    assert native.names("folder") == {"deep.txt"}
-    for gone in ("folder/.ft-0123456789abcdef", "gone/.ft-0123456789abcdef", "file.txt/.ft-0123456789abcdef"):
-        assert native.store.leftover_at(gone) is None

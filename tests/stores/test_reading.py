@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from filetools.stores.reading import KEPT_BUFFER_BYTES, MOST_KEPT_BUFFERS, _idle, read_exactly
 from filetools.stores.store import Facts
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, copied
 
@@ -42,27 +41,12 @@ def test_memory_is_lent_to_one_reader_at_a_time(native: LocalWorld) -> None:
     assert native.store.read_lent(OTHER, 100, take) == b"other"
 
 
-@pytest.mark.parametrize("size", [KEPT_BUFFER_BYTES, KEPT_BUFFER_BYTES + 1])
-def test_files_of_any_size_are_lent(native: LocalWorld, size: int) -> None:
-    content = os.urandom(size)
-    native.save(OTHER, content)
-    assert native.store.read_lent(OTHER, size, copied)[0] == content
-
-
 @pytest.mark.parametrize("call", [None, lambda *_: 1])
 def test_a_file_is_lent_whole_where_the_call_is_missing_or_gives_a_part(
     native: LocalWorld, monkeypatch: pytest.MonkeyPatch, call: object
 ) -> None:
     monkeypatch.setattr("filetools.stores.linux._PREADV", call)
     assert native.store.read_lent(FILE, 100, copied)[0] == b"one"
-
-
-def test_memory_that_is_kept_for_reading_does_not_grow(native: LocalWorld) -> None:
-    def nested(depth: int) -> int:
-        return native.store.read_lent(FILE, 100, lambda content, _: nested(depth - 1) if depth else content.nbytes)
-
-    assert nested(20) == 3
-    assert len(_idle) <= MOST_KEPT_BUFFERS
 
 
 def test_an_open_reader_tells_a_write_into_the_file_itself(native: LocalWorld) -> None:
@@ -76,12 +60,3 @@ def test_an_open_reader_tells_a_write_into_the_file_itself(native: LocalWorld) -
         strange.write(b"!")
     assert reader.has_changed()
     reader.close()
-
-
-@pytest.mark.parametrize(
-    ("offset", "count", "expected"), [(0, 3, b"one"), (0, 99, b"one"), (1, 1, b"n"), (3, 1, b""), (0, 0, b"")]
-)
-def test_read_exactly_stops_at_the_end(native: LocalWorld, offset: int, count: int, expected: bytes) -> None:
-    descriptor = os.open(native.root / FILE, os.O_RDONLY)
-    assert read_exactly(descriptor, offset, count) == expected
-    os.close(descriptor)

@@ -15,16 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from watchdog.events import FileMovedEvent, FileSystemEvent, FileSystemEventHandler
-from watchdog.observers import Observer
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
-from filetools.stores.linux import lease_refused
 from filetools.stores.local_disk import HiddenPlace
 from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
-from filetools.stores.store import Displaced
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
 
 IN_ALL_NAMES = 0x0000_0FC0  # moved from, moved to, create, delete, delete self, move self
@@ -32,9 +28,9 @@ IN_MODIFY = 0x0000_0002
 IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE = 0x40, 0x80, 0x100
 
 
-def test_a_file_still_open_for_writing_is_told_from_a_quiet_one(local: LocalWorld) -> None:
-    with (local.root / FILE).open("ab", buffering=0) as writer:
-        displaced = exchanged(local, FILE, b"two")
+def test_a_file_still_open_for_writing_is_told_from_a_quiet_one(world: LocalWorld) -> None:
+    with (world.root / FILE).open("ab", buffering=0) as writer:
+        displaced = exchanged(world, FILE, b"two")
         stop = threading.Event()
         # Without leases only a change tells, so the stranger keeps changing.
         busy = threading.Thread(target=lambda: [writer.write(b".") for _ in iter(stop.is_set, True)])
@@ -54,9 +50,9 @@ def test_a_writer_that_only_holds_the_file_open_is_seen_through_the_lease(native
     assert not displaced.is_being_written()
 
 
-def test_a_reader_is_no_writer(local: LocalWorld) -> None:
-    with (local.root / FILE).open("rb"):
-        assert not exchanged(local, FILE, b"two").is_being_written()
+def test_a_reader_is_no_writer(world: LocalWorld) -> None:
+    with (world.root / FILE).open("rb"):
+        assert not exchanged(world, FILE, b"two").is_being_written()
 
 
 def test_the_last_bytes_of_a_writer_are_collected_from_limbo(native: LocalWorld) -> None:
@@ -128,7 +124,7 @@ def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorl
     deadline = time.monotonic() + 60
     try:
         # Also until both have met, however late the other thread gets the processor.
-        while len(came_out) < 300 or (not taken and time.monotonic() < deadline):
+        while len(came_out) < 100 or (not taken and time.monotonic() < deadline):
             displaced = exchanged(native, FILE, f"ours {len(came_out)}".encode())
             came_out.append(displaced.read())
             displaced.discard()
@@ -186,14 +182,6 @@ def test_who_opens_for_writing_while_a_lease_is_held_does_not_end_the_process(tm
     assert ends == {"careful": (0, b"False\n"), "careless": (-signal.SIGIO, b"")}
 
 
-def test_lease_refused_needs_a_system_with_leases(tmp_path: Path) -> None:
-    reader, writer = os.pipe()
-    with pytest.raises(OSError, match="Invalid argument"):
-        lease_refused(reader)
-    os.close(reader)
-    os.close(writer)
-
-
 WRITE_FOR_EVER = """
 import os, sys
 descriptor = os.open(sys.argv[1], os.O_WRONLY)
@@ -209,7 +197,7 @@ def read_often(world: LocalWorld) -> None:
 
 
 def test_reading_a_file_that_never_holds_still_is_refused_as_busy(native: LocalWorld) -> None:
-    path, size = native.root / OTHER, 32 * 1024 * 1024
+    path, size = native.root / OTHER, 16 * 1024 * 1024
     path.write_bytes(bytes(size))
     command = [sys.executable, "-c", WRITE_FOR_EVER, str(path)]
     writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
@@ -268,32 +256,3 @@ def test_watchers_of_the_folder_see_a_new_file_once_and_complete(native: LocalWo
         native.store.prepare(OTHER, b"whole", new=True).exchange()
         # Linux also tells of writing to the nameless file, as "#" and its inode.
         assert [event for event in watched.events() if not event[1].startswith("#")] == [(IN_CREATE, OTHER)]
-
-
-def test_watchers_of_the_tree_see_one_update_of_a_replaced_file(native: LocalWorld) -> None:
-    events: list[FileSystemEvent] = []
-    done = threading.Event()
-
-    class Collect(FileSystemEventHandler):
-        def on_any_event(self, event: FileSystemEvent) -> None:
-            events.append(event)
-            if "last" in os.fsdecode(event.src_path):
-                done.set()
-
-    observer = Observer()
-    observer.schedule(Collect(), str(native.root), recursive=True)
-    observer.start()
-    try:
-        displaced: Displaced = exchanged(native, FILE, b"two")
-        displaced.discard()
-        (native.root / "last").touch()
-        assert done.wait(timeout=60)
-    finally:
-        observer.stop()
-        observer.join(timeout=60)
-    live = str(native.root / FILE)
-    updates = [event for event in events if event.dest_path == live]
-    assert [type(event) for event in updates] == [FileMovedEvent]
-    assert events.index(updates[0]) == max(
-        place for place, event in enumerate(events) if live in (event.src_path, event.dest_path)
-    )

@@ -12,10 +12,11 @@ from filetools.errors import FileToolsError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
+from tests.support.dose import dose
 from tests.support.store_worlds import copied
-from tests.support.swapper import INSIDE, OUTSIDE, Kind, Swapper, can_exchange, dose, plant
+from tests.support.swapper import INSIDE, OUTSIDE, Kind, Swapper, can_exchange, plant
 
-TRIES = 100
+TRIES = 50
 RIVALS: list[tuple[Kind, int]] = [("absolute", 0), ("relative", 2), ("chain", 3), ("plain_file", 3), ("pipe", 3)]
 
 

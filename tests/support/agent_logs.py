@@ -23,6 +23,8 @@ Layout = Literal["inline", "flat", "nested", "workflow"]
 
 PROJECT: Final = "/home/me/code/app"
 VERSIONS: Final = ("1.0.44", "2.0.31", "2.1.30")
+ENCODED: Final = "-home-me-code-app"
+"""The folder of its logs."""
 LAYOUTS: Final[dict[str, Layout]] = {"1.0.44": "inline", "2.0.31": "flat", "2.1.30": "nested"}
 """Where the agents of a version have their entries."""
 REJECTED: Final = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. no edit). "
@@ -274,15 +276,7 @@ def hostile_lines() -> dict[str, bytes]:
     blocks = [1, None, "text", ["x"], {}, {"type": 3}, {"type": "text"}, {"type": "text", "text": 4}]
     no_id = {"type": "tool_result", "is_error": True, "content": [None, {"text": 1}]}
     no_boolean = {"type": "tool_result", "is_error": "true", "content": "no", "tool_use_id": 3}
-    wrong: Json = {
-        "timestamp": 5,
-        "sessionId": [],
-        "cwd": {},
-        "slug": 1,
-        "isMeta": "true",
-        "parentUuid": 3,
-        "agentId": 0,
-    }
+    wrong: Json = dict.fromkeys(["timestamp", "sessionId", "cwd", "slug", "isMeta", "parentUuid", "agentId"], 5)
     odd: Json = {
         "message null": {"message": None}, "message number": {"message": 7}, "message list": {"message": ["a", 1]},
         "message text": {"message": "only a text, but long enough"}, "content number": {"message": {"content": 1.5}},

@@ -175,6 +175,9 @@ CLEAR: Final = """async () => {
   if (document.querySelector("dialog[open], [role=alertdialog]") || !document.getElementById("question-bar").hidden)
     throw new Error("somebody is asked");
   document.getElementById("status").textContent = "";
+  const filter = document.getElementById("filter");
+  filter.value = "";
+  filter.dispatchEvent(new Event("input"));
   document.activeElement.blur();
 }"""
 """Close all files without a question. Whoever finds a question has a page that cannot be used again."""

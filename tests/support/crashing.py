@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import filetools
 from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
@@ -20,6 +25,7 @@ from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
 from filetools.stores.store import Store
 from filetools.watch.bell import Bell
+from tests.support.dose import sampled
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
 
 Action = Callable[[FileToolsFacade], Awaitable[object]]
@@ -29,6 +35,8 @@ QUIET: dict[str, Any] = {
     "watch": False, "sync_after_seconds": 3600.0, "durability": "relaxed", "mirror_wait_seconds": 60.0,
 }  # fmt: skip
 """Settings under which nothing happens in the background that a plan would have to reckon with, on a busy machine either."""
+BUSY: dict[str, Any] = {**QUIET, "sync_after_seconds": 0.005, "mirror_probe_seconds": 0.02}
+"""Settings under which what a dead process has left is tidied away at once."""
 
 
 class FaultyJournal(SqliteJournal):
@@ -65,12 +73,14 @@ class CrashingOpening(Opening):
         return journal
 
 
-def count_calls(root: Path, action: Action, mirror: Path | None = None) -> Plan:
+def count_calls(
+    root: Path, action: Action, mirror: Path | None = None, settings: Mapping[str, Any] | None = None
+) -> Plan:
     """Run an action to its end and return the calls it made, those of opening and closing included."""
     plan = Plan.record()
 
     async def main() -> None:
-        async with CrashingOpening(root, plan, mirror) as files:
+        async with CrashingOpening(root, plan, mirror, settings) as files:
             await action(files)
 
     asyncio.run(main())
@@ -78,45 +88,127 @@ def count_calls(root: Path, action: Action, mirror: Path | None = None) -> Plan:
 
 
 def moments_of(calls: Sequence[Call]) -> list[tuple[int, Moment]]:
-    """Return every moment to die at: before and after each call that changes something, or reaches the journal."""
-    return [
-        (call.number, moment)
-        for call in calls
-        if call.is_changing or call.store == "journal"
-        for moment in call.moments
-    ]
+    """Return every moment to die at that differs from the others in what is left.
+
+    That is before each call that changes something or reaches the journal, in the middle of each preparation, and after
+    the last call: after any other one is before the next.
+    """
+    telling = [call for call in calls if call.is_changing or call.store == "journal"]
+    moments = [(call.number, moment) for call in telling for moment in call.moments if moment != "after"]
+    return [*moments, *((call.number, "after") for call in telling[-1:])]
 
 
-def die_at(root: Path, action: Action, plan: Plan, mirror: Path | None = None) -> bool:
+def die_at(
+    root: Path, action: Action, plan: Plan, mirror: Path | None = None, settings: Mapping[str, Any] | None = None
+) -> bool:
     """Run an action in a child that dies as planned; True if it was acknowledged before."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _act_and_die(root, action, plan, mirror, writing)
+        signal.alarm(60)
+
+        async def main() -> None:
+            async with CrashingOpening(root, plan, mirror, settings) as files:
+                await action(files)
+                os.write(writing, b"done")
+                # Dies without a farewell: no marks flushed, no journal closed.
+                os._exit(EXIT_CODE)
+
+        try:
+            asyncio.run(main())
+        finally:
+            os._exit(1)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         acknowledged = pipe.read() == b"done"
     _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) in (0, EXIT_CODE), f"child ended with {status}"
+    assert os.waitstatus_to_exitcode(status) == EXIT_CODE, f"child ended with {status}"
     return acknowledged
 
 
-def _act_and_die(root: Path, action: Action, plan: Plan, mirror: Path | None, writing: int) -> None:
-    signal.alarm(60)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """What a dead process has left."""
+
+    root: Path
+    mirror: Path | None
+    acknowledged: bool
+    """Whether its action was, before it died."""
+    where: str
+
+
+def deaths(
+    model: Path,
+    action: Action,
+    *,
+    most: int,
+    has_mirror: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    about: str = "",
+) -> Iterator[Death]:
+    """Let an action die on copies of a root, each at another moment.
+
+    Args:
+        model: A root, or the folder of the two that are called "root" and "mirror".
+        action: What dies.
+        most: At how many of the moments, times the dose.
+        has_mirror: Whether the model is such a folder.
+        settings: Of the process that dies.
+        about: What led to the model, for the seed and the messages.
+    """
+
+    def copied(name: object) -> tuple[Path, Path | None]:
+        place = model.with_name(f"{model.name}-{name}")
+        subprocess.run(("cp", "-a", model, place), check=True)
+        return (place / "root", place / "mirror") if has_mirror else (place, None)
+
+    root, mirror = copied("counted")
+    calls = count_calls(root, action, mirror, settings).calls
+    for at, moment in sampled(moments_of(calls), most, model.name, about):
+        root, mirror = copied(f"{at}-{moment}")
+        acknowledged = die_at(root, action, Plan.die(at, moment, exits=True), mirror, settings)
+        where = f"{about} {moment} {calls[at - 1]}"
+        yield Death(root=root, mirror=mirror, acknowledged=acknowledged, where=where)
+        shutil.rmtree(root.parent if has_mirror else root)
+
+
+@asynccontextmanager
+async def recovered(root: Path, mirror: Path | None = None, **settings: Any) -> AsyncIterator[FileToolsFacade]:
+    """Open a root again and wait until nothing of the dead is left; the journal must agree with what stands there then."""
+    async with filetools.open(root, mirror=mirror, settings={**BUSY, **settings}) as files:
+        async with asyncio.timeout(60):
+            while not await is_settled(files, root, mirror):
+                await asyncio.sleep(0.005)
+        for path, version in files._parts.journal.heads_below(""):
+            assert (await files.read_file(path, view="disk")).version == version, path
+        yield files
+
+
+async def is_settled(files: FileToolsFacade, root: Path, mirror: Path | None = None) -> bool:
+    """Whether nothing is pending or left over, and the mirror has everything."""
+    if files._parts.journal.marks.pending() or leftovers(root):
+        return False
+    if mirror is None:
+        return True
+    state = (await files.status())["mirrors"]["mirror"]
+    return (state["behind"], state["state"], leftovers(mirror)) == (0, "ready", [])
+
+
+def recover(root: Path, mirror: Path | None = None) -> None:
+    """Open a root again, and close it when it has recovered."""
 
     async def main() -> None:
-        async with CrashingOpening(root, plan, mirror) as files:
-            await action(files)
-            os.write(writing, b"done")
-            # Dies without a farewell: no marks flushed, no journal closed.
-            os._exit(EXIT_CODE)
+        async with recovered(root, mirror):
+            pass
 
-    code = 1
-    try:
-        asyncio.run(main())
-    finally:
-        os._exit(code)
+    asyncio.run(main())
+
+
+def reopened(root: Path, mirror: Path | None = None) -> Tree:
+    """Recover a root, and return what stands there."""
+    recover(root, mirror)
+    return snapshot(root)
 
 
 def grow(root: Path, tree: Tree) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,11 +25,13 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _FOR_DEVELOPERS: Final = ("dev", "frameworks")
 
 
+@cache
 def core_names() -> frozenset[str]:
     """Return the import names of what every installation has."""
     return _import_names(project()["dependencies"])
 
 
+@cache
 def extra_names() -> frozenset[str]:
     """Return the import names of what only the extras bring."""
     extras: dict[str, list[str]] = project()["optional-dependencies"]
@@ -36,6 +39,7 @@ def extra_names() -> frozenset[str]:
     return _import_names(requirements) - core_names()
 
 
+@cache
 def project() -> dict[str, Any]:
     """Return the table `project` of pyproject.toml."""
     table: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -34,109 +34,66 @@ def say(**facts: object) -> None:
     sys.stdout.flush()
 
 
-async def append_lines(root: Path, name: str, count: str, spelling: str) -> None:
-    """Append numbered lines to one file, one call each."""
+async def share_files(root: Path, path: str, name: str, count: str) -> None:
+    """Work on files that all share; say how many edits changed one."""
     async with filetools.open(root, settings=RELAXED) as files:
-        for number in range(int(count)):
-            await files.append_file(spelling, f"{name}:{number}\n")
-            say(line=f"{name}:{number}")
+        say(done=await share(files, path, name, int(count)))
 
 
-async def change_lines(root: Path, name: str, count: str, spelling: str) -> None:
-    """Read, change one's own line, and write with the version read; again until it is accepted."""
-    async with filetools.open(root, settings=RELAXED) as files:
-        for number in range(int(count)):
-            await replace_line(files, spelling, name, number)
-            say(line=f"{name}:{number}")
+async def share(files: FileToolsFacade, path: str, name: str, count: int) -> int:
+    """Edit one's own lines of a file, append to a second one, and give one's line of a third a new number.
 
-
-async def edit_lines(_: Path, name: str) -> None:
-    """For each job in the input, edit one's own lines of a shared file, one call each; say how many changes were made."""
-    loop = asyncio.get_running_loop()
-    say(ready=True)
-    while line := await loop.run_in_executor(None, sys.stdin.readline):
-        job = json.loads(line)
-        async with filetools.open(job["root"], settings=RELAXED) as files:
-            say(done=await edit_own_lines(files, job["path"], name, job["count"]))
-
-
-async def edit_own_lines(files: FileToolsFacade, path: str, name: str, count: int) -> int:
-    """Turn "name:number open" into "name:number done", line after line; returns how many edits changed the file."""
+    Returns how many edits changed the file.
+    """
     changes = 0
     for number in range(count):
         edit = filetools.Edit(old=f"{name}:{number} open\n", new=f"{name}:{number} done\n")
         changes += not (await files.edit_file(path, [edit])).unchanged
+        await files.append_file("log.txt", f"{name}:{number}\n")
+        while True:
+            before = await files.read_file("lines.txt")
+            lines = [f"{name}:{number}" if line.split(":")[0] == name else line for line in before.content.splitlines()]
+            try:
+                await files.write_file("lines.txt", "\n".join(lines) + "\n", expected_version=before.version)
+            except filetools.FileToolsError as exc:
+                if exc.code != "VERSION_MISMATCH":
+                    raise
+            else:
+                break
     return changes
 
 
-async def replace_line(files: FileToolsFacade, path: str, name: str, number: int) -> int:
-    """Give line `name` a new number; returns how many tries it took."""
-    for tries in range(1, 1000):
-        before = await files.read_file(path)
-        lines = [f"{name}:{number}" if line.split(":")[0] == name else line for line in before.content.splitlines()]
-        try:
-            await files.write_file(path, "\n".join(lines) + "\n", expected_version=before.version)
-        except filetools.FileToolsError as exc:
-            if exc.code != "VERSION_MISMATCH":
-                raise
-        else:
-            return tries
-    raise AssertionError("never accepted")
-
-
-async def write_for_ever(root: Path, mirror: str, seed: str) -> None:
-    """Change files in all ways, announcing each change before it begins and after it is acknowledged."""
-    settings = {"watch": False, "durability": "relaxed"}
-    async with filetools.open(root, mirror=mirror or None, settings=settings) as files:
-        say(ready=True)
-        async with asyncio.TaskGroup() as group:
-            for worker in range(4):
-                group.create_task(change_for_ever(files, f"{seed}-{worker}"))
-
-
-async def change_for_ever(files: FileToolsFacade, name: str) -> None:
-    """One file's life, over and over: created, replaced, appended to, moved, deleted."""
-    number = 0
-    while True:
-        number += 1
-        path = f"{name}/{number % 5}.txt"
-        content = f"{number} " * (number % 7 * 400 + 1)
-        for operation, call in (
-            ("write", files.write_file(path, content)),
-            ("append", files.append_file(path, "end")),
-        ):
-            say(begin=operation, path=path, content=content + ("end" if operation == "append" else ""))
-            await call
-            say(done=operation, path=path, content=content + ("end" if operation == "append" else ""))
-        if number % 3 == 0:
-            say(begin="delete", path=path, content=None)
-            await files.delete_file(path)
-            say(done="delete", path=path, content=None)
-
-
-async def write_beside_others(root: Path, mirror: str, policy: str, name: str) -> None:
-    """Change own files and one that all share, until the input ends or it is killed; say what was refused."""
-    loop = asyncio.get_running_loop()
+async def write_for_ever(root: Path, mirror: str, policy: str, name: str) -> None:
+    """Change files in all ways until the input ends or it is killed; announce each change, and say what was acknowledged."""
     settings = {**RELAXED, "lock_timeout_seconds": 60.0, "mirror_wait_seconds": 60.0}
     async with filetools.open(root, mirror=mirror, mirror_policy=policy, settings=settings) as files:  # type: ignore[arg-type]
         say(ready=True)
-        ended = loop.run_in_executor(None, sys.stdin.read)
-        number = 0
-        while not ended.done():
-            number += 1
-            for work in (
-                files.write_file(f"{name}/{number % 5}.txt", f"{name} {number}\n" * (number % 7 * 100 + 1)),
-                files.append_file("shared.txt", f"{name} {number}\n"),
-                files.append_file("folder/shared too.txt", f"{name} {number}\n"),
-                files.write_file(f"{name}/moving.txt", f"{number}\n"),
-                files.move_file(f"{name}/moving.txt", f"{name}/moved.txt", overwrite=True),
-                files.delete_file(f"{name}/{number % 5}.txt"),
-            ):
-                try:
-                    await work
-                except filetools.FileToolsError as exc:
-                    say(refused=f"{exc.code}: {exc.message}")
-            say(done=number)
+        ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+        async with asyncio.TaskGroup() as group:
+            for task in range(3):
+                group.create_task(_write_until(ended, files, f"{name}/{task}"))
+
+
+async def _write_until(ended: asyncio.Future[str], files: FileToolsFacade, name: str) -> None:
+    number = 0
+    while not ended.done():
+        number += 1
+        path, other, line = f"{name}/{number % 5}.txt", f"{name}/moved.txt", f"{name} {number}"
+        text = f"{number} " * (number % 7 * 400 + 1)
+
+        async def done(states: dict[str, str | None], call: Awaitable[object]) -> None:
+            say(begin=states)
+            await call
+            say(done=states)
+
+        await done({path: text}, files.write_file(path, text))
+        await done({path: text + "end"}, files.append_file(path, "end"))
+        await files.append_file("shared.txt", f"{line}\n")
+        say(line=line)
+        if number % 2:
+            await done({path: None, other: text + "end"}, files.move_file(path, other, overwrite=True))
+        elif number % 3:
+            await done({path: None}, files.delete_file(path))
 
 
 async def rewrite(root: Path, size: str) -> None:
@@ -273,11 +230,8 @@ async def keep_texts(root: Path, name: str, count: str, size: str) -> None:
 
 
 TASKS: dict[str, Callable[..., Awaitable[None]]] = {
-    "append": append_lines,
-    "change": change_lines,
-    "edit": edit_lines,
+    "share": share_files,
     "write": write_for_ever,
-    "write beside others": write_beside_others,
     "rewrite": rewrite,
     "events": tell_events,
     "move and die": move_and_die,

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar
+from types import GeneratorType
+from typing import Any, Final, Literal, TypeVar
 
 from filetools.errors import FileToolsError
-from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store, Take
 
 Moment = Literal["before", "after", "half"]
 T = TypeVar("T")
@@ -32,6 +31,7 @@ CHANGING: Final = frozenset(
         "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.sync", "Displaced.discard",
     }
 )  # fmt: skip
+UNCOUNTED: Final = frozenset({"state_below"})
 EXIT_CODE: Final = 137
 """What a process killed by SIGKILL reports."""
 
@@ -84,6 +84,8 @@ class Plan:
     faults: tuple[Fault, ...] = ()
     calls: list[Call] = field(default_factory=list)
     is_dead: bool = False
+    is_armed: bool = True
+    """Else calls are neither counted nor do they fail."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -112,6 +114,8 @@ class Plan:
         self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
     ) -> T:
         """Count one call and do it, unless a fault is due."""
+        if not self.is_armed:
+            return action()
         with self._lock:
             if self.is_dead:
                 raise Died
@@ -142,231 +146,68 @@ class Plan:
         return Died()
 
 
-class FaultyReader:
-    def __init__(self, inner: Reader, plan: Plan, store: str, path: str) -> None:
-        self._inner = inner
-        self._plan = plan
-        self._about = (store, path)
-
-    @property
-    def stat(self) -> FileStat:
-        return self._inner.stat
-
-    def read_at(self, offset: int, count: int) -> bytes:
-        store, path = self._about
-        return self._plan.run(store, "Reader.read_at", path, lambda: self._inner.read_at(offset, count))
-
-    def is_being_written(self) -> bool:
-        store, path = self._about
-        return self._plan.run(store, "Reader.is_being_written", path, self._inner.is_being_written)
-
-    def has_changed(self) -> bool:
-        store, path = self._about
-        return self._plan.run(store, "Reader.has_changed", path, self._inner.has_changed)
-
-    def close(self) -> None:
-        # The kernel closes the descriptors of the dead.
-        if self._plan.is_dead:
-            self._inner.close()
-            return
-        store, path = self._about
-        self._plan.run(store, "Reader.close", path, self._inner.close)
+_Anything: Any = object
 
 
-class FaultyDisplaced:
-    def __init__(self, inner: Displaced, plan: Plan, store: str, path: str) -> None:
-        self._inner = inner
-        self._plan = plan
-        self._about = (store, path)
+class _Told(_Anything):  # type: ignore[misc]  # has every method of what is inside, and its types
+    """Something whose every call is told to a plan."""
 
-    @property
-    def temporary(self) -> str:
-        return self._inner.temporary
+    kind = ""
 
-    @property
-    def stat(self) -> FileStat:
-        return self._inner.stat
-
-    def read(self) -> bytes:
-        return self._run("read", self._inner.read)
-
-    def is_being_written(self) -> bool:
-        return self._run("is_being_written", self._inner.is_being_written)
-
-    def is_untouched(self) -> bool:
-        return self._run("is_untouched", self._inner.is_untouched)
-
-    def put_back(self) -> None:
-        self._run("put_back", self._inner.put_back)
-
-    def keep_in_limbo(self, name: str) -> None:
-        self._run("keep_in_limbo", lambda: self._inner.keep_in_limbo(name))
-
-    def sync(self) -> None:
-        self._run("sync", self._inner.sync)
-
-    def discard(self) -> None:
-        self._run("discard", self._inner.discard)
-
-    def _run(self, method: str, action: Callable[[], T]) -> T:
-        store, path = self._about
-        return self._plan.run(store, f"Displaced.{method}", path, action)
-
-
-class FaultyPrepared:
-    def __init__(self, inner: Prepared, plan: Plan, store: str, path: str) -> None:
-        self.inner = inner
-        self._plan = plan
-        self._about = (store, path)
-
-    @property
-    def temporary(self) -> str:
-        return self.inner.temporary
-
-    @property
-    def stat(self) -> FileStat:
-        return self.inner.stat
-
-    def exchange(self) -> FaultyDisplaced | None:
-        store, path = self._about
-        displaced = self._plan.run(store, "Prepared.exchange", path, self.inner.exchange)
-        return None if displaced is None else FaultyDisplaced(displaced, self._plan, store, path)
-
-    def discard(self) -> None:
-        # The kernel drops the nameless files of the dead; those with a name stay.
-        if self._plan.is_dead and not self.inner.temporary:
-            self.inner.discard()
-        store, path = self._about
-        self._plan.run(store, "Prepared.discard", path, self.inner.discard)
-
-
-class FaultyStore:
-    """A whole store with a plan between it and its users."""
-
-    def __init__(self, inner: Store, plan: Plan) -> None:
+    def __init__(self, inner: Any, plan: Plan, store: str = "", path: str = "") -> None:
         self.inner = inner
         self.plan = plan
+        self._store = store or inner.name
+        self._path = path
 
-    @property
-    def name(self) -> str:
-        return self.inner.name
+    def __getattr__(self, method: str) -> Any:
+        found = getattr(self.inner, method)
+        if method in UNCOUNTED or not callable(found):
+            return found
 
-    @property
-    def tick_ns(self) -> int:
-        return self.inner.tick_ns
+        def call(*arguments: Any, **options: Any) -> Any:
+            return self._call(method, found, arguments, options)
 
-    def stat(self, path: WorkspacePath) -> FileStat | None:
-        return self._run("stat", path, lambda: self.inner.stat(path))
+        return call
 
-    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
-        return self._run("read", path, lambda: self.inner.read(path, limit=limit))
+    def _call(self, method: str, found: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        # The kernel closes the descriptors of the dead, and drops their nameless files; those with a name stay.
+        if self.plan.is_dead and (method == "close" or (method == "discard" and not self.inner.temporary)):
+            return found(*arguments, **options)
+        path = self._path or (arguments[0] if arguments else "")
+        given = [one.inner if isinstance(one, _Told) else one for one in arguments]
 
-    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
-        return self._run("read_now", path, lambda: self.inner.read_now(path, limit, take))
-
-    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
-        return self._run("read", path, lambda: self.inner.read_lent(path, limit, take))
-
-    def open(self, path: WorkspacePath) -> Reader:
-        return FaultyReader(self._run("open", path, lambda: self.inner.open(path)), self.plan, self.name, path)
-
-    def prepare(
-        self,
-        path: WorkspacePath,
-        content: bytes,
-        *,
-        new: bool,
-        mode: int | None = None,
-        like: WorkspacePath | None = None,
-    ) -> Prepared:
         def half() -> object:
-            return self.inner.prepare(path, content[: len(content) // 2], new=new, mode=mode, like=like)
+            return found(given[0], given[1][: len(given[1]) // 2], **options)
 
-        def whole() -> Prepared:
-            return self.inner.prepare(path, content, new=new, mode=mode, like=like)
+        def whole() -> Any:
+            result = found(*given, **options)
+            return list(result) if isinstance(result, GeneratorType) else result
 
-        prepared = self.plan.run(self.name, "prepare", path, whole, half)
-        return FaultyPrepared(prepared, self.plan, self.name, path)
+        name = self.kind + ("read" if method == "read_lent" else method)
+        result = self.plan.run(self._store, name, path, whole, half if method == "prepare" else None)
+        if method == "leftovers":
+            return iter([FaultyDisplaced(left, self.plan, self._store, left.temporary) for left in result])
+        return self._told(result, arguments[1] if method == "move" else path)
 
-    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
-        assert isinstance(prepared, FaultyPrepared)
-        inner = prepared.inner
-        linked = self._run("prepare_link", path, lambda: self.inner.prepare_link(path, inner))
-        return FaultyPrepared(linked, self.plan, self.name, path)
+    def _told(self, result: Any, path: str) -> Any:
+        for method, kind in (("exchange", FaultyPrepared), ("put_back", FaultyDisplaced), ("read_at", FaultyReader)):
+            if hasattr(result, method):
+                return kind(result, self.plan, self._store, path)
+        return result
 
-    def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
-        return self._run("make_directory", path, lambda: self.inner.make_directory(path, mode))
 
-    def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
-        displaced = self._run("remove", path, lambda: self.inner.remove(path, trash))
-        return FaultyDisplaced(displaced, self.plan, self.name, path)
+class FaultyReader(_Told):
+    kind = "Reader."
 
-    def remove_empty_directory(self, path: WorkspacePath) -> None:
-        self._run("remove_empty_directory", path, lambda: self.inner.remove_empty_directory(path))
 
-    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
-        return self._run("trashed", path, lambda: self.inner.trashed(path, trash))
+class FaultyDisplaced(_Told):
+    kind = "Displaced."
 
-    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
-        return self._run("read_trashed", path, lambda: self.inner.read_trashed(path, trash, relative))
 
-    def trash_names(self) -> list[str]:
-        return self._run("trash_names", "", self.inner.trash_names)
+class FaultyPrepared(_Told):
+    kind = "Prepared."
 
-    def trash_bytes(self, trash: str) -> int:
-        return self._run("trash_bytes", trash, lambda: self.inner.trash_bytes(trash))
 
-    def empty_trash(self, trash: str) -> None:
-        self._run("empty_trash", trash, lambda: self.inner.empty_trash(trash))
-
-    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        return self._run("has_trash", trash, lambda: self.inner.has_trash(path, trash))
-
-    def restore(self, path: WorkspacePath, trash: str) -> None:
-        self._run("restore", path, lambda: self.inner.restore(path, trash))
-
-    def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
-        displaced = self._run("move", source, lambda: self.inner.move(source, destination, overwrite=overwrite))
-        return None if displaced is None else FaultyDisplaced(displaced, self.plan, self.name, destination)
-
-    def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
-        yield from self._run("scan", path, lambda: list(self.inner.scan(path)))
-
-    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
-        return self.inner.state_below(path)
-
-    def set_mode(self, path: WorkspacePath, mode: int) -> None:
-        self._run("set_mode", path, lambda: self.inner.set_mode(path, mode))
-
-    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
-        self._run("set_directory_mode", path, lambda: self.inner.set_directory_mode(path, mode))
-
-    def read_link(self, path: WorkspacePath) -> bytes:
-        return self._run("read_link", path, lambda: self.inner.read_link(path))
-
-    def make_link(self, path: WorkspacePath, target: bytes) -> None:
-        self._run("make_link", path, lambda: self.inner.make_link(path, target))
-
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
-        return self._run("sync", path, lambda: self.inner.sync(path, synced=synced))
-
-    def leftovers(self) -> Iterator[Displaced]:
-        for left in self._run("leftovers", "", lambda: list(self.inner.leftovers())):
-            yield FaultyDisplaced(left, self.plan, self.name, left.temporary)
-
-    def leftover_at(self, temporary: str) -> Displaced | None:
-        left = self._run("leftover_at", temporary, lambda: self.inner.leftover_at(temporary))
-        return None if left is None else FaultyDisplaced(left, self.plan, self.name, temporary)
-
-    def probe(self) -> None:
-        self._run("probe", "", self.inner.probe)
-
-    def close(self) -> None:
-        # The kernel closes the descriptors of the dead; their files count as left behind from here on.
-        if self.plan.is_dead:
-            self.inner.close()
-            return
-        self._run("close", "", self.inner.close)
-
-    def _run(self, method: str, path: str, action: Callable[[], T]) -> T:
-        return self.plan.run(self.name, method, path, action)
+class FaultyStore(_Told):
+    """A whole store with a plan between it and its users."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
+from tests.support.dose import dose
 
 OLD, NEW = " here", " there"
 
@@ -50,6 +52,14 @@ ENDS: Final = {
     "CR": ["\r"] * 6,
     "mixed": ["\n", "\r\n", "\r\n", "\n", "\r\n", "\n"],
 }
+
+
+VARIANTS: Final = (
+    [(ends, has_final_end) for ends in ENDS for has_final_end in (True, False)]
+    if dose(1) > 1
+    else [("LF", True), ("CRLF", False), ("mixed", False)]
+)
+"""Line ends, and whether the last line has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,10 +234,10 @@ def text_of(column: Column, ends: str, *, has_final_end: bool) -> str:
     return text if has_final_end else text.removesuffix(ENDS[ends][-1])
 
 
-async def failures(root: Path, operation: str, name: str) -> list[str]:
-    """Do one operation in one encoding with all line ends; returns where bytes were changed that should not be."""
+async def failures(root: Path, name: str, operations: Iterable[str]) -> list[str]:
+    """Do operations in one encoding with each kind of line ends; returns where bytes were changed that should not be."""
     failed = []
-    async for case, about in _cases(root, COLUMNS[name]):
+    async for case, operation, about in _cases(root, COLUMNS[name], operations):
         try:
             is_kept = await OPERATIONS[operation](case, COLUMNS[name].sample + NEW)
         except filetools.FileToolsError as exc:
@@ -237,11 +247,11 @@ async def failures(root: Path, operation: str, name: str) -> list[str]:
     return failed
 
 
-async def accepted(root: Path, operation: str, name: str) -> list[str]:
+async def accepted(root: Path, name: str) -> list[str]:
     """Send a character that an encoding lacks; returns where it is not refused with its name, or something is written."""
     wrong = []
     column = COLUMNS[name]
-    async for case, about in _cases(root, column):
+    async for case, operation, about in _cases(root, column, WRITING):
         try:
             await WRITING[operation](case, f"{column.sample}{column.lacks}")
             told: dict[str, Any] = {}
@@ -253,20 +263,14 @@ async def accepted(root: Path, operation: str, name: str) -> list[str]:
     return wrong
 
 
-async def _cases(root: Path, column: Column) -> Any:
+async def _cases(root: Path, column: Column, operations: Iterable[str]) -> Any:
     async with filetools.open(root, settings=QUIET) as opened:
-        for number, (ends, about) in enumerate(_variants()):
-            text = text_of(column, ends, has_final_end=about == ends)
+        for number, (operation, (ends, has_final_end)) in enumerate(product(operations, VARIANTS)):
+            text = text_of(column, ends, has_final_end=has_final_end)
             path = f"{number}"
             (root / path).write_bytes(column.bytes_of(text))
             actors = [opened.for_actor(Actor(kind="agent", id=f"{one}{number}")) for one in ("ann", "bob")]
             case = Case(
                 files=actors[0], other=actors[1], root=root, path=path, column=column, ends=ENDS[ends], text=text
             )
-            yield case, about
-
-
-def _variants() -> Iterator[tuple[str, str]]:
-    for ends in ENDS:
-        yield ends, ends
-        yield ends, f"{ends}, no final end"
+            yield case, operation, f"{operation}: {ends}, final end {has_final_end}"

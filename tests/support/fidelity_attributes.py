@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -93,30 +93,37 @@ def is_supported(root: Path) -> bool:
     return True
 
 
-async def verdict(root: Path, operation: str, name: str) -> str:
-    """Do one operation with a file that has an attribute; returns what became of it."""
-    column, attribute = COLUMNS["UTF-8"], ATTRIBUTES[name]
-    place = root / PATH
+async def verdicts(root: Path, name: str, operations: Iterable[str]) -> dict[str, str]:
+    """Do each operation with a file of its own that has an attribute; returns what became of it."""
+    column, attribute, found = COLUMNS["UTF-8"], ATTRIBUTES[name], {}
     text = text_of(column, "LF", has_final_end=True)
-    place.write_bytes(column.bytes_of(text))
-    attribute.give(place)
-    before = attribute.look(place)
     async with filetools.open(root, settings={**QUIET, "follow_symlinks": name == "symbolic link"}) as opened:
-        actors = [opened.for_actor(Actor(kind="agent", id=one)) for one in ("ann", "bob")]
-        case = Case(
-            files=actors[0], other=actors[1], root=root, path=PATH, column=column, ends=ENDS["LF"], text=text
-        )  # fmt: skip
-        try:
-            is_done = await OPERATIONS[operation](case, f"{column.sample} there")
-        except filetools.FileToolsError as exc:
-            return exc.code
-    after = root / _AFTER.get(operation, PATH)
-    if is_done and attribute.look(after) == before:
+        for number, operation in enumerate(operations):
+            place = root / f"{number}" / PATH
+            place.parent.mkdir()
+            place.write_bytes(column.bytes_of(text))
+            attribute.give(place)
+            before = attribute.look(place)
+            actors = [opened.for_actor(Actor(kind="agent", id=f"{one}{number}")) for one in ("ann", "bob")]
+            path, ends = place.relative_to(root).as_posix(), ENDS["LF"]
+            case = Case(files=actors[0], other=actors[1], root=root, path=path, column=column, ends=ends, text=text)
+            try:
+                is_done = await OPERATIONS[operation](case, f"{column.sample} there")
+            except filetools.FileToolsError as exc:
+                found[operation] = exc.code
+            else:
+                found[operation] = _verdict(operation, name, place, before, is_done=is_done)
+    return found
+
+
+def _verdict(operation: str, name: str, place: Path, before: object, *, is_done: bool) -> str:
+    look = ATTRIBUTES[name].look
+    if is_done and look(place.with_name(_AFTER.get(operation, PATH))) == before:
         return KEPT
     if operation == RENAMING and name == "hard links":
-        return OWN if is_done and (root / SECOND).read_bytes() == column.bytes_of(text) else "lost"
-    is_left = is_done and attribute.look(place) == before
-    return {"`copy_file`": OWN}.get(operation, "lost") if is_left else "lost"
+        text = COLUMNS["UTF-8"].bytes_of(text_of(COLUMNS["UTF-8"], "LF", has_final_end=True))
+        return OWN if is_done and place.with_name(SECOND).read_bytes() == text else "lost"
+    return OWN if operation == "`copy_file`" and is_done and look(place) == before else "lost"
 
 
 def wanted(operation: str, name: str) -> str:

@@ -129,18 +129,6 @@ def _our_openai_agents(files: FileToolsFacade) -> Edit:
     return openai_agents(FileToolsEditor(files))
 
 
-def _own_pydantic_ai(root: Path) -> Edit:
-    from pydantic_ai.workspaces import LocalWorkspaceBackend
-
-    return pydantic_ai(LocalWorkspaceBackend(root))
-
-
-def _own_deepagents(root: Path) -> Edit:
-    from deepagents.backends import FilesystemBackend
-
-    return deepagents(FilesystemBackend(root_dir=root))
-
-
 def _own_langchain(root: Path) -> Edit:
     """LangChain ships no tools for files: one as its users write it."""
     from langchain_core.tools import StructuredTool
@@ -156,19 +144,6 @@ def _own_langchain(root: Path) -> Edit:
     return langchain([StructuredTool.from_function(coroutine=edit_file)])
 
 
-def _own_openai_agents(root: Path) -> Edit:
-    """The SDK ships no editor for a folder: one as its users write it, with the SDK's own `apply_diff`."""
-    from agents import ApplyPatchOperation, apply_diff
-
-    class Editor:
-        async def update_file(self, operation: ApplyPatchOperation) -> str:
-            text = await asyncio.to_thread((root / operation.path).read_text)
-            await asyncio.to_thread((root / operation.path).write_text, apply_diff(text, operation.diff or ""))
-            return "done"
-
-    return openai_agents(Editor())
-
-
 OURS: Final[dict[str, Callable[[FileToolsFacade], Edit]]] = {
     "pydantic-ai": _our_pydantic_ai,
     "deepagents": _our_deepagents,
@@ -177,10 +152,7 @@ OURS: Final[dict[str, Callable[[FileToolsFacade], Edit]]] = {
 }
 """Each framework's edit tool over our adapter."""
 OWN: Final[dict[str, Callable[[Path], Edit]]] = {
-    "pydantic-ai": _own_pydantic_ai,
-    "deepagents": _own_deepagents,
     "langchain": _own_langchain,
-    "openai-agents": _own_openai_agents,
 }
 """Each framework's edit tool over files as the framework, or its users, read and write them."""
 MODULES: Final = {

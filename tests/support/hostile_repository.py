@@ -6,11 +6,15 @@ and asserts that `fired()` is empty. `Kind.trigger` is what an ordinary git does
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import subprocess
+import tarfile
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -248,14 +252,27 @@ def hostile_repository(place: Path, *kinds: str) -> HostileRepository:
         kinds: Out of `KINDS`.
     """
     hostile = HostileRepository(place)
-    for folder in ("programs", "marks", "tree/src"):
+    for folder in ("programs", "marks"):
         (place / folder).mkdir(parents=True)
-    _grow(hostile)
+    with tarfile.open(fileobj=io.BytesIO(_grown())) as grown:
+        grown.extractall(place, filter="fully_trusted")
     for kind in kinds or KINDS:
         if kind != "partial-clone.status" or kinds:  # the same as the other
             KINDS[kind].plant(hostile, hostile.program(kind))
     hostile.fired()
     return hostile
+
+
+@cache
+def _grown() -> bytes:
+    """Make the repository that all kinds are planted in, as an archive: once a process."""
+    packed = io.BytesIO()
+    with tempfile.TemporaryDirectory() as place, tarfile.open(fileobj=packed, mode="w") as archive:
+        hostile = HostileRepository(Path(place))
+        (hostile.root / "src").mkdir(parents=True)
+        _grow(hostile)
+        archive.add(hostile.root, "tree")
+    return packed.getvalue()
 
 
 def _grow(hostile: HostileRepository) -> None:

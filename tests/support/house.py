@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -22,28 +20,19 @@ MOST_MODULES: Final = 15
 """In one folder."""
 FEWEST_STATEMENTS: Final = 30
 """A module with one importer in its own folder has at least as many."""
+_PYTHON: Final = frozenset({"os", "sys", "asyncio", "threading"})
+"""Modules of Python itself, some of whose functions look private: `os._exit`."""
 INSIDE: Final = "tests/support/inside.py"
 """The one module of the tests that may use private attributes."""
 _DATA: Final = "filetools/cli/demo/project/"
 """Python files that the demo copies: data of the package, not code."""
-_SILENT: Final = frozenset(
-    {
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENCODING,
-        tokenize.ENDMARKER,
-    }
-)
-
 Sources = Mapping[str, str]
 """Source text by path in the repository, such as "filetools/stores/local.py"."""
 
 
 @cache
-def _nodes(source: str) -> tuple[ast.AST, ...]:
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of a source's syntax tree, the tree itself first. Each source is taken apart once a process."""
     return tuple(ast.walk(ast.parse(source)))
 
 
@@ -57,20 +46,19 @@ def sources(folder: str) -> Sources:
 
 def statements(source: str) -> int:
     """Count statements of the syntax tree, docstrings aside."""
-    return sum(isinstance(node, ast.stmt) and not _is_docstring(node) for node in _nodes(source))
+    return sum(isinstance(node, ast.stmt) and not _is_docstring(node) for node in nodes(source))
 
 
 def code_lines(source: str) -> int:
     """Count lines with a token that is neither comment nor docstring."""
-    used: set[int] = set()
-    logical: list[tokenize.TokenInfo] = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in _SILENT:
-            logical.append(token)
-        elif token.type == tokenize.NEWLINE:
-            if [each.type for each in logical] != [tokenize.STRING]:
-                used.update(line for each in logical for line in range(each.start[0], each.end[0] + 1))
-            logical = []
+    lines = enumerate(source.splitlines(), 1)
+    used = {number for number, line in lines if line.strip() and not line.lstrip().startswith("#")}
+    for node in nodes(source):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
+            used.update(range(node.lineno, (node.end_lineno or 0) + 1))  # blank lines of a text count
+    for node in nodes(source):
+        if isinstance(node, ast.Expr) and _is_docstring(node):
+            used.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
     return len(used)
 
 
@@ -102,7 +90,7 @@ def shared_class_names(of: Sources) -> list[str]:
     names = Counter(
         name
         for source in of.values()
-        for name in {node.name for node in _nodes(source) if isinstance(node, ast.ClassDef)}
+        for name in {node.name for node in nodes(source) if isinstance(node, ast.ClassDef)}
     )
     return sorted(name for name, times in names.items() if times > 1)
 
@@ -128,7 +116,7 @@ def assignments_from_outside(of: Sources) -> list[str]:
     return [
         f"{place}:{target.lineno} {ast.unparse(target)}"
         for place, source in of.items()
-        for node in _nodes(source)
+        for node in nodes(source)
         for target in _targets(node)
         if isinstance(target, ast.Attribute) and not _is_own(target.value)
     ]
@@ -139,7 +127,7 @@ def stand_ins(of: Sources) -> list[str]:
     return [
         f"{place}:{node.lineno} {node.name}"
         for place, source in of.items()
-        for node in _nodes(source)
+        for node in nodes(source)
         if isinstance(node, ast.ClassDef)
         and any(isinstance(each, ast.FunctionDef) and each.name == "__getattr__" for each in node.body)
     ]
@@ -151,7 +139,7 @@ def private_reaches(of: Sources) -> list[str]:
         f"{place}:{line} {name}"
         for place, source in of.items()
         if place != INSIDE and re.search(r"\b_[a-zA-Z]", source)
-        for line, name in _private_uses(_nodes(source))
+        for line, name in _private_uses(nodes(source))
     ]
 
 
@@ -203,7 +191,7 @@ def _dotted(place: str) -> str:
 
 
 def _imported(source: str) -> Iterator[str]:
-    for node in _nodes(source):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -230,19 +218,19 @@ def _is_own(value: ast.expr) -> bool:
     return isinstance(value, ast.Name) and value.id in ("self", "cls")
 
 
-def _private_uses(nodes: tuple[ast.AST, ...]) -> Iterable[tuple[int, str]]:
+def _private_uses(found: tuple[ast.AST, ...]) -> Iterable[tuple[int, str]]:
     own = {
         name
-        for node in nodes
+        for node in found
         for name in (
             [node.name] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
             else [node.attr] if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_own(node.value)
             else []
         )
     }  # fmt: skip
-    for node in nodes:
+    for node in found:
         if isinstance(node, ast.Attribute) and _is_private(node.attr) and not _is_own(node.value):
-            if node.attr not in own:
+            if node.attr not in own and ast.unparse(node.value) not in _PYTHON:
                 yield node.lineno, node.attr
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
             yield from ((node.lineno, alias.name) for alias in node.names if _is_private(alias.name))

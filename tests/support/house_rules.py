@@ -11,11 +11,12 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
 from tests.support.declared import REPOSITORY, core_names, extra_names
+from tests.support.house import nodes
 
 PACKAGE: Final = "filetools"
 TOP: Final = "__init__"
@@ -157,11 +158,6 @@ class Module:
     """Path below the package, such as "stores/local.py"."""
     source: str
 
-    @cached_property
-    def tree(self) -> ast.Module:
-        """Its syntax tree."""
-        return ast.parse(self.source)
-
     @property
     def unit(self) -> str:
         """The unit that it belongs to, such as "stores"."""
@@ -169,7 +165,7 @@ class Module:
 
     def imports(self) -> Iterator[tuple[ast.stmt, str]]:
         """Yield each import with the dotted name of what it imports, also where it is hidden in a function."""
-        for node in ast.walk(self.tree):
+        for node in nodes(self.source):
             if isinstance(node, ast.Import):
                 yield from ((node, alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -231,7 +227,7 @@ def is_named_after_a_thing(module: Module) -> list[str]:
     faults = [f"{module.place} is called {name}" for name in sorted(parts & _FORBIDDEN_MODULES)]
     return faults + [
         module.fault(node, f"class {node.name}")
-        for node in ast.walk(module.tree)
+        for node in nodes(module.source)
         if isinstance(node, ast.ClassDef) and node.name not in _ALLOWED_CLASSES and _FORBIDDEN_CLASS.search(node.name)
     ]
 
@@ -249,7 +245,7 @@ def leaves_packages_to_their_owner(module: Module) -> list[str]:
 
 def imports_only_what_is_declared(module: Module) -> list[str]:
     """What is neither Python's own nor a dependency is not imported; an extra only inside the function that needs it."""
-    top, core, extra = set(_top_statements(module.tree)), core_names(), extra_names()
+    top, core, extra = set(_top_statements(nodes(module.source)[0])), core_names(), extra_names()
     faults = []
     for node, name in module.imports():
         root = name.partition(".")[0]
@@ -268,13 +264,11 @@ def leaves_the_environment_alone(module: Module) -> list[str]:
         return []
     faults = [
         module.fault(node, f"reads os.{node.attr}")
-        for node in ast.walk(module.tree)
+        for node in nodes(module.source)
         if isinstance(node, ast.Attribute) and node.attr in _ENVIRONMENT and _is_name(node.value, "os")
     ]
     return faults + [
-        module.fault(node, f"imports {name} of os")
-        for node, name in _names_from(module.tree, "os")
-        if name in _ENVIRONMENT
+        module.fault(node, f"imports {name} of os") for node, name in _names_from(module, "os") if name in _ENVIRONMENT
     ]
 
 
@@ -284,7 +278,7 @@ def prints_only_at_the_door(module: Module) -> list[str]:
         return []
     return [
         module.fault(node, "uses print")
-        for node in ast.walk(module.tree)
+        for node in nodes(module.source)
         if isinstance(node, ast.Name) and node.id == "print"
     ]
 
@@ -296,14 +290,14 @@ def leaves_files_to_the_stores(module: Module) -> list[str]:
 
 def disk_accesses(module: Module) -> list[str]:
     """Return where a module touches files itself."""
-    faults = [module.fault(node, f"uses {name}") for node in ast.walk(module.tree) if (name := _disk_name(node))]
+    faults = [module.fault(node, f"uses {name}") for node in nodes(module.source) if (name := _disk_name(node))]
     faults += [
         module.fault(node, f"imports {name}") for node, name in module.imports() if name.split(".")[0] in _FILE_MODULES
     ]
     return faults + [
         module.fault(node, f"imports {name} of os")
         for origin in ("os", "os.path", "io")
-        for node, name in _names_from(module.tree, origin)
+        for node, name in _names_from(module, origin)
         if name in _OS_CALLS | _OS_PATH_CALLS
     ]
 
@@ -315,7 +309,7 @@ def is_read_in_one_sitting(module: Module) -> list[str]:
     faults = [f"{module.place} has {lines} lines"] if is_long else []
     return faults + [
         module.fault(node, f"{node.name} has {_lines_of(node)} lines")
-        for node in ast.walk(module.tree)
+        for node in nodes(module.source)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _lines_of(node) > LINES_OF_FUNCTION
     ]
 
@@ -341,13 +335,13 @@ def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _names_from(tree: ast.Module, origin: str) -> Iterator[tuple[ast.ImportFrom, str]]:
-    for node in ast.walk(tree):
+def _names_from(module: Module, origin: str) -> Iterator[tuple[ast.ImportFrom, str]]:
+    for node in nodes(module.source):
         if isinstance(node, ast.ImportFrom) and node.module == origin and not node.level:
             yield from ((node, alias.name) for alias in node.names)
 
 
-def _top_statements(tree: ast.Module) -> Iterator[ast.AST]:
+def _top_statements(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield what runs when the module is imported: everything outside functions."""
     waiting: list[ast.AST] = [tree]
     while waiting:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import io
 import json
 import os
 import re
@@ -15,15 +13,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
 
 from tests.support.declared import REPOSITORY
-from tests.support.terminal import Server
+from tests.support.forked import Forked, forked
 
 START_SECONDS: Final = 60.0
-STOP_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -93,11 +89,15 @@ def http_server(
     with errors.open("w") as stderr:
         if is_fresh:
             process = start(root, "--port", "0", *arguments, environment=environment, stderr=stderr)
-        elif limits is None:
-            process = _forked(["serve", str(root), "--port", "0", *arguments], root, environment or {}, stderr)
         else:
-            module = "tests.support.http_worker"
-            process = _forked([str(root), json.dumps(limits)], root, environment or {}, stderr, module=module)
+            module, arguments = (
+                ("filetools.__main__", ("serve", str(root), "--port", "0", *arguments))
+                if limits is None
+                else ("tests.support.http_worker", (str(root), json.dumps(limits)))
+            )
+            process = forked(
+                module, *arguments, folder=root, environment=_environment(environment or {}), stderr=stderr
+            )
     try:
         first = line_of(process)
         found = re.search(r"http://\S+", first)
@@ -106,8 +106,9 @@ def http_server(
     finally:
         process.kill()
         process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 def start(
@@ -119,67 +120,6 @@ def start(
         env=_environment(environment or {}),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0, cwd=root,
     )  # fmt: skip
-
-
-class Forked:
-    """A process that was forked from one which has everything loaded; a `Popen` as far as tests need it."""
-
-    def __init__(self, report: IO[bytes], stdout: IO[bytes]) -> None:
-        self._report = report
-        self.stdout = stdout
-        self.pid = int(report.readline())
-        self.returncode: int | None = None
-
-    def send_signal(self, number: int) -> None:
-        """Send it a signal if it still runs."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        """End it if it still runs."""
-        self.send_signal(signal.SIGKILL)
-
-    def poll(self) -> int | None:
-        """Return the exit code, or None."""
-        if self.returncode is None and select.select([self._report], [], [], 0)[0]:
-            self.wait()
-        return self.returncode
-
-    def wait(self) -> int:
-        """Return the exit code."""
-        if self.returncode is None:
-            assert select.select([self._report], [], [], STOP_SECONDS)[0], "the process does not end"
-            self.returncode = int(self._report.readline())
-            self._report.close()
-        return self.returncode
-
-
-@cache
-def loaded_server() -> Server:
-    """Return what has everything loaded, and starts processes of this one."""
-    loaded = Server()
-    atexit.register(loaded.close)
-    return loaded
-
-
-def _forked(arguments: list[str], root: Path, environment: dict[str, str], stderr: IO[Any], **more: str) -> Forked:
-    output, written = os.pipe()
-    with open(os.devnull) as nothing:
-        streams = (nothing.fileno(), written, stderr.fileno())
-        return forked(arguments, root, streams, environment, open(output, "rb", buffering=0), **more)
-
-
-def forked(
-    arguments: list[str], root: Path, streams: tuple[int, int, int], environment: dict[str, str] | None = None,
-    stdout: IO[bytes] | None = None, **more: str,
-) -> Forked:  # fmt: skip
-    """Fork a process with these streams; what it writes to is closed here."""
-    source, report = os.pipe()
-    request = {"arguments": arguments, "folder": str(root), "environment": _environment(environment or {}), **more}
-    loaded_server().start(request, streams, report)
-    os.close(streams[1])
-    os.close(report)
-    return Forked(open(source, "rb", buffering=0), stdout or io.BytesIO())
 
 
 def _environment(more: dict[str, str]) -> dict[str, str]:

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
-from filetools.journal.schema import MIGRATIONS
 from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
@@ -214,23 +213,3 @@ def watched(journal: SqliteJournal) -> Iterator[tuple[list[str], list[int]]]:
         yield meter.statements, meter.steps
     finally:
         meter.statements, meter.steps = None, [0]
-
-
-def at_older_schema(state: Path, schema: int) -> sqlite3.Connection:
-    """Return a journal's database as an older release would have left it; it must be closed."""
-    (state / "journal.db").rename(state / "newer.db")
-    database = sqlite3.connect(state / "journal.db", isolation_level=None)
-    for statement in (one for statements in MIGRATIONS[:schema] for one in statements):
-        database.execute(statement)
-    database.execute("ATTACH ? AS newer", (str(state / "newer.db"),))
-    tables = [
-        {name for (name,) in database.execute(f"SELECT name FROM {one}.sqlite_master WHERE type = 'table'")}
-        for one in ("main", "newer")
-    ]
-    for table in tables[0] & tables[1] - {"sqlite_sequence"}:
-        columns = ", ".join(column[1] for column in database.execute(f"PRAGMA main.table_info({table})"))
-        database.execute(f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}")
-    database.execute("DETACH newer")
-    database.execute(f"PRAGMA user_version = {schema}")
-    (state / "newer.db").unlink()
-    return database

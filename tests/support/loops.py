@@ -21,8 +21,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._now
 
     def _run_once(self) -> None:
-        if not self._ready and self._scheduled:
-            self._now = max(self._now, self._scheduled[0].when())
+        # A timer that was cancelled may still be the first; asyncio would wait for the one behind it.
+        waiting = [timer.when() for timer in self._scheduled if not timer.cancelled()]
+        if not self._ready and waiting:
+            self._now = max(self._now, min(waiting))
         super()._run_once()  # type: ignore[misc]
 
 

@@ -20,7 +20,7 @@ from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
 from tests.support import command_client
 from tests.support.declared import REPOSITORY
-from tests.support.http_servers import loaded_server
+from tests.support.forked import loaded_server
 
 ERAS: Final = ("auto", "legacy")
 """The present revision of the protocol, and those that begin with a handshake."""

@@ -61,14 +61,6 @@ def marked_texts(random: Random) -> Texts:
     return marked(base), marked(ours), marked(theirs)
 
 
-def empty_texts(random: Random) -> Texts:
-    """Return texts of which one or two are empty."""
-    texts = list(random_texts(random))
-    for place in random.sample(range(3), random.choice([1, 1, 2])):
-        texts[place] = ""
-    return texts[0], texts[1], texts[2]
-
-
 def converted_texts(random: Random) -> Texts:
     """Return texts of which some sides have other line ends than the base as a whole."""
     base, ours, theirs = random_texts(random, ends=(random.choice(["\n", "\r\n"]),))
@@ -86,20 +78,12 @@ def unended_texts(random: Random) -> Texts:
     return base, ours, theirs
 
 
-def marked_by_order_texts(random: Random) -> Texts:
-    """Return texts of which some begin with the character of a byte-order mark."""
-    base, ours, theirs = (random.choice(["\ufeff", ""]) + text for text in random_texts(random))
-    return base, ours, theirs
-
-
 ADVERSARIAL: Final[dict[str, Callable[[Random], Texts]]] = {
     "repeats": repeating_texts,
     "moved blocks": moving_texts,
     "conflict markers": marked_texts,
-    "empty sides": empty_texts,
     "converted line ends": converted_texts,
     "no final end": unended_texts,
-    "byte-order marks": marked_by_order_texts,
 }
 
 
@@ -138,17 +122,6 @@ def broken_rules(merge: Merge, base: str, ours: str, theirs: str) -> list[str]:
     return broken
 
 
-def git_merge_file(folder: Path, texts: Texts) -> str | None:
-    """Merge base, ours and theirs as `git merge-file` does."""
-    names = [folder / name for name in ("base", "ours", "theirs")]
-    for path, text in zip(names, texts, strict=True):
-        path.write_bytes(text.encode())
-    old, ours, theirs = map(str, names)
-    done = subprocess.run(["git", "merge-file", "-p", "--diff3", ours, old, theirs], capture_output=True, check=False)
-    assert 0 <= done.returncode < 128, done.stderr
-    return None if done.returncode else done.stdout.decode()
-
-
 def git_merges(folder: Path, triples: Sequence[Texts]) -> list[str | None]:
     """Merge each base, ours and theirs as `git merge-file` does, all in one merge of two branches with a file each.
 
@@ -157,7 +130,7 @@ def git_merges(folder: Path, triples: Sequence[Texts]) -> list[str | None]:
     _git(folder, "init", "-q")
     _git(folder, "fast-import", "--quiet", feed=b"".join(_branches(triples)))
     _git(folder, "checkout", "-q", "ours")
-    merging = (
+    merging = [
         "merge",
         "-q",
         "--no-edit",
@@ -168,7 +141,7 @@ def git_merges(folder: Path, triples: Sequence[Texts]) -> list[str | None]:
         "-X",
         "diff-algorithm=myers",
         "theirs",
-    )
+    ]
     _git(folder, "-c", "merge.conflictStyle=diff3", *merging, may_fail=True)
     unmerged = _git(folder, "diff", "-z", "--name-only", "--diff-filter=U").decode().split("\0")
     conflicts = set(unmerged)

@@ -27,7 +27,6 @@ from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remov
 from filetools.sync.identity import MARKER
 from filetools.sync.manager import AttachedMirror, SyncManager
 from tests.support.faulty import Died, FaultyStore, Plan
-from tests.support.memory_store import MemoryStore
 
 T = TypeVar("T")
 ALICE = Actor(kind="agent", id="alice")
@@ -308,7 +307,3 @@ def tree(store: Store, top: str = "") -> dict[str, bytes | None]:
             elif entry.type == "file":
                 found[path] = store.read(path)[0]
     return found
-
-
-def memory_mirror() -> MemoryStore:
-    return MemoryStore(name="mirror")

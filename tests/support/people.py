@@ -60,25 +60,6 @@ class Notices:
             await self._arrived.wait()
 
 
-class Stopwatch:
-    """A watch of a call that keeps what it was told."""
-
-    def __init__(self) -> None:
-        self.noted: list[str] = []
-
-    def pause(self) -> None:
-        self.noted.append("pause")
-
-    def resume(self) -> None:
-        self.noted.append("resume")
-
-    def note_approval(self, approval: str) -> None:
-        self.noted.append(approval)
-
-    def is_over(self) -> bool:
-        return False
-
-
 async def run(work: Callable[[], T]) -> T:
     """Run blocking work as a workspace does: in another thread."""
     return await asyncio.to_thread(work)

@@ -26,7 +26,6 @@ from typing import Any, Final
 import filetools
 import filetools.stores.local
 from filetools.errors import EditConflictError
-from filetools.facade import syncer
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.steps import folders
 from filetools.journal import segments
@@ -39,6 +38,8 @@ from tests.support.fuse import PowerCutError, Server
 
 CLIENTS: Final = 4
 SIZES: Final = (0, 30, 700, 5_000, 40_000, 200_000)
+CANNOT: Final = 77
+"""Exit code where no power can be cut: it takes /dev/fuse, and the right to mount."""
 MOST_CALLS: Final = 40
 """Of one client before a cut."""
 ACTS: Final = ("write", "write", "write", "delete", "move", "folder", "both", "move folder", "delete folder")
@@ -61,10 +62,8 @@ BUGS: Final[dict[str, Callable[[], object]]] = {
     "no sync of folders above": lambda: setattr(
         filetools.stores.local.LocalStore, "_sync_names", lambda self, folder: None
     ),
-    "marked without a sync": lambda: setattr(syncer, "_sync", lambda parts, path: None),
     "the journal is not synced": lambda: setattr(Writer, "_use", _without_sync),
     "segments are not synced": lambda: setattr(segments, "_sync_bytes", lambda descriptor: None),
-    "names of segments are not synced": lambda: setattr(segments, "sync_directory", lambda directory: None),
     "moved folders are not synced": lambda: setattr(folders, "sync_names", lambda parts, *paths: None),
     "torn files are saves": lambda: setattr(recovery, "is_left_by_power_cut", lambda found, versions: False),
 }
@@ -369,7 +368,7 @@ def main() -> None:
     if chosen.bug is not None:
         BUGS[chosen.bug]()
     if not os.access("/dev/fuse", os.R_OK | os.W_OK) or _libc.unshare(_NEW_NAMESPACE) != 0:
-        sys.exit("no power can be cut here: it takes /dev/fuse, and the right to mount")
+        sys.exit(CANNOT)
     _mount(b"none", b"/", _PRIVATE)
     with tempfile.TemporaryDirectory() as top:
         for seed in range(chosen.seed, chosen.seed + chosen.cuts):

@@ -1,4 +1,4 @@
-"""Every implementation of `Store` with a hand behind it: a stranger who looks and saves without the store.
+"""The local store in every variant, each with a stranger who looks and saves without the store.
 
 `WORLDS` names them all; `make_world` builds one. A world is closed by its maker.
 """
@@ -9,23 +9,19 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.local import LocalStore
-from filetools.stores.store import Displaced, Facts, Store
-from tests.support.faulty import FaultyStore, Plan
-from tests.support.memory_store import MemoryStore
+from filetools.stores.store import Displaced, Facts
 
 NO_CAPABILITIES: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False)
 NO_LINKS: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False, hard_links=False)
 OTHER_DEVICE: Final = Path("/dev/shm")
-LOCAL_WORLDS: Final = ("local", "fallbacks", "no_links", "walk", "elsewhere")
-WORLDS: Final = (*LOCAL_WORLDS, "memory", "faulty")
+WORLDS: Final = ("local", "fallbacks", "no_links", "walk", "elsewhere")
 
 
 FILE: Final = WorkspacePath("file.txt")
@@ -40,38 +36,6 @@ BELOW_FILE: Final = WorkspacePath("file.txt/below.txt")
 def copied(content: memoryview, facts: Facts) -> tuple[bytes, Facts]:
     """Keep what a store lends."""
     return bytes(content), facts
-
-
-class World(Protocol):
-    """A store and the stranger."""
-
-    @property
-    def store(self) -> Store:
-        """The store that is open now."""
-
-    def save(self, path: str, content: bytes) -> None:
-        """Replace or create a file as another program would, by renaming over it; parents are made."""
-
-    def make_folder(self, path: str) -> None:
-        """Create a folder and its parents."""
-
-    def look(self, path: str) -> bytes | None:
-        """Return what others see at a path; None if nothing is there."""
-
-    def erase(self, path: str) -> None:
-        """Remove a file or a tree."""
-
-    def names(self, path: str = "") -> set[str]:
-        """Return the names that others see in a folder, without the state directory."""
-
-    def hidden(self) -> set[str]:
-        """Return the names in the folder for temporary files, and of temporary files elsewhere."""
-
-    def reopen(self) -> Store:
-        """Close the store and open another one on the same files, as after a restart."""
-
-    def close(self) -> None:
-        """Close everything."""
 
 
 class LocalWorld:
@@ -98,6 +62,7 @@ class LocalWorld:
         return LocalStore(self.workspace, private_directory=self.private, capabilities=self._capabilities)
 
     def save(self, path: str, content: bytes) -> None:
+        """Replace or create a file as another program would, by renaming over it; parents are made."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         other = target.with_name(f"stranger-{secrets.token_hex(4)}")
@@ -108,6 +73,7 @@ class LocalWorld:
         (self.root / path).mkdir(parents=True)
 
     def look(self, path: str) -> bytes | None:
+        """Return what others see at a path; None if nothing is there."""
         try:
             return (self.root / path).read_bytes()
         except FileNotFoundError:
@@ -121,12 +87,15 @@ class LocalWorld:
             target.unlink()
 
     def names(self, path: str = "") -> set[str]:
+        """Return the names that others see in a folder, without the state directory."""
         return set(os.listdir(self.root / path)) - {".filetools"}
 
     def hidden(self) -> set[str]:
+        """Return the names in the folder for temporary files, and of temporary files elsewhere."""
         return set(os.listdir(self.private / "tmp")) | {found.name for found in self.root.rglob(".ft-*")}
 
     def reopen(self) -> LocalStore:
+        """Close the store and open another one on the same files, as after a restart."""
         self.store.close()
         self.store = self._open()
         return self.store
@@ -138,55 +107,7 @@ class LocalWorld:
             shutil.rmtree(self.private)
 
 
-class MemoryWorld:
-    """A store in memory; the stranger is a second store on the same tree."""
-
-    store: Store
-
-    def __init__(self, wrap: Callable[[Store], Store] = lambda store: store) -> None:
-        inner = MemoryStore()
-        self.tree = inner.tree
-        self._wrap = wrap
-        self.store = wrap(inner)
-        self._stranger = MemoryStore(self.tree)
-
-    def save(self, path: str, content: bytes) -> None:
-        where = WorkspacePath(path)
-        if where.parent and self._stranger.stat(where.parent) is None:
-            self.make_folder(where.parent)
-        displaced = self._stranger.prepare(where, content, new=self._stranger.stat(where) is None).exchange()
-        if displaced is not None:
-            displaced.discard()
-
-    def make_folder(self, path: str) -> None:
-        parts = path.split("/")
-        for count in range(1, len(parts) + 1):
-            self._stranger.make_directory(WorkspacePath("/".join(parts[:count])))
-
-    def look(self, path: str) -> bytes | None:
-        where = WorkspacePath(path)
-        return None if self._stranger.stat(where) is None else self._stranger.read(where)[0]
-
-    def erase(self, path: str) -> None:
-        self._stranger.remove(WorkspacePath(path)).discard()
-
-    def names(self, path: str = "") -> set[str]:
-        return {entry.name for entry in self._stranger.scan(WorkspacePath(path))}
-
-    def hidden(self) -> set[str]:
-        return set(self.tree.hidden["tmp"])
-
-    def reopen(self) -> Store:
-        self.store.close()
-        self.store = self._wrap(MemoryStore(self.tree))
-        return self.store
-
-    def close(self) -> None:
-        self.store.close()
-        self._stranger.close()
-
-
-def exchanged(world: World, path: WorkspacePath, content: bytes) -> Displaced:
+def exchanged(world: LocalWorld, path: WorkspacePath, content: bytes) -> Displaced:
     """Replace a file through the store and return what came out."""
     displaced = world.store.prepare(path, content, new=False).exchange()
     assert displaced is not None
@@ -198,7 +119,7 @@ def has_other_device(folder: Path) -> bool:
     return OTHER_DEVICE.is_dir() and OTHER_DEVICE.stat().st_dev != folder.stat().st_dev
 
 
-def make_world(kind: str, folder: Path) -> World:
+def make_world(kind: str, folder: Path) -> LocalWorld:
     """Return one of `WORLDS`, its files below `folder`; `FILE` holds b"one", `DEEP` b"deep"."""
     world = _make_empty(kind, folder)
     world.save(FILE, b"one")
@@ -206,7 +127,7 @@ def make_world(kind: str, folder: Path) -> World:
     return world
 
 
-def _make_empty(kind: str, folder: Path) -> World:
+def _make_empty(kind: str, folder: Path) -> LocalWorld:
     root = folder / "root"
     match kind:
         case "local":
@@ -220,7 +141,5 @@ def _make_empty(kind: str, folder: Path) -> World:
         case "elsewhere":
             private = Path(tempfile.mkdtemp(prefix="filetools-", dir=OTHER_DEVICE))
             return LocalWorld(root, private=private, capabilities=Capabilities(tmpfile=False))
-        case "faulty":
-            return MemoryWorld(lambda store: FaultyStore(store, Plan.record()))
         case _:
-            return MemoryWorld()
+            raise ValueError(kind)

@@ -36,11 +36,6 @@ _RENAME_EXCHANGE: Final = 2
 _AT_FDCWD: Final = -100
 
 
-def dose(times: int) -> int:
-    """Return how often a harness repeats: `times`, multiplied by the variable FILETOOLS_DOSE (default 1)."""
-    return max(1, int(times * float(os.environ.get("FILETOOLS_DOSE", "1"))))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwapTree:
     """A root with `one/two/three/file.txt`, a twin of it outside, and what is exchanged with what."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import DiskFullError
 from filetools.models.words import MirrorStatus
 from filetools.sync import following
 from filetools.sync.actions import Put
@@ -18,7 +17,6 @@ from tests.support.mirror_worlds import (
     at,
     hurry,
     local_store,
-    memory_mirror,
     scripted,
     tree,
     world,
@@ -68,16 +66,6 @@ async def test_nothing_is_made_for_a_file_whose_folder_is_missing(tmp_path: Path
         assert tree(inner) == {"d": None, "d/a": b"1"}
 
 
-async def test_a_path_that_is_left_out_is_not_written_ahead(tmp_path: Path) -> None:
-    hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang), excluded=lambda path, _: True) as opened:
-        hang.on()
-        opened.manager.anticipate([ahead_of("a", b"1", new=True)]).discard()
-        await lane_is_idle(opened)
-        assert not hang.reached.is_set()
-        hang.off()
-
-
 async def test_the_prepared_file_is_the_one_that_goes_live(tmp_path: Path) -> None:
     prepared: list[str] = []
 
@@ -105,20 +93,6 @@ async def test_a_mirror_that_is_not_as_expected_is_put_right_by_following(tmp_pa
         assert await write_ahead(opened, "a", b"new") == "in_sync"
         assert tree(inner) == {"a": b"new"}
         assert leftovers(tmp_path / "mirror") == []
-
-
-async def test_a_failure_ahead_of_the_commit_is_told_by_following_only(tmp_path: Path) -> None:
-    failures = iter([True, False])
-
-    def fail_once(method: str, path: str) -> None:
-        if method == "prepare" and next(failures, False):
-            raise DiskFullError(path)
-
-    inner = memory_mirror()
-    async with world(tmp_path, scripted(inner, before=fail_once)) as opened:
-        assert await write_ahead(opened, "a", b"1", new=True) == "in_sync"
-        assert opened.manager.status()["mirror"]["last_error"] is None
-        assert tree(inner) == {"a": b"1"}
 
 
 async def test_a_mirror_that_hangs_ahead_of_the_commit_costs_its_wait_and_leaves_nothing(tmp_path: Path) -> None:

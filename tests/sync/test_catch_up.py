@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-import threading
 from pathlib import Path
 
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
+from filetools.errors import AccessDeniedError, InvalidPathError, StorageFailedError
 from filetools.events.activity import SyncError
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.repair import MirrorRepair, RepairTarget
-from filetools.sync.wanted import UnsettledError, wanted
+from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
-from tests.support.journals import draft, folder
+from tests.support.journals import folder
 from tests.support.mirror_worlds import (
     ALICE,
     Hang,
@@ -26,7 +25,6 @@ from tests.support.mirror_worlds import (
     at,
     hurry,
     local_store,
-    memory_mirror,
     scripted,
     tree,
     world,
@@ -66,10 +64,10 @@ def assert_never_older(seen: list[tuple[str, bytes]]) -> None:
         newest[path] = int(content)
 
 
-async def test_a_mirror_down_for_a_thousand_writes_never_gets_an_older_version_over_a_newer_one(
+async def test_a_mirror_down_for_many_writes_never_gets_an_older_version_over_a_newer_one(
     tmp_path: Path,
 ) -> None:
-    switch, inner = Switch(), memory_mirror()
+    switch, inner = Switch(), local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, before=switch)) as opened:
         exchanges = Exchanges(opened)
         assert isinstance(opened.mirror, FaultyStore)
@@ -77,63 +75,33 @@ async def test_a_mirror_down_for_a_thousand_writes_never_gets_an_older_version_o
         await opened.manager.start()
         switch.is_down = True
         chance = random.Random(7)
-        paths = [f"d{number % 7}/f{number}" for number in range(50)]
-        for number in range(1000):
+        paths = [f"d{number % 7}/f{number}" for number in range(25)]
+        for number in range(dose(300)):
             assert await opened.write(chance.choice(paths), b"%d" % number) == "pending"
         switch.is_down = False
         # The mirror comes back under fire: calls and catching up meet on the same paths.
-        for number in range(1000, 1200):
+        for number in range(dose(300), dose(400)):
             await opened.write(chance.choice(paths), b"%d" % number)
         await opened.until_paid()
         assert tree(inner) == tree(opened.primary)
-        assert len(exchanges.seen) >= 50
+        assert len(exchanges.seen) >= 25
         assert_never_older(exchanges.seen)
 
 
 async def test_a_mirror_that_flickers_converges_in_order(tmp_path: Path) -> None:
-    switch, inner = Switch(), memory_mirror()
+    switch, inner = Switch(), local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, before=switch), mirror_probe_seconds=0.01) as opened:
         exchanges = Exchanges(opened)
         opened.mirror.plan.after = exchanges  # type: ignore[attr-defined]
         await opened.manager.start()
         chance = random.Random(11)
-        for number in range(400):
+        for number in range(dose(150)):
             switch.is_down = chance.random() < 0.3
             await opened.write(f"f{chance.randrange(5)}", b"%d" % number)
         switch.is_down = False
         await opened.until_paid()
         assert tree(inner) == tree(opened.primary)
         assert_never_older(exchanges.seen)
-
-
-async def test_entries_of_an_earlier_opening_are_paid_at_once(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        opened.manager.pause()
-        await opened.write("a", b"1")
-        await opened.write("deep/b", b"2")
-    async with world(tmp_path, inner, mirror_probe_seconds=60) as opened:
-        assert opened.owed() == 2
-        await opened.manager.start()
-        await opened.until_paid()
-        assert tree(inner) == tree(opened.primary)
-
-
-async def test_folders_in_folders_are_caught_up_in_step_with_their_number(tmp_path: Path) -> None:
-    calls = []
-    for levels in (15, 60):
-        (place := tmp_path / f"{levels}").mkdir()
-        switch, inner = Switch(), local_store(place / "mirror")
-        async with world(place, scripted(inner, before=switch)) as opened:
-            opened.manager.pause()
-            for depth in range(1, levels + 1):
-                await opened.make_directory("/".join("d" * depth))
-            opened.manager.resume()
-            await opened.manager.start()
-            await opened.until_paid()
-            assert tree(inner) == tree(opened.primary)
-        calls.append(switch.calls)
-    assert calls[1] < 6 * calls[0]
 
 
 async def test_a_death_during_catching_up_leaves_the_entries(tmp_path: Path) -> None:
@@ -166,7 +134,7 @@ async def test_a_death_during_catching_up_leaves_the_entries(tmp_path: Path) -> 
 
 
 async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     tries: list[str] = []
 
     def refuse(method: str, path: str) -> None:
@@ -205,7 +173,7 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: 
             read_only.calls += 1
             raise AccessDeniedError(path or ".", "read-only")
 
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, before=refuse), mirror_probe_seconds=0.001) as opened:
         await opened.manager.start()
         read_only.is_down = True
@@ -218,44 +186,8 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: 
         assert tree(inner) == {"a": b"1"}
 
 
-async def test_the_pause_before_a_probe_doubles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    switch, pauses = Switch(), list[float]()
-    sleep = asyncio.sleep
-
-    async def note(seconds: float) -> None:
-        if seconds >= 1:  # the pauses before paying are shorter
-            pauses.append(seconds)
-        await sleep(0)
-
-    async with world(tmp_path, scripted(memory_mirror(), before=switch), mirror_probe_seconds=5) as opened:
-        switch.is_down = True
-        await opened.write("a", b"1")
-        monkeypatch.setattr("filetools.sync.catch_up.asyncio.sleep", note)
-        await opened.manager.start()
-        while len(pauses) < 7:
-            await sleep(0.001)
-        monkeypatch.undo()
-        assert pauses[:7] == [5, 10, 20, 40, 60, 60, 60]
-
-
-async def test_a_path_that_somebody_works_on_is_left_until_later(tmp_path: Path) -> None:
-    inner = memory_mirror()
-    async with world(tmp_path, inner) as opened:
-        opened.manager.pause()
-        await opened.write("a", b"1")
-        await opened.write("b", b"2")
-        opened.manager.resume()
-        async with opened.locks.hold(["a"], path="a", owner="test"):
-            with pytest.raises(LockTimeoutError):
-                async with opened.locks.hold(["a"], path="a", owner="other", timeout_seconds=0):
-                    pass
-        await opened.manager.start()
-        await opened.until_paid()
-        assert tree(inner) == {"a": b"1", "b": b"2"}
-
-
 async def test_a_pending_change_is_not_written_before_somebody_settles_it(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.manager.start()
         change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
@@ -270,7 +202,7 @@ async def test_a_pending_change_is_not_written_before_somebody_settles_it(tmp_pa
 
 
 async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         opened.manager.pause()
         await opened.write("a", b"recorded")
@@ -315,22 +247,6 @@ async def test_a_moved_folder_with_debts_below_is_looked_at_file_by_file(tmp_pat
         assert tree(inner) == tree(opened.primary) == {"moved": None, "moved/a": b"2", "moved/b": b"1"}
 
 
-async def test_a_mode_that_is_only_being_set_is_waited_for(tmp_path: Path) -> None:
-    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
-        await opened.manager.start()
-        await opened.write("a", b"1")
-        await opened.until_paid()
-        change = draft(opened.journal, "a", b"1", mode=0o755)
-        (record,) = opened.journal.commit([change], ALICE)
-        with pytest.raises(UnsettledError):
-            wanted(opened.manager._context, WorkspacePath("a"), "a")
-        opened.primary.set_mode(WorkspacePath("a"), 0o755)
-        opened.journal.marks.applied([record.number])
-        opened.primary.set_mode(WorkspacePath("a"), 0o600)  # by another program, not recorded yet
-        assert wanted(opened.manager._context, WorkspacePath("a"), "a").mode == 0o755
-        await opened.until_paid()
-
-
 async def test_a_folder_that_is_made_for_an_older_look_leaves_what_is_owed_of_it(tmp_path: Path) -> None:
     async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
         manager = opened.manager
@@ -348,7 +264,7 @@ async def test_a_folder_that_is_made_for_an_older_look_leaves_what_is_owed_of_it
 
 async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> None:
     """The kernel may have dropped the dirty pages: a second sync of the same file would prove nothing."""
-    inner, order = memory_mirror(), list[str]()
+    inner, order = local_store(tmp_path / "mirror"), list[str]()
 
     def fail_once(method: str, path: str) -> None:
         if method in ("Prepared.exchange", "sync"):
@@ -365,7 +281,7 @@ async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> No
 
 async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_path: Path) -> None:
     hang = Hang("Prepared.exchange")
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
         opened.manager.pause()
         await opened.write("a", b"1")
         opened.manager.resume()
@@ -381,7 +297,7 @@ async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_
 
 
 async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_exchange(tmp_path: Path) -> None:
-    inner, hang = memory_mirror(), Hang("Prepared.exchange")
+    inner, hang = local_store(tmp_path / "mirror"), Hang("Prepared.exchange")
     exchanges = 0
 
     def hang_first(method: str, path: str) -> None:
@@ -413,7 +329,7 @@ async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_excha
 
 async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
     hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
         await opened.manager.start()
         hang.on()
         hurry(opened.manager)
@@ -423,17 +339,8 @@ async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
         hang.off()
 
 
-async def test_closing_pays_what_was_exchanged(tmp_path: Path) -> None:
-    async with world(tmp_path, memory_mirror(), sync_after_seconds=60) as opened:
-        await opened.manager.start()
-        assert await opened.write("a", b"1") == "in_sync"
-        assert opened.owed() == 1
-        await opened.manager.aclose()
-        assert opened.owed() == 0
-
-
 async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
 
     def fail(method: str, path: str) -> None:
         if method in ("read", "open") and path == "d/unreadable":
@@ -450,56 +357,3 @@ async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(tmp_path: Pat
         await opened.until(lambda: opened.owed() == 1)  # only the folder with the bad file is owed for good
         assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 1, "last_error": None}
         assert tree(inner) == {"a": b"2", "d": None}
-
-
-async def test_a_probe_that_was_asked_before_a_miss_says_nothing_about_what_came_after(tmp_path: Path) -> None:
-    probing, go_on = threading.Event(), threading.Event()
-
-    def wait(method: str, path: str) -> None:
-        if method == "probe" and not probing.is_set():
-            probing.set()
-            assert go_on.wait(60)
-
-    async with world(tmp_path, scripted(memory_mirror(), before=wait), mirror_probe_seconds=3600) as opened:
-        (mirror,) = opened.manager._mirrors
-        probe = asyncio.create_task(mirror.probe())
-        await opened.until(probing.is_set)
-        mirror.missed(StorageFailedError("a", "I/O error"))
-        go_on.set()
-        assert not await probe
-        assert not mirror.is_ready
-        assert await mirror.probe()
-        assert mirror.is_ready
-
-
-async def test_a_mirror_that_missed_a_call_is_left_alone_for_the_first_pause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    happened = list[str]()
-    sleep = asyncio.sleep
-    is_broken = threading.Event()
-
-    def note(method: str, path: str) -> None:
-        if method == "probe":
-            happened.append("probe")
-        if method == "prepare" and is_broken.is_set():
-            raise StorageFailedError(path, "I/O error")
-
-    async def pause(seconds: float) -> None:
-        if seconds >= 1:  # the pauses before paying are shorter
-            happened.append(f"pause {seconds}")
-        await sleep(0)
-
-    async with world(tmp_path, scripted(memory_mirror(), before=note), mirror_probe_seconds=5) as opened:
-        await opened.manager.start()
-        # Catching up that begins after the miss tries at once, as after a restart.
-        await opened.until(lambda: opened.manager._mirrors[0].work._event is not None)
-        assert await opened.write("a", b"1") == "in_sync"
-        monkeypatch.setattr("filetools.sync.catch_up.asyncio.sleep", pause)
-        happened.clear()
-        is_broken.set()
-        assert await opened.write("a", b"2") == "pending"
-        while "probe" not in happened:
-            await sleep(0.001)
-        monkeypatch.undo()
-        assert happened[:2] == ["pause 5", "probe"]

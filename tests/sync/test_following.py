@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,8 +17,6 @@ from filetools.errors import (
 )
 from filetools.events.activity import SyncError, SyncPaused, SyncResumed
 from filetools.journal.changes import BacklogEntry
-from filetools.sync.actions import MakeDirectory, MirrorAction, Put
-from filetools.sync.following import Follower
 from filetools.sync.identity import MARKER
 from tests.support.faulty import Died, FaultyStore, Plan
 from tests.support.mirror_worlds import (
@@ -29,7 +25,6 @@ from tests.support.mirror_worlds import (
     at,
     hurry,
     local_store,
-    memory_mirror,
     scripted,
     tree,
     world,
@@ -38,7 +33,7 @@ from tests.support.mirror_worlds import (
 
 async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
     hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
         await opened.write("a", b"1")
         hurry(opened.manager)
         hang.on()
@@ -49,34 +44,8 @@ async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothi
     assert statuses == {"pending"}
 
 
-async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_miss(tmp_path: Path) -> None:
-    hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
-        hang.on()
-        actions = [Put(path=at("a"), key="a", number=1, content=b"1")]
-        patient = Follower(opened.manager._carriers, actions, FOR_EVER_SECONDS)
-        hasty = Follower(opened.manager._carriers, actions, 0.05)
-        statuses = await asyncio.gather(opened.run(patient.join), opened.run(hasty.join))
-        hang.off()
-    assert set(statuses) == {"pending"}
-
-
-async def test_a_miss_is_told_before_those_who_wait_are_released(tmp_path: Path) -> None:
-    hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
-        mirror = opened.manager._mirrors[0]
-        hang.on()
-        mirror.front.submit(lambda job: mirror.files.store.probe())
-        waiting = mirror.front.submit(lambda job: None)
-        was_released: list[bool] = []
-        mirror._changed = lambda _: was_released.append(waiting.wait(0))
-        mirror.missed(StorageFailedError("a", "down"))
-        hang.off()
-    assert was_released == [False]
-
-
 async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_path: Path) -> None:
-    inner, hang = memory_mirror(), Hang("prepare")
+    inner, hang = local_store(tmp_path / "mirror"), Hang("prepare")
     async with world(tmp_path, scripted(inner, before=hang)) as opened:
         await opened.write("a", b"old")
         hurry(opened.manager)
@@ -92,7 +61,7 @@ async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_p
 
 async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Path) -> None:
     """The one case in which an older version can come late: inside the mirror's own system call."""
-    inner, hang = memory_mirror(), Hang("Prepared.exchange")
+    inner, hang = local_store(tmp_path / "mirror"), Hang("Prepared.exchange")
     async with world(tmp_path, scripted(inner, before=hang)) as opened:
         await opened.write("a", b"old")
         hurry(opened.manager, 0.05)
@@ -116,7 +85,7 @@ async def test_an_error_of_the_mirror_is_told_and_leaves_the_entry(tmp_path: Pat
         if method == "prepare":
             raise StorageFailedError(path, "broken")
 
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
         await opened.manager.start()
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: len(opened.events) >= 3)
@@ -135,23 +104,11 @@ async def test_a_mirror_that_is_gone_is_not_taken_for_a_damaged_workspace(
         if method == "prepare":
             raise error
 
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
         assert await opened.write("a", b"1") == "pending"
         told = opened.manager.status()["mirror"]["last_error"]
     assert told == "Synchronisation failed: its folder is gone or was emptied"
     assert caplog.messages == [f"mirror 'mirror' is left behind: {told}"]
-
-
-async def test_an_untyped_error_of_a_store_reaches_no_caller(tmp_path: Path) -> None:
-    def fail(method: str, path: str) -> None:
-        if method == "prepare":
-            raise RuntimeError("a defect of the store")
-
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
-        assert await opened.write("a", b"1") == "pending"
-        assert opened.manager.status() == {
-            "mirror": {"state": "not_ready", "behind": 1, "last_error": "mirror 'mirror' failed with RuntimeError"}
-        }
 
 
 async def test_one_file_that_does_not_fit_leaves_the_mirror_ready(tmp_path: Path) -> None:
@@ -159,30 +116,20 @@ async def test_one_file_that_does_not_fit_leaves_the_mirror_ready(tmp_path: Path
         if method == "prepare" and path == "large":
             raise DiskFullError(path)
 
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
         assert await opened.write("large", b"1") == "pending"
         assert await opened.write("small", b"1") == "in_sync"
 
 
-async def test_a_full_mirror_is_left_behind(tmp_path: Path) -> None:
-    def fail(method: str, path: str) -> None:
-        if method in ("prepare", "probe"):
-            raise DiskFullError(path)
-
-    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
-        assert await opened.write("a", b"1") == "pending"
-        assert opened.manager.status()["mirror"]["state"] == "not_ready"
-
-
 async def test_the_death_of_the_process_inside_the_mirror_is_not_taken_for_a_failure(tmp_path: Path) -> None:
-    async with world(tmp_path, FaultyStore(memory_mirror(), Plan.die(1))) as opened:
+    async with world(tmp_path, FaultyStore(local_store(tmp_path / "mirror"), Plan.die(1))) as opened:
         with pytest.raises(Died):
             await opened.write("a", b"1")
         assert opened.owed() == 1
 
 
 async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.manager.start()
         opened.manager.pause()
@@ -195,16 +142,9 @@ async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(tmp_path: Pat
         assert opened.events == [SyncPaused(reason="user"), SyncResumed()]
 
 
-async def test_without_a_mirror_the_status_is_off(tmp_path: Path) -> None:
-    async with world(tmp_path, memory_mirror()) as opened:
-        opened.manager._carriers = opened.manager._mirrors = ()
-        assert opened.manager.follow([]) == "off"
-        assert opened.manager.standing() == "off"
-
-
 async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp_path: Path) -> None:
     order: list[str] = []
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
 
     def note(method: str, path: str) -> None:
         if method in ("Prepared.exchange", "sync") and path == "deep/er/a":
@@ -219,25 +159,11 @@ async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp
         assert opened.manager.standing() == "in_sync"
 
 
-async def test_a_mirror_that_goes_while_it_is_looked_at_is_told_of_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    def gone(method: str, path: str) -> None:
-        if path == MARKER:
-            raise WorkspaceGoneError("the root does not exist any more")
-
-    caplog.set_level("DEBUG", "filetools.sync")
-    async with world(tmp_path, scripted(memory_mirror(), before=gone)) as opened:
-        await opened.manager.start()
-        await opened.until(lambda: "was interrupted" in caplog.text)
-    assert [record.levelname for record in caplog.records if record.levelname != "DEBUG"] == ["WARNING"]
-
-
 @pytest.mark.parametrize("change", ["a file", "a folder that is not recorded yet"])
 async def test_the_first_change_while_a_mirror_is_looked_at_does_not_make_it_look_emptied(
     tmp_path: Path, change: str
 ) -> None:
-    async with world(tmp_path, memory_mirror()) as opened:
+    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
         left = [change]
 
         def act(method: str, path: str) -> None:
@@ -259,7 +185,7 @@ async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> N
         if method == "sync":
             synced.append(path)
 
-    async with world(tmp_path, scripted(memory_mirror(), before=note)) as opened:
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=note)) as opened:
         await opened.write("a", b"1")
         opened.manager.pause()
         await opened.write("a", b"2")
@@ -273,7 +199,7 @@ async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> N
 
 async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_again(tmp_path: Path) -> None:
     """Another process removed the folder, and the mirror's, just before this one's file arrived there."""
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         assert await opened.write("d/a", b"1") == "in_sync"
         await opened.locked(("d",), lambda: opened.remove("d"))
@@ -287,7 +213,7 @@ async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_agai
 
 async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tmp_path: Path) -> None:
     """Its place may hold another folder by the time that it is synced, where syncing a missing file succeeds."""
-    async with world(tmp_path, memory_mirror()) as opened:
+    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
         assert await opened.write("a", b"1") == "in_sync"
         (mirror,) = opened.manager._mirrors
         mirror.missed(StorageFailedError("a", "I/O error"))
@@ -295,24 +221,8 @@ async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tm
         assert opened.owed() == 1
 
 
-async def test_begin_runs_beside_the_caller_and_can_be_abandoned(tmp_path: Path) -> None:
-    inner, hang = memory_mirror(), Hang("prepare")
-    async with world(tmp_path, scripted(inner, before=hang)) as opened:
-        hang.on()
-        put = await opened.run(lambda: opened.put("a", b"1"))
-        follower = opened.manager.begin([put])
-        assert await opened.run(lambda: hang.reached.wait(60))
-        follower.abandon()
-        hang.off()
-        assert follower.join() == "pending"
-        await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=60)
-        assert tree(inner) == {}
-        assert opened.manager.status()["mirror"]["state"] == "ready"
-
-
-@pytest.mark.parametrize("kind", ["local", "memory"])
-async def test_every_kind_of_change_is_followed(tmp_path: Path, kind: str) -> None:
-    inner = local_store(tmp_path / "mirror") if kind == "local" else memory_mirror()
+async def test_every_kind_of_change_is_followed(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.manager.start()
         statuses = [
@@ -340,7 +250,7 @@ async def test_every_kind_of_change_is_followed(tmp_path: Path, kind: str) -> No
 
 
 async def test_excluded_paths_are_never_mirrored_and_owe_nothing(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
 
     def excluded(path: str, is_directory: bool) -> bool:
         return "node_modules" in path.split("/")
@@ -400,21 +310,6 @@ async def test_a_file_that_a_stranger_still_writes_stays_in_limbo(tmp_path: Path
         assert [left.read() for left in inner.leftovers()] == [b"half a sentence"]
 
 
-async def test_what_this_process_wrote_is_not_read_when_it_is_replaced(tmp_path: Path) -> None:
-    reads: list[str] = []
-
-    def note(method: str, path: str) -> None:
-        if method in ("read", "open", "Displaced.read") and path != MARKER:
-            reads.append(method)
-
-    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=note)) as opened:
-        for number in range(5):
-            assert await opened.write("a", b"%d" % number) == "in_sync"
-        await opened.move("a", "b")
-        await opened.write("b", b"again")
-    assert reads == []
-
-
 async def test_a_move_of_a_file_that_the_mirror_has_otherwise_is_left_to_catching_up(tmp_path: Path) -> None:
     inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
@@ -444,27 +339,6 @@ async def test_other_kinds_in_the_way_are_kept_and_replaced(tmp_path: Path) -> N
         assert not (tmp_path / "b").exists()
 
 
-async def test_a_hint_that_is_wrong_does_no_harm(tmp_path: Path) -> None:
-    inner = memory_mirror()
-    async with world(tmp_path, inner) as opened:
-        for new, content in ((False, b"1"), (True, b"2")):
-            put = Put(path=at("a"), key="a", number=1, content=content, new=new)
-            assert await opened.run(partial(opened.manager.follow, [put])) == "in_sync"
-            assert tree(inner) == {"a": content}
-
-
-async def test_several_actions_are_done_in_order(tmp_path: Path) -> None:
-    inner = memory_mirror()
-    async with world(tmp_path, inner) as opened:
-        actions: list[MirrorAction] = [
-            MakeDirectory(path=at("d"), key="d", number=1),
-            Put(path=at("d/a"), key="d/a", number=2, content=b"1"),
-            Put(path=at("d/a"), key="d/a", number=3, content=b"2"),
-        ]
-        assert await opened.run(lambda: opened.manager.follow(actions)) == "in_sync"
-        assert tree(inner) == {"d": None, "d/a": b"2"}
-
-
 async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_emptied(tmp_path: Path) -> None:
     acts: list[Callable[[], None]] = []
 
@@ -472,7 +346,7 @@ async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_e
         if (method, path) == ("stat", MARKER) and acts:
             acts.pop()()
 
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, after=confirm), is_filled=False) as opened:
         identity = opened.manager._mirrors[0].identity
         identity.establish()

@@ -6,19 +6,14 @@ import asyncio
 import subprocess
 import sys
 import threading
-from functools import partial
 from typing import Any
 
 import pytest
 
-from filetools.errors import CallTimeoutError, DiskFullError
+from filetools.errors import CallTimeoutError
 from filetools.sync.mirror_worker import AbandonedError, Job, MirrorWorker
 
 LIMIT_SECONDS = 60.0
-
-
-def _note(ran: list[int], number: int, job: Job[None]) -> None:
-    ran.append(number)
 
 
 def test_an_abandoned_job_changes_nothing_any_more() -> None:
@@ -57,49 +52,6 @@ def test_a_job_given_up_inside_its_change_is_late() -> None:
     go.set()
     assert worker.submit(lambda job: None).wait(LIMIT_SECONDS)
     assert late == [True]
-    worker.close(LIMIT_SECONDS)
-
-
-def test_abandon_says_no_once_the_job_has_ended() -> None:
-    worker = MirrorWorker("test")
-    job = worker.submit(lambda job: 7)
-    assert job.wait(LIMIT_SECONDS)
-    assert not job.abandon()
-    assert job.result() == 7
-    worker.close(LIMIT_SECONDS)
-
-
-def test_jobs_abandoned_together_release_their_waiters_and_never_begin() -> None:
-    worker, go, ran = MirrorWorker("test"), threading.Event(), list[int]()
-    worker.submit(lambda job: go.wait(LIMIT_SECONDS))
-    waiting = [worker.submit(partial(_note, ran, number)) for number in range(3)]
-    worker.abandon_all()
-    assert all(job.wait(0) for job in waiting)
-    go.set()
-    assert worker.submit(lambda job: None).wait(LIMIT_SECONDS)
-    assert ran == []
-    worker.close(LIMIT_SECONDS)
-
-
-def test_jobs_run_in_the_order_they_came() -> None:
-    worker, ran = MirrorWorker("test"), list[int]()
-    jobs = [worker.submit(partial(_note, ran, number)) for number in range(100)]
-    assert all(job.wait(LIMIT_SECONDS) for job in jobs)
-    assert ran == list(range(100))
-    worker.close(LIMIT_SECONDS)
-
-
-def test_what_a_job_raises_reaches_its_waiter_and_not_the_next_job() -> None:
-    worker = MirrorWorker("test")
-
-    def fail(job: Job[None]) -> None:
-        raise DiskFullError("a")
-
-    job = worker.submit(fail)
-    assert job.wait(LIMIT_SECONDS)
-    with pytest.raises(DiskFullError):
-        job.result()
-    assert worker.submit(lambda job: 1).wait(LIMIT_SECONDS)
     worker.close(LIMIT_SECONDS)
 
 

@@ -17,7 +17,6 @@ from tests.support.mirror_worlds import (
     World,
     at,
     local_store,
-    memory_mirror,
     scripted,
     tree,
     world,
@@ -56,7 +55,7 @@ async def strictly(opened: World, actions: Sequence[MirrorAction]) -> None:
 
 
 async def test_a_mirror_that_cannot_prepare_refuses_before_anything_is_recorded(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     refuse = Refuse("prepare", "d/b")
     async with world(tmp_path, scripted(inner, before=refuse), policy="strict") as opened:
         assert opened.manager.is_strict
@@ -66,12 +65,13 @@ async def test_a_mirror_that_cannot_prepare_refuses_before_anything_is_recorded(
         assert opened.journal.position() == 0
         assert tree(inner) == {}
         assert list(inner.leftovers()) == []
-        assert all(not hidden for hidden in inner.tree.hidden.values())
 
 
 async def test_a_mirror_that_is_not_ready_refuses_at_once(tmp_path: Path) -> None:
     hang = Hang()
-    async with world(tmp_path, scripted(memory_mirror(), before=hang), strict_wait_seconds=0.05) as opened:
+    async with world(
+        tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang), strict_wait_seconds=0.05
+    ) as opened:
         hang.on()
         with pytest.raises(SyncFailedError, match=r"did not answer in 0\.05 s"):
             await strictly(opened, [put("a", b"1")])
@@ -82,14 +82,14 @@ async def test_a_mirror_that_is_not_ready_refuses_at_once(tmp_path: Path) -> Non
 
 
 async def test_a_paused_mirror_refuses(tmp_path: Path) -> None:
-    async with world(tmp_path, memory_mirror()) as opened:
+    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
         opened.manager.pause()
         with pytest.raises(SyncFailedError, match="is paused"):
             await strictly(opened, [put("a", b"1")])
 
 
 async def test_something_else_in_the_way_refuses(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         inner.make_directory(at("a"))
         with pytest.raises(SyncFailedError, match="out of step at 'a'"):
@@ -102,7 +102,7 @@ async def test_something_else_in_the_way_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["move", "prepare"])
 async def test_folders_made_for_a_move_that_is_not_made_go_again(tmp_path: Path, method: str) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     refuse = Refuse(method, {"move": "b", "prepare": "d/x"}[method])
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         await strictly(opened, [put("b", b"1")])
@@ -115,18 +115,8 @@ async def test_folders_made_for_a_move_that_is_not_made_go_again(tmp_path: Path,
         assert tree(inner) == {"d": None, "d/e": None, "d/e/c": b"1"}
 
 
-async def test_folders_made_for_a_move_that_is_set_back_go_again(tmp_path: Path) -> None:
-    inner = memory_mirror()
-    async with world(tmp_path, scripted(inner, before=Refuse("Prepared.exchange", "x"))) as opened:
-        await strictly(opened, [put("b", b"1")])
-        action = Move(path=at("d/e/c"), key="d/e/c", source=at("b"), source_key="b", number=0, version=version_of(b"1"))
-        with pytest.raises(SyncFailedError, match="refused: No space left"):
-            await strictly(opened, [action, put("x", b"2")])
-        assert tree(inner) == {"b": b"1"}
-
-
 async def test_an_exchange_that_fails_is_tried_again(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     refuse = Refuse("Prepared.exchange", "a", RETRIES)
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         await strictly(opened, [put("a", b"1")])
@@ -134,9 +124,8 @@ async def test_an_exchange_that_fails_is_tried_again(tmp_path: Path) -> None:
         assert refuse.seen == 1 + RETRIES
 
 
-@pytest.mark.parametrize("kind", ["local", "memory"])
-async def test_an_exchange_that_fails_for_good_sets_everything_back(tmp_path: Path, kind: str) -> None:
-    inner = local_store(tmp_path / "mirror") if kind == "local" else memory_mirror()
+async def test_an_exchange_that_fails_for_good_sets_everything_back(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
     refuse = Refuse("Prepared.exchange", "last")
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         for path, content in {"a": b"a", "b": b"b", "c": b"c", "d/e": b"e", "f/g": b"g"}.items():
@@ -182,7 +171,7 @@ async def test_both_or_neither_through_the_whole_way(tmp_path: Path) -> None:
 
 
 async def test_a_discarded_ticket_leaves_nothing(tmp_path: Path) -> None:
-    inner = memory_mirror()
+    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
 
         def call() -> None:
@@ -194,22 +183,8 @@ async def test_a_discarded_ticket_leaves_nothing(tmp_path: Path) -> None:
         assert tree(inner) == {}
 
 
-async def test_set_back_before_any_exchange_leaves_nothing(tmp_path: Path) -> None:
-    inner = memory_mirror()
-    async with world(tmp_path, inner) as opened:
-        await opened.write("a", b"old")
-
-        def call() -> None:
-            ticket = opened.manager.prepare_strict([put("a", b"new"), put("d/b", b"new")])
-            ticket.set_back()
-            ticket.set_back()
-
-        await opened.run(call)
-        assert tree(inner) == {"a": b"old"}
-
-
 async def test_an_exchange_that_hangs_is_not_set_back_late_but_caught_up(tmp_path: Path) -> None:
-    inner, hang = memory_mirror(), Hang("Prepared.exchange")
+    inner, hang = local_store(tmp_path / "mirror"), Hang("Prepared.exchange")
     async with world(tmp_path, scripted(inner, before=hang), strict_wait_seconds=0.5) as opened:
         await opened.write("a", b"old")
         hang.on()

@@ -17,7 +17,7 @@ from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 
-ROUNDS = 24 * int(os.environ.get("FILETOOLS_DOSE", "1"))
+ROUNDS = 12 * int(os.environ.get("FILETOOLS_DOSE", "1"))
 LARGE = "line of a large text\n" * 100_000
 
 

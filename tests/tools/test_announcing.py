@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +18,7 @@ from filetools.permissions.rules import Level, Rule
 from filetools.tools import announcing
 from filetools.tools.dialects import CLAUDE_CODE, MCP_FILESYSTEM
 from filetools.tools.registry import ToolRegistry
+from tests.support import inside
 
 BOB = Actor(kind="agent", id="bob", session="s")
 FILES = {
@@ -57,13 +55,6 @@ async def test_nobody_is_told_where_the_setting_is_off(root: Path) -> None:
         assert await told(ToolRegistry(files.for_actor(BOB)), "read_file", path="docs/a.txt") == []
 
 
-@pytest.mark.parametrize("kind", ["editor", "external", "system"])
-async def test_people_and_programs_are_not_told(root: Path, kind: Any) -> None:
-    async with opened(root) as files:
-        tools = ToolRegistry(files.for_actor(Actor(kind=kind, id="x", session="s")))
-        assert await told(tools, "read_file", path="docs/a.txt") == []
-
-
 async def test_calls_that_fail_change_or_stay_at_the_root_tell_nothing_and_use_nothing_up(root: Path) -> None:
     async with opened(root) as files:
         tools = ToolRegistry(files.for_actor(BOB))
@@ -80,7 +71,7 @@ async def test_calls_that_fail_change_or_stay_at_the_root_tell_nothing_and_use_n
 @pytest.mark.parametrize("level", ["block", "prompt"])
 async def test_what_a_rule_keeps_back_is_not_told_and_nobody_is_asked(root: Path, level: Level) -> None:
     async with opened(root) as files:
-        await files._parts.gatekeeper.use_rules([Rule(tool="read_file", path="docs/AGENTS.md", level=level)])
+        await inside.parts(files).gatekeeper.use_rules([Rule(tool="read_file", path="docs/AGENTS.md", level=level)])
         tools = ToolRegistry(files.for_actor(BOB))
         assert await told(tools, "read_file", path="docs/deep/a.txt") == [DEEP]
         assert await files.approvals() == ()
@@ -90,14 +81,10 @@ async def test_what_a_rule_keeps_back_is_not_told_and_nobody_is_asked(root: Path
     ("name", "arguments"),
     [
         ("read_file", {"path": "docs/a.txt"}),
-        ("read_file", {"path": "/docs//a.txt"}),
-        ("read_file", {"file_path": "./docs/a.txt"}),
         ("read_multiple", {"paths": ["a.txt", "docs/a.txt", "docs/b.txt"]}),
         ("file_info", {"path": "docs/a.txt"}),
         ("list_files", {"path": "docs"}),
-        ("list_files", {"path": "docs/"}),
         ("search_files", {"path": "docs", "pattern": "a"}),
-        ("grep_files", {"path": "docs", "pattern": "a"}),
         ("grep_files", {"path": "docs/a.txt", "pattern": "a"}),
     ],
 )
@@ -110,13 +97,6 @@ async def test_a_nested_file_is_told_once_at_the_first_look_below_its_folder(
         assert await told(tools, name, **arguments) == []
         assert await told(tools, "read_file", path="docs/b.txt") == []
         assert await told(tools, "list_files", path="docs/deep") == [DEEP]
-
-
-async def test_folders_on_the_way_are_told_of_the_broadest_first(root: Path) -> None:
-    async with opened(root) as files:
-        tools = ToolRegistry(files.for_actor(BOB))
-        assert await told(tools, "read_file", path=f"{root}/docs/deep/a.txt") == [DOCS, DEEP]
-        assert await told(tools, "list_files", path="docs") == []
 
 
 async def test_a_file_does_not_tell_of_itself(root: Path) -> None:
@@ -140,12 +120,6 @@ async def test_links_are_told_by_what_they_lead_to_and_only_below_the_root(root:
     os.mkfifo(root / "docs/CLAUDE.md")
     async with opened(root) as files:
         assert await told(ToolRegistry(files.for_actor(BOB)), "list_files", path="plain") == [DOCS]
-
-
-async def test_each_agent_and_each_registry_is_told(root: Path) -> None:
-    async with opened(root) as files:
-        for actor in (BOB, Actor(kind="agent", id="carol", session="s"), BOB):
-            assert await told(ToolRegistry(files.for_actor(actor)), "read_file", path="docs/a.txt") == [DOCS]
 
 
 async def test_calls_at_the_same_time_tell_once(root: Path) -> None:
@@ -192,43 +166,3 @@ async def test_our_own_tools_say_it_in_a_line_below_the_text(root: Path) -> None
             tools.show("read_file", await tools.call("read_file", {"path": "docs/a.txt"})).text for _ in range(2)
         ]
     assert first == f"{second}\ninstructions: {DOCS} applies here; read it before you change files here"
-
-
-WORK = """
-import asyncio, os, sys
-import filetools
-from filetools.models import Actor
-
-async def main(root, announce):
-    settings = {"durability": "relaxed", "watch": False, "announce_instructions": announce == "on"}
-    async with filetools.open(root, settings=settings) as files:
-        bob = files.for_actor(Actor(kind="agent", id="bob", session="s"))
-        for path in ("plain/a.txt", "plain/b.txt", "docs/a.txt", "docs/b.txt", "a.txt"):
-            await bob.call_tool("read_file", {"path": path})
-        os.access("/begin-of-what-counts", os.F_OK)
-        for path in ("plain/b.txt", "docs/b.txt", "plain/a.txt", "docs/a.txt", "a.txt") * 3:
-            assert (await bob.call_tool("read_file", {"path": path}))["success"]
-        os.access("/end-of-what-counts", os.F_OK)
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace")
-def test_a_second_read_below_a_folder_makes_no_system_call_more(root: Path) -> None:
-    def counted(announce: str) -> list[str]:
-        trace = root.parent / f"trace-{announce}"
-        command = ["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=%file,%desc", sys.executable, "-c", WORK]
-        done = subprocess.run([*command, str(root), announce], capture_output=True, text=True, check=False)
-        if "PTRACE" in done.stderr.upper():
-            pytest.skip("strace is not permitted here")
-        assert done.returncode == 0, done.stderr
-        before, _, after = trace.read_text().partition("/begin-of-what-counts")
-        lines = after.partition("/end-of-what-counts")[0].splitlines()[1:]
-        assert not [line for line in lines if "AGENTS.md" in line or "CLAUDE" in line]
-        # What other threads do meanwhile for the journal is no part of the calls, nor is memory that Python happens to ask for.
-        own = before.rpartition("\n")[2].split()[0]
-        calls = [line.split(None, 1)[1].partition("(")[0] for line in lines if line.split()[0] == own]
-        return [call for call in calls if not call.startswith(("<", "epoll", "mmap"))]
-
-    assert counted("on") == counted("off")

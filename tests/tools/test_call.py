@@ -14,13 +14,11 @@ from filetools.errors import (
     ApprovalRequiredError,
     CallTimeoutError,
     FileToolsError,
-    LockTimeoutError,
     NetworkError,
     PathNotFoundError,
     RateLimitedError,
-    SyncFailedError,
 )
-from filetools.events.activity import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.events.activity import ToolCompleted, ToolProgress, ToolStarted
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.call_watch import current_watch, uncounted
@@ -66,13 +64,6 @@ async def test_an_unexpected_error_becomes_internal_and_tells_no_path(
     assert record.levelno == logging.ERROR
     assert record.exc_info
     assert record.exc_info[1] is error
-
-
-async def test_a_handler_that_returns_nothing_is_a_defect_and_not_a_crash(files: FileToolsFacade) -> None:
-    async def handler(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
-        return None  # type: ignore[return-value]
-
-    assert (await ToolRegistry(files, [probe(handler)]).call("probe", {}))["error_code"] == "INTERNAL"
 
 
 class Stuck:
@@ -153,12 +144,6 @@ async def test_an_abort_at_the_moment_at_which_a_call_is_told_to_begin_ends_it(f
     assert (envelope["error_code"], stuck.begun.is_set()) == ("ABORTED", False)
 
 
-async def test_an_abort_after_the_end_changes_nothing(files: FileToolsFacade) -> None:
-    signal = AbortSignal()
-    assert (await ToolRegistry(files).call("exists", {"path": "a.txt"}, abort=signal))["success"]
-    signal.abort()
-
-
 async def test_a_handler_that_finishes_in_spite_of_an_abort_is_believed(files: FileToolsFacade) -> None:
     signal = AbortSignal()
 
@@ -189,12 +174,6 @@ async def test_a_cancelled_caller_is_cancelled_after_the_handler_has_ended(
     assert [event.name for event in events] == ["agent:tool:started", "agent:tool:failed"]
 
 
-@pytest.mark.parametrize("error", [LockTimeoutError("a", 30), PathNotFoundError("a"), SyncFailedError("a", "down")])
-async def test_other_errors_are_the_callers_to_repeat(files: FileToolsFacade, error: FileToolsError) -> None:
-    envelope = await ToolRegistry(files, [probe(failing(error))]).call("probe", {})
-    assert (envelope["error_code"], envelope["attempts"]) == (error.code, 1)
-
-
 @pytest.mark.parametrize("error", [NetworkError("down"), RateLimitedError("Too many open files")])
 async def test_a_shortage_that_may_pass_is_waited_for(
     files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch, error: FileToolsError
@@ -217,21 +196,6 @@ async def test_events_tell_of_a_call_from_begin_to_end(files: FileToolsFacade, e
     assert completed.result is not None
     assert completed.result["content"] == "<8 characters>"
     assert completed.duration_ms is not None
-
-
-async def test_the_event_of_a_failure_carries_its_code(files: FileToolsFacade, events: list[Event]) -> None:
-    await ToolRegistry(files).call("read_file", {"path": "nope"}, tool_call_id="c1")
-    failed = events[-1]
-    assert isinstance(failed, ToolFailed)
-    assert (failed.error_code, failed.retryable, failed.path) == ("FILE_NOT_FOUND", False, "nope")
-
-
-async def test_a_listener_that_raises_does_not_disturb_the_call(files: FileToolsFacade) -> None:
-    def listener(event: Event) -> None:
-        raise RuntimeError
-
-    files.bus.subscribe("agent:*", listener)
-    assert (await ToolRegistry(files).call("exists", {"path": "a.txt"}))["success"]
 
 
 async def test_progress_reaches_bus_and_callback(files: FileToolsFacade, events: list[Event]) -> None:

@@ -83,18 +83,3 @@ def test_a_person_stops_any_call_and_whoever_closes_stops_all() -> None:
     assert (first.is_aborted(), second.is_aborted()) == (True, False)
     log.abort_all()
     assert second.is_aborted()
-
-
-def test_an_ended_call_is_not_stopped() -> None:
-    log = CallLog()
-    signal = AbortSignal()
-    number = log.begin(record("1"), signal)
-    log.finish(number, status="completed")
-    assert (log.running(), log.abort("1", Actor(kind="editor", id="ann"))) == ([], 0)
-    assert not signal.is_aborted()
-
-
-def test_the_export_names_who_called() -> None:
-    log = CallLog()
-    running(log, "1", Actor(kind="agent", id="alice"))
-    assert json.loads(log.to_json())[0]["actor"] == {"kind": "agent", "id": "alice"}

@@ -12,11 +12,8 @@ from filetools.tools.seen import TextLimits, clipped
     [
         ("a\nb\nc\n", 2, 100, "a\nb\n", 2),
         ("a\nb\nc\n", 3, 100, "a\nb\nc\n", None),
-        ("a\nb\nc", 3, 100, "a\nb\nc", None),
-        ("a\r\nb\r\nc", 2, 100, "a\r\nb\r\n", 2),
         ("a\rb\rc", 2, 100, "a\rb\r", 2),
         ("aaa\nbbb\n", 100, 5, "aaa\n", 1),
-        ("aaa\nbbb\n", 100, 8, "aaa\nbbb\n", None),
         ("aaaaaa\nb\n", 100, 4, "aaaa", 1),
         ("", 1, 1, "", None),
     ],

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from filetools.errors import AbortedError, CallTimeoutError, LockTimeoutError
+from filetools.errors import AbortedError, CallTimeoutError
 from filetools.tools.deadline import Deadline
 from tests.support.loops import VirtualTimeLoop
 
@@ -99,12 +99,6 @@ def test_after_a_pause_only_the_rest_is_left() -> None:
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         runner.run(main())
-
-
-async def test_an_error_of_the_block_passes_unchanged() -> None:
-    with pytest.raises(LockTimeoutError):
-        async with Deadline("probe", 60, Counted()):
-            raise LockTimeoutError("a", 30)
 
 
 async def test_a_foreign_cancellation_passes_unchanged() -> None:

@@ -1,20 +1,7 @@
 from __future__ import annotations
 
-from filetools.errors import FileToolsError, PathNotFoundError, SymlinkNotAllowedError
 from filetools.models.files import BatchResult, WriteResult
-from filetools.tools.envelope import failure_envelope, success_envelope
-
-
-def test_a_failure_whose_hint_was_taken_away_has_no_empty_one() -> None:
-    error = FileToolsError("x")
-    assert failure_envelope(error)["suggested_action"] == FileToolsError.action
-    error.suggested_action = None
-    assert "suggested_action" not in failure_envelope(error)
-
-
-def test_details_name_the_path_and_keep_their_own() -> None:
-    assert failure_envelope(PathNotFoundError("a"), 3)["attempts"] == 3
-    assert failure_envelope(SymlinkNotAllowedError("a/b", "a"))["details"] == {"path": "a/b", "link": "a"}
+from filetools.tools.envelope import success_envelope
 
 
 def test_warnings_of_a_result_move_beside_its_data() -> None:

@@ -83,13 +83,6 @@ async def test_a_crash_is_told_without_its_details(tmp_path: Path, name: str, ca
     assert "secret" in caplog.text
 
 
-async def test_a_success_has_its_data(tmp_path: Path) -> None:
-    assert (
-        await executed(tmp_path, {"tool": "tell"}, {"tool": "tell", "input": {}})
-        == [{"success": True, "data": {"told": True}}] * 2
-    )
-
-
 async def test_a_run_may_call_thirty_times(tmp_path: Path) -> None:
     clock = Clock()
     runs = ParsingRuns(clock)
@@ -122,18 +115,6 @@ def test_a_run_is_forgotten_after_its_last_call() -> None:
     runs.count("r")
 
 
-def test_a_run_that_goes_on_keeps_no_other_from_being_forgotten() -> None:
-    clock = Clock()
-    runs = ParsingRuns(clock)
-    runs.count("goes on")
-    for _ in range(MOST_A_RUN):
-        runs.count("ended")
-    clock.now += FORGOTTEN_SECONDS - 1
-    runs.count("goes on")
-    clock.now += 1
-    runs.count("ended")
-
-
 def test_all_runs_together_may_call_so_often_a_minute() -> None:
     clock = Clock()
     runs = ParsingRuns(clock)
@@ -163,14 +144,3 @@ def test_what_is_let_through_keeps_both_limits(calls: list[tuple[float, int]]) -
             runs.count(str(run % 7))
         let.append((clock.now, run % 7))
         assert sum(moment > clock.now - 60 for moment, _ in let) <= MOST_A_MINUTE
-
-
-def test_memory_is_bounded_by_what_is_let_through() -> None:
-    clock = Clock()
-    runs = ParsingRuns(clock)
-    most = 0
-    for number in range(10_000):
-        clock.now += 0.5
-        runs.count(f"r{number}")
-        most = max(most, len(runs._runs))
-    assert most <= MOST_A_MINUTE * FORGOTTEN_SECONDS / 60

@@ -12,6 +12,7 @@ from filetools.permissions.rules import Rule
 from filetools.tools import nearby
 from filetools.tools.nearby import similar_paths
 from filetools.tools.registry import ToolRegistry
+from tests.support import inside
 
 
 @pytest.fixture
@@ -34,9 +35,7 @@ async def test_where_nothing_is_alike_nothing_is_suggested(files: FileToolsFacad
     [
         ("src/App.PY", ["src/app.py"]),
         ("src/ap.py", ["src/app.py"]),
-        ("src/apps.txt", ["src/app.py"]),
         ("app.py", ["src/app.py"]),
-        ("readme.txt", ["README.md"]),
         ("home/ann/project/src/app.py", ["src/app.py"]),
         ("guide.md", ["docs/guide.md", "docs/old/guide.md"]),
         ("doc", ["docs"]),
@@ -56,7 +55,7 @@ async def test_the_error_of_a_call_suggests_them(files: FileToolsFacade) -> None
 @pytest.mark.parametrize("asked", ["src/ap.py", "app.py"])
 async def test_rules_that_forbid_looking_forbid_suggesting(files: FileToolsFacade, asked: str) -> None:
     rules = [Rule(tool=tool, path="**", level="block") for tool in ("list_files", "search_files")]
-    await files._parts.gatekeeper.use_rules(rules)
+    await inside.parts(files).gatekeeper.use_rules(rules)
     agent = files.for_actor(Actor(kind="agent", id="alice"))
     assert "similar" not in (await ToolRegistry(agent).call("read_file", {"path": asked}))["details"]
 

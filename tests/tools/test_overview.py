@@ -91,16 +91,6 @@ def test_each_part_that_fails_says_so(tmp_path: Path) -> None:
     }
 
 
-def test_instructions_from_above_are_told_from_the_folder(tmp_path: Path, api: Path) -> None:
-    (api / "AGENTS.md").write_text("Be kind.\n")
-    (api / ".github").mkdir()
-    (api / ".github" / "AGENTS.md").write_text("Be quick.\n")
-    found = overview(".github", base=str(api))["instructions"]["files"]
-    assert [(entry["path"], entry["content"]) for entry in found] == [
-        ("../AGENTS.md", "Be kind.\n"), ("AGENTS.md", "Be quick.\n"),
-    ]  # fmt: skip
-
-
 def test_a_registered_folder_is_told_by_its_id(tmp_path: Path, api: Path) -> None:
     known = [{"id": "p1", "name": "orders", "path": str(api.resolve())}]
     row = {"id": "i1", "name": "claude", "dir": "~/api", "status": "idle", "project": "p1"}

@@ -47,19 +47,3 @@ def test_never_more_than_ten_a_second_and_a_hundred_and_one_a_call(seconds: floa
 def test_a_long_call_is_told_of_to_its_end() -> None:
     moments = told(30, 0.01)
     assert max(later - sooner for sooner, later in pairwise(moments)) < 3
-
-
-def test_a_report_that_says_nothing_new_is_not_told() -> None:
-    clock = Clock()
-    pace = Pace(clock)
-    assert pace.allows((50, 100, None), is_last=False)
-    clock.now += 60
-    assert not pace.allows((50, 100, None), is_last=False)
-    assert pace.allows((51, 100, None), is_last=False)
-    assert pace.allows((100, 100, None), is_last=True)
-    assert not pace.allows((100, 100, None), is_last=True)
-
-
-def test_few_reports_are_all_told() -> None:
-    pace = Pace(Clock())
-    assert [pace.allows((each, 100, None), is_last=each == 100) for each in (0, 25, 50, 75, 100)] == [True] * 5

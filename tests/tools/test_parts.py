@@ -17,7 +17,7 @@ def broken(part: Result) -> None:
     raise ValueError("a listener fails")
 
 
-@pytest.mark.parametrize("count", [0, 1, 19, 20, 21, 59, 60, 61, 100])
+@pytest.mark.parametrize("count", [0, 20, 21, 61])
 async def test_the_whole_is_the_same_however_it_is_told(tmp_path: Path, count: int) -> None:
     for number in range(count):
         (tmp_path / f"{number:03}.txt").write_text("needle\n")

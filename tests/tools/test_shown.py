@@ -8,7 +8,6 @@ from filetools.content.lines import count_lines
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import shown
-from filetools.tools.tool import AnyTool
 
 HASH = "0123456789abcdef" * 4
 VERSION = f"sha256:{HASH}"
@@ -44,16 +43,10 @@ def failed(**more: Any) -> str:
     [
         (read("a\nb\n", total_lines=2), "a\nb\n[a.txt · lines 1\u20132 of 2 · version 0123456789ab]"),
         (read("", total_lines=0), "[a.txt · no lines of 0 · version 0123456789ab]"),
-        (read("b", total_lines=2), "b\n[a.txt · lines 2\u20132 of 2 · version 0123456789ab · no final newline]"),
         (
             read("b\n", total_lines=3, truncated=True, next_offset=3),
             "b\n[a.txt · lines 2\u20132 of 3 · version 0123456789ab · next_offset 3]",
         ),
-        (
-            read("b\n", version="stat:1-2-3", truncated=True, next_offset=7),
-            "b\n[a.txt · lines 6\u20136 · version stat:1-2-3 · next_offset 7]",
-        ),
-        (read("b\n"), "b\n[a.txt · 1 lines · version 0123456789ab]"),
         (
             read("1\n2\n3\n4\n5\n6\n7\n", total_lines=7),
             "1\n2\n3\n4\n5\n[a.txt · lines 1\u20135 of 7 · version 0123456789ab · next_offset 6]",
@@ -68,16 +61,6 @@ def failed(**more: Any) -> str:
             "yyyyyyyyyy\nz\n[a.txt · lines 1\u20132 of 2 · from column 61 · version 0123456789ab]",
         ),
         (
-            read("x" * 70, total_lines=1, column=61, truncated=True, next_offset=1, next_column=131),
-            "x" * 60 + "\n[a.txt · lines 1\u20131 of 1 · from column 61 · version 0123456789ab · next_offset 1"
-            " · next_column 121 · the line is longer than the 60 characters shown]",
-        ),
-        (
-            read("x" * 70, total_lines=1),
-            "x" * 60 + "\n[a.txt · lines 1\u20131 of 1 · version 0123456789ab · next_offset 1"
-            " · next_column 61 · no final newline · the line is longer than the 60 characters shown]",
-        ),
-        (
             read("a\r\n", total_lines=1, newline="crlf", encoding="cp1252", origin="buffer", disk_is_newer=True, stale=True),
             "a\r\n[a.txt · lines 1\u20131 of 1 · version 0123456789ab · cp1252 · crlf line ends · unsaved text of an editor"
             " · the file has newer text · being written just now]",
@@ -90,28 +73,6 @@ def failed(**more: Any) -> str:
 )  # fmt: skip
 def test_a_read_ends_with_a_line_of_facts(data: dict[str, Any], text: str) -> None:
     assert seen("read_file", data).text == text
-
-
-def test_news_stand_below_the_facts() -> None:
-    changed = [
-        {"path": "b.txt", "by": {"kind": "agent", "id": "bob"}, "version": VERSION},
-        {"path": "c.txt", "by": {"kind": "external", "id": "external"}, "deleted": True},
-    ]
-    warnings = [{"code": "SYNC_FAILED", "message": "the mirror is away"}]
-    beside: dict[str, Any] = {"changed_since_read": changed, "changed_since_read_more": 3, "warnings": warnings}
-    result = seen("read_file", read("a\n", total_lines=1), **beside)
-    assert result.text.splitlines()[2:] == [
-        "warning: SYNC_FAILED: the mirror is away",
-        "changed since you saw it: b.txt by agent bob, version 0123456789ab",
-        "changed since you saw it: c.txt by external external, deleted",
-        "changed since you saw them: 3 more files",
-    ]
-    assert seen("delete_file", {"path": "a.txt"}, **beside).text.splitlines() == [
-        "[a.txt · deleted · 1 entry]", *result.text.splitlines()[2:]
-    ]  # fmt: skip
-    envelope = {"success": True, "data": {"path": "a.txt"}, **beside}
-    asked = shown(TOOLS["delete_file"], envelope, LIMITS, structured=True)
-    assert asked.structured == {"path": "a.txt", **beside}
 
 
 def test_a_page_shows_kinds_sizes_and_where_to_go_on() -> None:
@@ -149,19 +110,6 @@ def test_matches_look_as_those_of_grep() -> None:
     ]  # fmt: skip
 
 
-def test_several_files_share_one_limit() -> None:
-    items = [{"path": name, "result": read("1\n2\n3\n", total_lines=3) | {"path": name}} for name in ("a", "b", "c")]
-    items.append({"path": "d", "error": {"error": "File not found: d", "error_code": "FILE_NOT_FOUND"}})
-    result = seen("read_multiple", {"items": items, "failed": 1})
-    assert result.text.splitlines() == [
-        "1", "2", "3", "[a · lines 1\u20133 of 3 · version 0123456789ab]",
-        "1", "[b · lines 1\u20131 of 3 · version 0123456789ab · next_offset 2]",
-        "[c · too much for one answer: read it by itself]",
-        "[d · FILE_NOT_FOUND: File not found: d]",
-        "[4 files · 1 failed]",
-    ]  # fmt: skip
-
-
 def test_an_error_tells_all_that_is_needed_to_mend_the_call() -> None:
     told = failed(
         suggested_action="Read again.",
@@ -171,16 +119,6 @@ def test_an_error_tells_all_that_is_needed_to_mend_the_call() -> None:
         "EDIT_NOT_FOUND: it failed\nhint: Read again.\npath: a.txt\nlines: [1,7]\ndiff:\n-a\n+b"
         f"\ncurrent_version: {VERSION}"
     )
-
-
-def test_an_error_keeps_the_limits() -> None:
-    envelope = {"success": False, "error": "no", "error_code": "X", "details": {"a": "1\n" * 100}}
-    assert shown(TOOLS["edit_file"], envelope, LIMITS).text == "X: no\na:\n1\n1\n1\n"
-
-
-@pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
-def test_a_tool_that_tells_programs_has_a_shape_for_it(tool: AnyTool) -> None:
-    assert tool.result is not None or tool.present is not None or tool.name == "exists"
 
 
 def test_an_editor_gets_the_text_of_a_document_once() -> None:

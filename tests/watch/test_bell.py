@@ -8,7 +8,6 @@ import os
 import resource
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,18 +97,6 @@ async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, method: Li
     listener.close()
 
 
-async def test_threads_may_ring(tmp_path: Path) -> None:
-    bell, ear = Bell(tmp_path / "bell"), Ear()
-    listener = bell.listen(ear)
-    threads = [threading.Thread(target=bell.ring) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    await until(lambda: ear.rings > 0)
-    listener.close()
-
-
 @both_methods
 @pytest.mark.parametrize("how", ["deleted", "replaced", "moved away", "directory gone"])
 async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, method: Literal["auto", "poll"], how: str) -> None:
@@ -181,31 +168,6 @@ async def test_a_failing_callback_is_logged_and_called_again(tmp_path: Path, cap
     await until(lambda: ear.rings > heard)
     listener.close()
     assert "ZeroDivisionError" in caplog.text
-
-
-@both_methods
-async def test_a_callback_may_close_its_listener(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
-    bell, ear = Bell(tmp_path / "bell"), Ear()
-
-    def once() -> None:
-        ear()
-        listener.close()
-
-    listener = bell.listen(once, method=method)
-    bell.ring()
-    await until(lambda: ear.rings > 0)
-    bell.ring()
-    await asyncio.sleep(2 * POLL_SECONDS)
-    assert ear.rings == 1
-
-
-async def test_closing_releases_the_descriptor(tmp_path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-    listeners = [Bell(tmp_path / "bell").listen(Ear()) for _ in range(3)]
-    assert len(os.listdir("/proc/self/fd")) > before
-    for listener in listeners:
-        listener.close()
-    assert len(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.watch.exclusion import is_left_out_below, with_own_names
+from filetools.watch.exclusion import with_own_names
 from tests.support.watching import excludes_nothing
 
 
@@ -20,11 +20,3 @@ def test_own_names_are_left_out_at_any_depth(path: str) -> None:
 )
 def test_similar_names_are_not(path: str) -> None:
     assert not with_own_names(excludes_nothing)(path, True)
-
-
-def test_what_is_in_an_excluded_directory_is_left_out() -> None:
-    def excluded(path: str, is_directory: bool) -> bool:
-        return is_directory and path.endswith("node_modules")
-
-    assert is_left_out_below("a/node_modules/b/c", False, excluded)
-    assert not is_left_out_below("a/b/node_modules", False, excluded)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from filetools.watch.handover import ASKED_HINTS, PORTION_HINTS, SPACING_SECONDS, Handover, pause_after
-from filetools.watch.hints import Hint, HintBuffer
+from filetools.watch.handover import PORTION_HINTS, SPACING_SECONDS, Handover
+from filetools.watch.hints import Hint
 from tests.support.watching import Watched, until
 
 
@@ -34,19 +33,6 @@ async def test_after_close_nothing_is_delivered() -> None:
     assert told == Watched()
 
 
-async def test_a_closed_loop_is_no_error() -> None:
-    told = Watched()
-
-    async def build() -> Handover[str]:
-        return made(told)
-
-    handover: list[Handover[str]] = []
-    in_thread(lambda: handover.append(asyncio.run(build())))
-    handover[0].hints.change("a")
-    handover[0].send()
-    assert told == Watched()
-
-
 async def test_a_failing_receiver_gets_the_next_portion(caplog: pytest.LogCaptureFixture) -> None:
     got: list[list[Hint]] = []
 
@@ -61,30 +47,6 @@ async def test_a_failing_receiver_gets_the_next_portion(caplog: pytest.LogCaptur
         in_thread(handover.send)
         await until(lambda path=path: got[-1:] == [[Hint("changed", path)]])  # type: ignore[misc] # mypy and defaults
     assert len(caplog.records) == 2
-
-
-async def test_many_hints_come_in_portions_and_the_loop_turns_in_between() -> None:
-    told = Watched()
-    turns: list[int] = []
-    handover = made(told)
-    for number in range(2 * PORTION_HINTS + 1):
-        handover.hints.change(str(number))
-    in_thread(handover.send)
-    while sum(map(len, told.portions)) < 2 * PORTION_HINTS + 1:
-        await asyncio.sleep(0)
-        turns.append(len(told.portions))
-    assert [len(portion) for portion in told.portions] == [PORTION_HINTS, PORTION_HINTS, 1]
-    assert {1, 2, 3} <= set(turns)
-
-
-async def test_the_first_hint_after_a_silence_comes_at_once() -> None:
-    told = Watched()
-    handover = made(told)
-    handover.hints.change("first")
-    in_thread(handover.send)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert told.portions == [[Hint("changed", "first")]]
 
 
 def knowing(told: Watched, asked: list[str]) -> Handover[str]:
@@ -109,52 +71,6 @@ async def test_what_the_receiver_knows_wakes_nobody(monkeypatch: pytest.MonkeyPa
     assert asked == ["a"]
     assert handover.is_idle
     assert len(handover.hints) == 0
-
-
-@pytest.mark.parametrize(
-    "note",
-    [
-        lambda hints: hints.delete("a"),
-        lambda hints: hints.change("a", is_directory=True),
-        lambda hints: hints.change("a", is_listed=True),
-        lambda hints: (hints.delete("a"), hints.change("a")),
-        lambda hints: hints.arrive(hints.depart("b"), "a"),
-    ],
-)
-async def test_only_what_was_written_to_a_file_can_be_known_before_it_is_told(
-    note: Callable[[HintBuffer], Any],
-) -> None:
-    told, asked = Watched(), list[str]()
-    handover = knowing(told, asked)
-    with handover.lock:
-        note(handover.hints)
-    in_thread(handover.send)
-    await until(lambda: told.hints != [])
-    assert asked == []
-    assert not handover.is_idle
-
-
-async def test_of_a_burst_nothing_is_asked_one_by_one() -> None:
-    told, asked = Watched(), list[str]()
-    handover = knowing(told, asked)
-    with handover.lock:
-        for number in range(ASKED_HINTS + 1):
-            handover.hints.change(str(number))
-    in_thread(handover.send)
-    await until(lambda: len(told.hints) == ASKED_HINTS + 1)
-    assert asked == []
-
-
-async def test_a_receiver_that_fails_to_say_what_it_knows_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    told = Watched()
-    handover: Handover[str] = Handover(
-        asyncio.get_running_loop(), told.take, told.resyncs.append, lambda hint: bool(1 // 0)
-    )
-    with handover.lock:
-        handover.hints.change("a")
-    in_thread(handover.send)
-    await until(lambda: told.hints == [Hint("changed", "a")])
-    assert "The receiver of foreign changes failed" in caplog.text
 
 
 async def test_portions_of_a_stream_are_spaced_and_complete() -> None:
@@ -191,18 +107,6 @@ async def test_a_departed_name_without_a_second_half_is_deleted_soon() -> None:
         assert handover.claim(7) is None
 
 
-async def test_an_unpaired_departure_holds_nothing_else_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Watched()
-    monkeypatch.setattr("filetools.watch.handover.PAIRING_SECONDS", 3600)
-    handover = made(told)
-    with handover.lock:
-        handover.depart(7, "d", None, is_directory=False)
-        handover.hints.change("other")
-    in_thread(handover.send)
-    await until(lambda: told.hints != [])
-    assert told.hints == [Hint("changed", "other")]
-
-
 async def test_a_resync_drops_what_it_covers_and_is_told_once() -> None:
     told = Watched()
     handover = made(told)
@@ -216,48 +120,3 @@ async def test_a_resync_drops_what_it_covers_and_is_told_once() -> None:
     await until(lambda: told.resyncs != [])
     await asyncio.sleep(2 * SPACING_SECONDS)
     assert told == Watched(resyncs=["overflow"])
-
-
-def test_a_hint_that_follows_few_waits_less_than_one_amid_a_burst() -> None:
-    assert pause_after(0) == 0
-    assert pause_after(1) < pause_after(10) < pause_after(PORTION_HINTS) == SPACING_SECONDS
-
-
-async def test_an_unpaired_departure_wakes_the_loop_only_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Watched()
-    monkeypatch.setattr("filetools.watch.handover.PAIRING_SECONDS", 3600)
-    handover = made(told)
-    wakes: list[str] = []
-    deliver = handover._deliver
-
-    def counted() -> None:
-        wakes.append("deliver")
-        deliver()
-
-    monkeypatch.setattr(handover, "_deliver", counted)
-    with handover.lock:
-        handover.depart(7, "d", None, is_directory=False)
-    for _ in range(10):
-        in_thread(handover.send)
-        await asyncio.sleep(0)
-    assert wakes == ["deliver"]
-    assert handover._giving_up is not None
-    assert handover._giving_up.when() > asyncio.get_running_loop().time() + 3000
-    handover._giving_up.cancel()
-
-
-async def test_the_watching_thread_may_rest_only_while_its_receiver_knows_all_it_tells() -> None:
-    got: list[str] = []
-
-    def receive(hints: list[Hint]) -> bool:
-        got.extend(hint.path for hint in hints)
-        return any(hint.path.startswith("foreign") for hint in hints)
-
-    handover: Handover[str] = Handover(asyncio.get_running_loop(), receive, lambda reason: None)
-    for path, is_idle in (("own", True), ("foreign", False), ("own again", True), ("foreign again", False)):
-        with handover.lock:
-            handover.hints.change(path)
-        in_thread(handover.send)
-        await until(lambda path=path: path in got)  # type: ignore[misc]
-        assert handover.is_idle is is_idle
-    handover.close()

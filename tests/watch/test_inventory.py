@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from filetools.paths.patterns import compile_patterns
-from filetools.settings import DEFAULT_EXCLUDES
 from filetools.watch.exclusion import Excluded
 from filetools.watch.inventory import Inventory
-from tests.support.step_count import steps_of
 
 
 def nothing(_path: str, _is_directory: bool) -> bool:
@@ -76,22 +71,6 @@ def test_what_is_dropped_is_absent_with_all_below_and_a_drop_makes_no_folders() 
     ]
 
 
-def test_below_gives_what_is_in_a_folder_before_the_folder() -> None:
-    inventory = inventory_of()
-    below = inventory.below("")
-    places = {path: place for place, (path, _) in enumerate(below)}
-    assert all(places[path] < places[path.rpartition("/")[0]] for path in places if "/" in path)
-    assert sorted(inventory.inside("d")) == ["e", "x"]
-
-
-def test_a_folder_made_later_is_empty_unless_it_came_with_contents() -> None:
-    inventory = inventory_of()
-    inventory.add("new", is_directory=True)
-    inventory.add("back", is_directory=True, is_listed=False)
-    inventory.add("a", is_directory=True)
-    assert [inventory.find(path) for path in ("new/z", "back/z", "a/z")] == ["absent", "unknown", "absent"]
-
-
 def test_a_folder_that_is_brought_back_has_what_it_had() -> None:
     inventory = inventory_of()
     inventory.drop("d/e")
@@ -125,23 +104,3 @@ def test_folders_known_at_both_ends_of_a_move_have_the_names_of_both_at_any_dept
         "f/e/z": "file",
         "f/e/new": "absent",
     }
-
-
-def test_the_way_to_a_path_is_told_folder_by_folder() -> None:
-    inventory = inventory_of(lambda path, is_directory: path == "d/out" and is_directory)
-    inventory.add("d/out/x", is_directory=False)
-    inventory.add("made/x", is_directory=False)
-    assert {path: inventory.on_the_way(path) for path in ("d/e/z/y", "d/out/y/z", "locked/z", "a/b", "made/x")} == {
-        "d/e/z/y": ["directory", "directory", "absent", "absent"],
-        "d/out/y/z": ["directory", "absent", "unknown", "unknown"],
-        "locked/z": ["directory", "unknown"],
-        "a/b": ["file", "absent"],
-        "made/x": ["absent", "file"],
-    }
-
-
-def test_what_is_missing_far_below_costs_in_step_with_the_depth() -> None:
-    excluded = compile_patterns((), defaults=DEFAULT_EXCLUDES).matches_itself
-    inventory = inventory_of(excluded)
-    few, many = (steps_of(partial(inventory.on_the_way, "/".join("d" * depth))) for depth in (50, 200))
-    assert many < 5 * few

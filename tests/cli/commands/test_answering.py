@@ -10,6 +10,7 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
+from tests.support import inside
 from tests.support.opened import outcome_of, refused
 from tests.support.terminal import CommandLine, Ran
 
@@ -68,7 +69,7 @@ async def test_an_answer_reaches_the_next_identical_call(
 
 
 async def test_a_call_that_waits_goes_on(run: CommandLine, agent: FileToolsFacade) -> None:
-    agent._parts.gatekeeper.approvals.attend()
+    inside.parts(agent).gatekeeper.approvals.attend()
     call = asyncio.ensure_future(agent.write_file("new.txt", "new\n"))
     while not (open_requests := (await ran(run, "approvals", "--json")).json["data"]["approvals"]):
         assert not call.done()
@@ -78,7 +79,7 @@ async def test_a_call_that_waits_goes_on(run: CommandLine, agent: FileToolsFacad
 
 
 async def test_a_command_at_a_terminal_asks_about_its_own_calls_only(run: CommandLine, agent: FileToolsFacade) -> None:
-    agent._parts.gatekeeper.approvals.attend()
+    inside.parts(agent).gatekeeper.approvals.attend()
     call = asyncio.ensure_future(agent.write_file("new.txt", "new\n"))
     while not await agent.approvals():
         await asyncio.sleep(0.002)

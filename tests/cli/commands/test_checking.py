@@ -39,12 +39,6 @@ def test_doctor_refuses_to_repair_while_a_process_has_the_root_open(run: Command
     assert (done.code, done.error.startswith("error LOCK_TIMEOUT")) == (4, True)
 
 
-def test_doctor_repairs_nothing_where_nothing_is_wrong(run: CommandLine) -> None:
-    run("write", "a.txt", "--content", "x")
-    assert run("doctor", "--repair").lines[0] == "nothing to repair"
-    assert [path.name for path in (run.folder / ".filetools").glob("damaged-*")] == []
-
-
 def test_doctor_makes_no_state_and_says_what_is_missing(run: CommandLine) -> None:
     found = run("doctor", "--json").json["data"]
     assert (found["root"]["has_state"], found["journal"]) == (False, None)

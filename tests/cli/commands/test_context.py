@@ -88,23 +88,6 @@ def test_parts_that_fail_are_one_line_each(run: CommandLine) -> None:
     ]
 
 
-def test_without_git_all_the_rest_is_told(run: CommandLine, repository: Path) -> None:
-    run.environment["PATH"] = "/nowhere"
-    done = run("context")
-    assert done.code == 0
-    assert done.lines[1].startswith("git           Git command failed: ")
-    assert "instructions  AGENTS.md  9 characters" in done.text
-
-
-def test_a_pipe_gets_plain_text(run: CommandLine, repository: Path) -> None:
-    lines = run("context").lines
-    assert lines[:2] == ["~/project  shop/api", "git           main  uncommitted changes"]
-    assert [line[:14].strip() for line in lines[1:] if line[:1] != " "] == [
-        "git", "readme", "instructions", "dependencies", "prompt",
-    ]  # fmt: skip
-    assert any(line.startswith("dependencies  30 runtime  package-0 >=0, ") and line.endswith(">=29") for line in lines)
-
-
 def is_harmless(done: Ran) -> bool:
     return re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", STYLE.sub("", done.text)) is None
 
@@ -126,11 +109,6 @@ def test_all_of_it_is_one_screen(run: CommandLine, repository: Path, columns: in
         assert len(shown) < lines
         assert max(map(len, shown)) <= columns
         assert shown[-1] == "              No instances currently running."
-
-
-def test_a_terminal_is_coloured(run: CommandLine, repository: Path) -> None:
-    assert "\x1b[1;34mgit" in run.at_terminal("context").text
-    assert "\x1b" not in run("context").text
 
 
 def test_the_prompt_alone_is_for_a_pipe(run: CommandLine, repository: Path) -> None:
@@ -160,13 +138,3 @@ async def test_in_a_root_its_instances_and_its_project_are_told(run: CommandLine
         done = await asyncio.to_thread(run, "context", "--prompt")
     assert done.text.startswith(f"## Available Projects\n\n### orders\n- ID: {project}\n- Path: ~/project\n")
     assert done.text.endswith("- Directory: ~/project\n- Status: idle\n- Project: orders\n")
-
-
-def test_a_folder_stays_as_it_was(run: CommandLine, repository: Path, tmp_path: Path) -> None:
-    def listed() -> dict[str, tuple[int, int]]:
-        found = ((path, path.lstat()) for path in (tmp_path, *tmp_path.rglob("*")))
-        return {str(path): (status.st_mtime_ns, status.st_size) for path, status in found}
-
-    before = listed()
-    assert run("context").code == 0
-    assert listed() == before

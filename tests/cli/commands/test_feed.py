@@ -5,10 +5,6 @@ import json
 from tests.support.terminal import CommandLine
 
 
-def test_log_refuses_a_number_out_of_range(run: CommandLine) -> None:
-    assert run("log", "-n", "0").code == 2
-
-
 def test_log_prints_the_newest_changes_first(run: CommandLine) -> None:
     run("write", "a.txt", "--content", "1")
     run("mv", "a.txt", "b.txt")
@@ -33,18 +29,6 @@ def test_log_shows_what_each_change_did(run: CommandLine) -> None:
     ]  # fmt: skip
     changes = run("log", "-p", "--json").json["data"]["changes"]
     assert [each.get("diff", "").count("\n") for each in changes] == [5, 0, 6, 5]
-
-
-def test_follow_says_when_it_is_ready(run: CommandLine) -> None:
-    with run.started("follow") as process:
-        assert process.error.readline().startswith(b"Following")
-        run("write", "a.txt", "--content", "1")
-        assert process.output.readline().endswith(b"a.txt\n")
-
-
-def test_follow_refuses_a_malformed_position(run: CommandLine) -> None:
-    done = run("follow", "--since", "yesterday")
-    assert (done.code, done.error.startswith("error INVALID_ARGUMENT")) == (2, True)
 
 
 def test_follow_goes_on_after_a_position_and_sees_other_processes_and_programs(run: CommandLine) -> None:

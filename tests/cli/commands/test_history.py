@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from filetools.cli.command import cli
-from filetools.cli.terminal import exact_json
-from filetools.errors import PathNotFoundError
-from filetools.sessions.feedback import FeedbackItem
 from filetools.sessions.log_folders import encode_project_path
-from filetools.tools import session_logs
 from tests.support.agent_logs import LogWriter, write_bulk
 from tests.support.terminal import CommandLine
 
@@ -50,15 +44,9 @@ def contents(items: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (("extract", " "), "The prefix is empty: give the first digits of an id of 'filetools history list'"),
         (("extract", "9c"), "No session found with prefix '9c'"),
-        (("extract", "9\n\x1b"), "No session found with prefix '9\\n\\x1b'"),
-        (("extract", FIRST.replace("2a", "9c")), f"No session found with prefix '{FIRST.replace('2a', '9c')}'"),
         (("analyze", "--input", "nope"), "nope: No such file or directory"),
-        (("rules", "--input", "src"), "src: Is a directory"),
-        (("rules", "--input", "-"), "standard input: not JSON: EOF while parsing a value at line 1 column 0"),
         (("analyze", "--input", "no.json"), "no.json: item 1 is no feedback item: `session_id` is missing"),
-        (("analyze", "--input", "object.json"), "object.json: not an array of feedback items"),
         (("collect", "--output", "/dev/null"), "/dev/null: It is no file"),
         (("extract", "3b", "--output", "notes.md/said.json"), "ROOT/notes.md/said.json: Not a directory"),
     ],
@@ -80,11 +68,6 @@ def test_of_sessions_with_one_prefix_all_are_named(logged: CommandLine) -> None:
         f"{SECOND}  Review this, please.",
         f"{FIRST}  Always run the tests before you commit",
     ]
-
-
-def test_an_unknown_option_is_wrong_usage(logged: CommandLine) -> None:
-    done = logged("history", "list", "--nope")
-    assert (done.code, done.raw) == (2, b"")
 
 
 def test_without_logs_there_is_nothing_to_tell(run: CommandLine) -> None:
@@ -117,26 +100,6 @@ def test_a_session_is_extracted_with_its_agents(logged: CommandLine) -> None:
         "timestamp", "session_id", "feedback_type", "content", "agent_id", "slug", "tool_use_id", "denied_by_user",
         "reason", "sidechain", "rewound", "uuid", "path",
     ]  # fmt: skip
-
-
-def test_of_a_session_whose_log_is_gone_the_agents_are_left(logged: CommandLine, writer: LogWriter) -> None:
-    (writer.folder / f"{SECOND}.jsonl").unlink()
-    assert logged("history", "extract", "2a000000-0001").error == "No session found with prefix '2a000000-0001'\n"
-    assert contents(json.loads(logged("history", "extract", SECOND).raw)) == ["Look at the parser"]
-
-
-def test_a_session_that_cannot_be_read_costs_a_warning_and_no_other_session(
-    logged: CommandLine, writer: LogWriter
-) -> None:
-    (writer.folder / f"{SECOND}.jsonl").unlink()
-    (writer.folder / f"{SECOND}.jsonl").symlink_to("/etc/passwd")
-    done = logged("history", "collect")
-    assert (done.code, contents(json.loads(done.raw))) == (
-        0,
-        [WILD, "Always run the tests\nbefore you commit", "Look at the parser"],
-    )
-    (warning,) = done.error.splitlines()
-    assert warning.startswith(f"Warning: Failed to extract from {SECOND}: ")
 
 
 def test_data_goes_through_pipes_whatever_the_locale(logged: CommandLine) -> None:
@@ -178,25 +141,6 @@ def test_texts_of_logs_cannot_steer_a_terminal(logged: CommandLine) -> None:
         shown = logged.at_terminal("history", *line).text
         assert not {*shown} & {*"\x1b\x9b\u202e\u2028"}, line
         assert ("\\x1b[2J" in shown) == (line[0] in ("list", "rules")), line
-
-
-def test_json_is_exact_where_it_is_escaped() -> None:
-    for text in (WILD, "\ud800 half", "\x00\x7f\u2066", "plain"):
-        written = exact_json({"text": text}).encode()
-        assert json.loads(written) == {"text": text}
-
-
-def test_a_failure_in_the_middle_leaves_standard_output_clean(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def failing(*_: object, **__: object) -> Iterator[FeedbackItem]:
-        yield FeedbackItem(timestamp="", session_id="s", feedback_type="message", content="one")
-        raise PathNotFoundError("logs")
-
-    monkeypatch.setattr(session_logs, "collect_feedback", failing)
-    with pytest.raises(SystemExit) as ending:
-        cli.main(args=["history", "collect"], prog_name="filetools")
-    assert (ending.value.code, capsys.readouterr()) == (1, ("", "File not found: logs\n"))
 
 
 def test_a_reader_that_goes_ends_it_quietly(logged: CommandLine, writer: LogWriter) -> None:

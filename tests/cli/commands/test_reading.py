@@ -59,11 +59,6 @@ def test_read_finds_an_earlier_version(run: CommandLine) -> None:
     assert (refused.code, refused.error.splitlines()[-1]) == (2, "hint: See which there are with 'filetools versions'.")
 
 
-def test_ls_refuses_a_file(run: CommandLine) -> None:
-    done = run("ls", "notes.md")
-    assert (done.code, done.error.startswith("error NOT_A_DIRECTORY")) == (1, True)
-
-
 def test_ls_prints_paths_relative_to_the_root(run: CommandLine) -> None:
     run("mkdir", "src/deep")
     assert run("ls").lines == ["src/", "notes.md"]
@@ -79,16 +74,6 @@ def test_ls_pages(run: CommandLine) -> None:
     pages = [json.loads(line) for line in run("ls", "--limit", "1", "--all-pages", "--json").lines]
     assert [entry["path"] for page in pages for entry in page["data"]["entries"]] == ["src", "notes.md"]
     assert [page["data"]["truncated"] for page in pages] == [True, False]
-
-
-def test_ls_shows_names_that_would_steer_the_terminal_escaped(run: CommandLine) -> None:
-    (run.folder / "src" / "\x1b[31m\n.txt").touch()
-    assert run("ls", "src").lines == ["src/\\x1b[31m\\n.txt", "src/app.py"]
-
-
-def test_ls_long_shows_sizes(run: CommandLine) -> None:
-    fields = run("ls", "-l").lines[1].split()
-    assert (fields[0], fields[-1]) == ("6", "notes.md")
 
 
 def test_info_tells_the_facts(run: CommandLine) -> None:

@@ -70,15 +70,6 @@ def test_a_session_of_a_run_that_is_alive_is_taken_and_its_changes_cannot_be_und
     assert sh(run, ":", "--session", "s1").code == 0
 
 
-def test_a_conflict_is_named_and_nothing_is_done(run: CommandLine) -> None:
-    run_id = told(run, "echo two > notes.md; echo new > new.md")["run"]["id"]
-    run("write", "notes.md", "--content", "mine\n", "-f")
-    before = on_disk(run.folder)
-    done = run("undo", "--run", run_id)
-    assert (done.code, done.error.splitlines()[0][:19]) == (3, "conflict  notes.md ")
-    assert on_disk(run.folder) == before
-
-
 def test_input_output_and_code_are_the_programs_own_and_its_effect_is_told_on_standard_error(run: CommandLine) -> None:
     script = "cat; echo err >&2; mkdir claudedocs; echo '# report' > claudedocs/r.md; echo x >> notes.md; rm src/app.py"
     done = run("run", "--", "sh", "-c", f"{script}; exit 7", stdin=b"\xff\x00given")
@@ -91,11 +82,6 @@ def test_input_output_and_code_are_the_programs_own_and_its_effect_is_told_on_st
         "sh: 1 created, 1 modified, 1 deleted; 'filetools undo --run RUN' takes it back.",
     ]
     assert listed(run) == [("failed", 7)]
-
-
-def test_arguments_of_the_program_are_not_ours(run: CommandLine) -> None:
-    done = run("run", "--", "echo", "--help", "--", "--json", "-h", "")
-    assert (done.code, done.text) == (0, "--help -- --json -h \n")
 
 
 def test_as_json_what_is_told_is_one_line_after_the_output(run: CommandLine) -> None:
@@ -200,13 +186,6 @@ def test_what_goes_wrong_in_telling_leaves_the_exit_code_alone(run: CommandLine)
     done = sh(run, "rm -rf .filetools; exit 3")
     assert (done.code, done.text) == (3, "")
     assert "error STATE_DAMAGED: " in done.error
-
-
-def test_an_agent_that_may_not_write_is_refused_and_what_its_shell_did_is_told(run: CommandLine) -> None:
-    script = f"{FILETOOLS} write a.md --content a --actor bob; echo $?; echo b > b.md"
-    done = run("run", "--", "sh", "-c", script, more={"FILETOOLS_PERMISSIONS": "read_only"})
-    assert (done.code, done.text) == (0, "5\n")
-    assert done.error.splitlines()[-2] == "created   b.md    2 bytes  while no other run was alive"
 
 
 def test_runs_are_listed_and_shown(run: CommandLine) -> None:

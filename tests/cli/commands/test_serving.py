@@ -16,17 +16,13 @@ from tests.support.terminal import CommandLine
     [
         (("mcp",), "needs a ROOT"),
         (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem serves several"),
-        (("mcp", ".", "..", "--dialect", "claude-code"), "'claude-code' serves one ROOT"),
         (("mcp", "--dialect", "memory"), "'memory' needs a ROOT"),
-        (("mcp", "nowhere"), "There is no directory 'nowhere'"),
         (("mcp", "nowhere", "--dialect", "mcp-filesystem"), "There is no directory 'nowhere'"),
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
-        (("mcp", ".", "--dialect", "mcp-filesystem", "--tools", "raed_file"), "did you mean 'read_file'?"),
         (("mcp", ".", "--dialect", "claude-code", "--tools", "core"), "no group of tools named 'core'"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "has not the tools of editors"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--structured"), "has not other results"),
         (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror goes with one ROOT only"),
-        (("mcp", ".", "..", "--dialect", "mcp-filesystem", "--state-dir", "x"), "--state-dir goes with one ROOT only"),
     ],
 )
 def test_what_does_not_go_together_is_a_usage_error(run: CommandLine, arguments: tuple[str, ...], told: str) -> None:
@@ -40,12 +36,6 @@ def test_a_folder_that_cannot_be_opened_as_a_workspace_ends_it(run: CommandLine,
     for arguments in (("mcp", "."), ("mcp", ".", "src", "--dialect", "mcp-filesystem")):
         done = run(*arguments)
         assert (done.code == 0, done.text) == (False, "")
-
-
-def test_the_help_names_the_dialects(run: CommandLine) -> None:
-    told = " ".join(run("mcp", "-h").text.split())
-    assert "claude-code, mcp-filesystem" in told
-    assert "filetools mcp ~/project ~/notes --dialect mcp-filesystem" in told
 
 
 @pytest.mark.parametrize(("command", "part"), [(("serve", "."), "HTTP"), (("mcp", "."), "MCP")])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,34 +18,34 @@ TEMPORARY = "temporary"
 OLD_AND_NEW = ("--old", "one", "--new", "1", "--dry-run")
 PATCH = b"--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-notes\n+NOTES\n"
 READING: dict[str, Sequence[tuple[str, ...]]] = {
-    "read": (("notes.md",), ("notes.md", "--version", "abcd"), ("nope.md",)),
-    "ls": ((), ("-R", "-l", "--json"), ("nope",)),
-    "info": (("notes.md",), ("src",)),
-    "find": (("app",), ("nope",)),
-    "grep": (("one",), ("(",), ("-F", "nope")),
+    "read": (("notes.md",), ("nope.md",)),
+    "ls": (("-R", "-l", "--json"),),
+    "info": (("src",),),
+    "find": (("nope",),),
+    "grep": (("one",),),
     "edit": (("src/app.py", *OLD_AND_NEW),),
     "patch": (("--dry-run",),),
-    "log": ((), ("notes.md", "-p"), ("--json",)),
-    "versions": (("notes.md",), ("nope.md",)),
-    "diff": ((), ("notes.md",), ("src",)),
+    "log": (("notes.md", "-p"),),
+    "versions": (("notes.md",),),
+    "diff": ((), ("notes.md",)),
     "who": (("notes.md",),),
-    "checkpoints": ((), ("--json",)),
-    "undo": (("--dry-run",), ("--of", "*", "--since", "1h", "--dry-run")),
+    "checkpoints": ((),),
+    "undo": (("--dry-run",),),
     "redo": (("--dry-run",),),
     "restore": (("nope", "--dry-run"),),
-    "runs": ((), ("run-000000000000",)),
-    "status": ((), ("-v",), ("--json",)),
-    "mirror": ((), ("list", "--json"), ("remove", "nope")),
-    "fd": (("list",), ("read", "fd:1"), ("search", "fd:1", "x", "--json")),
-    "project": (("list",), ("list", "--json")),
-    "instances": ((), ("list", "--json")),
-    "call": (("read_file", '{"path": "notes.md"}'), ("grep_files", '{"pattern": "one"}'), ("nope",)),
-    "tools": ((), ("--format", "json")),
-    "context": ((), ("src", "--json"), ("--prompt",), ("nope",)),
-    "history": (("list",), ("collect",), ("extract", "3f"), ("analyze", "--input", "-"), ("rules", "--input", "nope")),
-    "approvals": ((), ("--diff",)),
+    "runs": ((),),
+    "status": ((),),
+    "mirror": (("list", "--json"), ("remove", "nope")),
+    "fd": (("search", "fd:1", "x", "--json"),),
+    "project": (("list",),),
+    "instances": ((),),
+    "call": (("grep_files", '{"pattern": "one"}'), ("nope",)),
+    "tools": ((),),
+    "context": ((), ("--prompt",)),
+    "history": (("collect",), ("analyze", "--input", "-")),
+    "approvals": (("--diff",),),
     "approve": (("approval-0123456789abcdef",),),
-    "doctor": ((), ("--settings",), ("--repair",), ("--json",)),
+    "doctor": ((), ("--repair",)),
 }
 CHANGING = {
     "demo", "write", "append", "rm", "mv", "cp", "mkdir", "checkpoint", "init", "sync", "run",
@@ -79,7 +81,7 @@ def test_reading_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp_pa
     assert listing(tmp_path) == before
 
 
-@pytest.mark.parametrize("line", [("ls",), ("status",), ("log",), ("grep", "one")], ids=" ".join)
+@pytest.mark.parametrize("line", [("ls",), ("status",)], ids=" ".join)
 def test_a_state_directory_that_is_not_there_is_not_made_by_reading(
     run: CommandLine, temporary: Path, tmp_path: Path, line: Sequence[str]
 ) -> None:
@@ -99,7 +101,7 @@ def test_completion_leaves_nothing_behind(run: CommandLine, temporary: Path, tmp
     assert listing(tmp_path) == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_reading_that_is_ended_leaves_nothing_behind(
     run: CommandLine, temporary: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -160,6 +162,21 @@ def test_init_takes_a_folder_and_a_state_elsewhere(run: CommandLine, tmp_path: P
     assert not (run.folder / ".filetools").exists()
 
 
+@pytest.mark.parametrize("line", [("write", "new.md", "--content", "text"), ("log",), ("doctor", "--repair")])
+def test_a_state_of_another_schema_is_refused_and_left_alone(run: CommandLine, line: tuple[str, ...]) -> None:
+    assert run("init").code == 0
+    place = run.folder / ".filetools" / "journal.db"
+    with closing(sqlite3.connect(place)) as database:
+        database.execute("PRAGMA user_version = 19")
+    before = place.read_bytes()
+    refused = run(*line)
+    assert refused.code != 0
+    assert "STATE_VERSION" in refused.error
+    assert "has schema 19" in refused.error
+    assert "move the state directory (.filetools) away" in " ".join(refused.error.split())
+    assert place.read_bytes() == before
+
+
 def test_init_in_another_root_is_meant_only_by_its_option(run: CommandLine) -> None:
     assert run("init").code == 0
     refused = run("init", cwd=run.folder / "src")
@@ -170,7 +187,7 @@ def test_init_in_another_root_is_meant_only_by_its_option(run: CommandLine) -> N
     assert "unchanged" in run("init", "src").text
 
 
-CHANGES = (("write", "a.txt", "--content", "a"), ("mkdir", "a"), ("rm", "project/notes.md"), ("checkpoint",), ("init",))
+CHANGES = (("write", "a.txt", "--content", "a"), ("checkpoint",), ("init",))
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=" ".join)
@@ -189,32 +206,13 @@ def test_a_home_folder_is_changed_only_where_it_is_named(
         assert run(*change, cwd=tmp_path).code == 2
 
 
-def test_a_home_folder_gets_no_mirror_by_accident(run: CommandLine, tmp_path: Path) -> None:
-    before, mirror = listing(tmp_path), tmp_path.with_name(f"{tmp_path.name}-mirror")
-    assert "is your home folder" in run("mirror", "add", str(mirror), cwd=tmp_path).error
-    assert (listing(tmp_path), mirror.exists()) == (before, False)
-
-
-def test_reading_in_a_home_folder_is_free_and_leaves_nothing(run: CommandLine, temporary: Path, tmp_path: Path) -> None:
-    before = listing(tmp_path)
-    assert run("grep", "two", cwd=tmp_path).text == "project/src/app.py:2:two\n"
-    assert listing(tmp_path) == before
-
-
 def test_init_of_a_home_folder_by_its_path_is_refused(run: CommandLine, tmp_path: Path) -> None:
     for name in (str(tmp_path), "..", "/"):
         assert "only on purpose" in run("init", name).error
     assert not (tmp_path / ".filetools").exists()
 
 
-def test_a_home_folder_with_a_state_is_not_the_root_of_what_lies_in_it(run: CommandLine, tmp_path: Path) -> None:
-    assert run("init", "--root", str(tmp_path)).code == 0
-    assert run("write", "a.txt", "--content", "a").text.startswith("created   a.txt")
-    assert (run.folder / ".filetools").is_dir()
-    assert run("log", "--root", str(tmp_path)).error == "No change is recorded.\n"
-
-
-@pytest.mark.parametrize("home", ["link", "/nowhere", "", "relative", "/", None])
+@pytest.mark.parametrize("home", ["link", "", None])
 def test_the_home_folder_is_known_however_it_is_told(run: CommandLine, tmp_path: Path, home: str | None) -> None:
     """A link to it is it; without one that can be told, only the whole file system is refused."""
     (tmp_path / "link").symlink_to(tmp_path)
@@ -226,20 +224,11 @@ def test_the_home_folder_is_known_however_it_is_told(run: CommandLine, tmp_path:
     assert run("mkdir", "new").code == 0
 
 
-def test_a_folder_that_holds_the_home_folder_is_no_root_by_accident(run: CommandLine, tmp_path: Path) -> None:
-    run.environment["HOME"] = str(run.folder)
-    assert "holds your home folder" in run("mkdir", "new", cwd=tmp_path).error
-    assert run("mkdir", "new", cwd=run.folder / "src").code == 0
-
-
 @pytest.mark.parametrize(
     "line",
     [
         ("mcp", "."),
-        ("mcp",),
-        ("mcp", "project/..", "--dialect", "mcp-filesystem"),
         ("serve", ".", "--port", "0"),
-        ("serve",),
     ],
     ids=" ".join,
 )

@@ -9,7 +9,7 @@ from filetools.tools.registry import FILE_TOOLS, chosen
 from tests.support.terminal import CommandLine
 
 
-@pytest.mark.parametrize("arguments", ["{bad", "[]", '"text"'])
+@pytest.mark.parametrize("arguments", ["{bad", "[]"])
 def test_call_refuses_what_is_no_json_object(run: CommandLine, arguments: str) -> None:
     done = run("call", "read_file", arguments)
     assert (done.code, done.text) == (2, "")
@@ -43,15 +43,6 @@ def test_a_tool_that_there_is_not_is_not_left_out_in_silence(run: CommandLine) -
 @pytest.mark.parametrize("form", FORMATS)
 def test_tools_prints_the_default_set_for_the_interface_of_a_model(run: CommandLine, form: ExportFormat) -> None:
     assert json.loads(run("tools", "--format", form).text) == exported(chosen(FILE_TOOLS, ["core"]), form)
-    assert json.loads(run("tools", "--format", form, "--tools", "exists, batches").text) == exported(
-        chosen(FILE_TOOLS, ["exists", "batches"]), form
-    )
-
-
-def test_tools_lists_those_that_were_asked_for(run: CommandLine) -> None:
-    listed = run("tools", "--tools", "batches").text
-    assert "read_multiple" in listed
-    assert "read_file" not in listed.split()
 
 
 def test_tools_of_a_dialect_are_those_that_a_provider_knows_by_itself(run: CommandLine) -> None:

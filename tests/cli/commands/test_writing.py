@@ -26,11 +26,6 @@ def test_write_refuses_two_sources(run: CommandLine) -> None:
     assert not (run.folder / "a.txt").exists()
 
 
-def test_write_refuses_a_source_that_cannot_be_read(run: CommandLine) -> None:
-    done = run("write", "a.txt", "--from", "nope")
-    assert (done.code, "Cannot read 'nope' of --from" in done.error) == (2, True)
-
-
 def test_write_takes_the_bytes_of_standard_input(run: CommandLine) -> None:
     done = run("write", "new/file.bin", stdin=b"\x00\xff\r\n")
     assert done.lines[0].split() == ["created", "new/file.bin", "4", "bytes"]
@@ -77,8 +72,3 @@ def test_what_others_wrote_is_replaced_by_force_alone_and_stays_a_version(run: C
     assert [line.split()[2] for line in run("versions", "a.txt").lines] == ["ann", "alice", "ann"]
     assert run("write", "new.txt", "-f", "--content", "x").code == 0
     assert run("write", "a.txt", "-f", "--content", "x", "--expected-version", "0" * 64).code == 2
-
-
-def test_one_byte_is_one_byte(run: CommandLine) -> None:
-    assert run("write", "a.txt", "--content", "x").lines[0] == "created   a.txt  1 byte"
-    assert run("write", "a.txt", "--content", "x" * 1234).lines[0] == "modified  a.txt  1,234 bytes"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.transactions.transaction import Transaction
-from tests.facade.test_crash_points import DOSE
 from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.dose import dose
 from tests.support.opened import assert_at_rest
 
 TREE: Tree = {
@@ -192,7 +192,7 @@ async def play(files: FileToolsFacade, acts: list[Act]) -> Tree:
     return model.tree()
 
 
-@settings(max_examples=25 * DOSE, deadline=None)
+@settings(max_examples=dose(25), deadline=None)
 @given(st.lists(ACTS, max_size=8))
 @example([("move", "d", "t"), ("write", "t/e", ""), ("move", "t/s", "n"), ("make", "d", "")])
 @example([("remove", "d", ""), ("write", "d/x", ""), ("move", "a", "d/e")])

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.transports import run_until_cancelled
 from tests.servers.mcp.test_stdio import HELLO
 from tests.support.declared import REPOSITORY
-from tests.support.http_servers import forked
+from tests.support.forked import forked
 from tests.support.mcp_clients import command
 
 READY: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -40,31 +40,25 @@ class Started:
     """The command with its input open, forked from a process that has everything loaded."""
 
     def __init__(self, root: Path, *arguments: str) -> None:
-        (given, writing), (reading, written) = os.pipe(), os.pipe()
         self.errors = root.parent / f"{root.name}-errors.txt"
         with self.errors.open("w") as errors:
-            streams = (given, written, errors.fileno())
-            self.process = forked(["mcp", str(root), *arguments], root, streams)
-        os.close(given)
-        self.input = open(writing, "w")  # noqa: SIM115 - closed at the end, as the next
-        self.output = open(reading)  # noqa: SIM115
+            self.process = forked("filetools.__main__", "mcp", root, *arguments, stderr=errors)
 
     def exchange(self, messages: Sequence[dict[str, Any]], *, answers: int) -> list[Any]:
         """Send messages, and return so many answers."""
-        self.input.write("".join(f"{json.dumps(each)}\n" for each in messages))
-        self.input.flush()
-        return [json.loads(self.output.readline()) for _ in range(answers)]
+        for each in messages:
+            self.process.ask(json.dumps(each))
+        return [self.process.hear() for _ in range(answers)]
 
     def ended(self, by: signal.Signals | None = None) -> tuple[int, str]:
         """End it by a signal, or with its input; return exit code and errors after all that it still answers is JSON-RPC."""
-        if by is not None:
-            self.process.send_signal(by)  # which must end it although its input stays open
-            self.process.wait()
-        with suppress(BrokenPipeError):
-            self.input.close()
-        with self.output:
-            assert all(json.loads(line)["jsonrpc"] == "2.0" for line in self.output)
-        return self.process.wait(), self.errors.read_text()
+        with self.process:
+            if by is None:
+                self.process.stdin.close()
+            else:
+                self.process.send_signal(by)  # which must end it although its input stays open
+            assert all(each["jsonrpc"] == "2.0" for each in self.process.rest())
+            return self.process.wait(), self.errors.read_text()
 
 
 @contextmanager

@@ -1,16 +1,10 @@
-"""Several processes and a server over HTTP on one root, calls that are cancelled at any moment, and many followers.
-
-`FILETOOLS_DOSE=10` (make long) makes the storms ten times as long, and follows as many addresses as can be followed.
-"""
+"""A process and a server over HTTP on one root, and calls that are cancelled at any moment."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import warnings
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,27 +12,24 @@ from typing import Any
 import pytest
 import uvicorn
 from mcp import Client
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
-from mcp_types import INTERNAL_ERROR, ResourceUpdatedNotification
+from mcp.shared.exceptions import MCPError
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.notices import MOST_FOLLOWED
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.transports import application_of
-from tests.support.mcp_clients import RELAXED, process, refused, text
+from tests.support.dose import dose
+from tests.support.mcp_clients import RELAXED, process, text
 from tests.support.opened import assert_at_rest, steps_until
 
-DOSE = int(os.environ.get("FILETOOLS_DOSE", "1"))
-CALLS = 12 * DOSE
-FOLLOWED = MOST_FOLLOWED if DOSE >= 10 else 300
-LARGE = 50_000
+CALLS = dose(12)
+LARGE = 10_000
 """Lines of a file that is written."""
 LONGEST_SECONDS = 0.03
 """After which a call is cancelled."""
 
-pytestmark = pytest.mark.timeout(60 * (DOSE + 2))
+pytestmark = pytest.mark.timeout(7200)
 
 
 @asynccontextmanager
@@ -103,14 +94,12 @@ class Storm:
 
 
 async def test_calls_cancelled_in_storms_are_done_or_not_and_leave_nothing(root: Path) -> None:
-    names = ("first", "second", "http", "older")
+    names = ("process", "http", "older")
     (root / "log.txt").write_text("".join(f"{name} {number} open\n" for number in range(CALLS) for name in names))
     async with served(root) as (url, door, files):
         before = ours()
         async with AsyncExitStack() as stack:
-            ways: list[tuple[Any, str]] = [
-                (process(root), "auto"), (process(root), "legacy"), (url, "auto"), (url, "legacy")
-            ]  # fmt: skip
+            ways: list[tuple[Any, str]] = [(process(root), "auto"), (url, "auto"), (url, "legacy")]
             clients = [await stack.enter_async_context(Client(way, mode=mode)) for way, mode in ways]
             storms = [Storm(client, name, seed) for seed, (client, name) in enumerate(zip(clients, names, strict=True))]
             await asyncio.gather(*(storm.rage() for storm in storms))
@@ -136,30 +125,3 @@ def _check(root: Path, storms: list[Storm]) -> None:
         assert {found[f"{storm.name} {number}"] for number in storm.surely_done} <= {"done"}
         for file in (root / storm.name).glob("*.txt"):
             assert file.read_text() == f"{storm.name} {file.stem}\n" * LARGE, file
-
-
-async def test_as_many_as_can_be_told_are_told_and_leave_nothing(root: Path) -> None:
-    told: set[str] = set()
-
-    async def note(message: Any) -> None:
-        if isinstance(message, ResourceUpdatedNotification):
-            told.add(str(message.params.uri))
-
-    addresses = [f"filetools:///files/many/{number}" for number in range(FOLLOWED)]
-    options = replace(DoorOptions(), only_reads=True)
-    async with filetools.open(root, settings=RELAXED) as files, Door(files, options) as door:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MCPDeprecationWarning)
-            async with Client(door.server, mode="legacy", message_handler=note) as client:
-                for uri in addresses:
-                    await client.subscribe_resource(uri)
-                if FOLLOWED == MOST_FOLLOWED:
-                    await refused(INTERNAL_ERROR, client.subscribe_resource("filetools:///files/other"))
-                changed = [f"many/{number}" for number in range(0, FOLLOWED, 10)]
-                async with files.transaction() as tx:
-                    for path in changed:
-                        await tx.write_file(path, "new\n")
-                await steps_until(lambda: len(told) == len(changed))
-        assert told == {f"filetools:///files/{path}" for path in changed}
-        await steps_until(lambda: door._notices.followed == 0)
-        await steps_until(lambda: not door._notices._tasks)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from filetools import Actor, TreeState
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from tests.support.crashing import leftovers
+from tests.support.forked import forked
 from tests.support.storms.parties import Agent, Party, Person, Place, Rewinder, Shell
 from tests.support.storms.pictures import Picture, differences, on_disk, replayed, shown_by
 
@@ -135,7 +137,14 @@ async def grow_unknown(place: Place) -> None:
 
 
 async def run_storm(
-    folder: Path, seed: int, *, deeds: int = 8, is_known: bool = True, workers: int = 0, watch: bool = True
+    folder: Path,
+    seed: int,
+    *,
+    deeds: int = 8,
+    is_known: bool = True,
+    workers: int = 0,
+    watch: bool = True,
+    at_rest: Callable[[Storm], object] = lambda _: None,
 ) -> list[str]:
     """Let all act at once, compare all pictures, restore the first checkpoint, redo; returns the faults and the story."""
     async with brewed(folder, seed, is_known=is_known, watch=watch) as storm:
@@ -148,6 +157,7 @@ async def run_storm(
                 group.create_task(other_process(storm, number, deeds))
         await person.leave()
         faults = storm.place.faults + await storm.faults_at_rest()
+        at_rest(storm)
         if not faults:
             faults = await faults_of_restoring(storm, is_known=is_known)
         about = f"seed {seed}, is_known={is_known}, workers={workers}, watch={watch}"
@@ -194,36 +204,22 @@ async def faults_of_restoring(storm: Storm, *, is_known: bool) -> list[str]:
 
 async def other_process(storm: Storm, number: int, deeds: int) -> None:
     """Run an agent in a process of its own."""
-    command = (
-        sys.executable,
-        "-m",
-        __name__,
-        str(storm.place.root),
-        str(storm.mirror),
-        str(storm.seed),
-        str(number),
-        str(deeds),
-        str(int(storm.files.settings.watch)),
-    )
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    output, _ = await process.communicate()
-    for line in output.decode().splitlines():
-        (storm.place.faults if line.startswith("FAULT") else storm.place.deeds).append(line)
-    if process.returncode:
-        storm.place.faults.append(f"the process {number} ended with {process.returncode}")
+    arguments = storm.place.root, storm.mirror, storm.seed * 100 + number, deeds, int(storm.files.settings.watch)
+    with forked(__name__, *map(str, arguments)) as process:
+        for said in await asyncio.to_thread(lambda: list(process.rest())):
+            storm.place.deeds += said["deeds"]
+            storm.place.faults += said["faults"]
+        if await asyncio.to_thread(process.wait):
+            storm.place.faults.append(f"the process {number} ended with {process.returncode}")
 
 
-async def work(root: Path, mirror: Path, seed: int, number: int, deeds: int, watch: int) -> None:
+async def work(root: Path, mirror: Path, seed: int, deeds: int, watch: int) -> None:
     """Be the other process."""
-    place = Place(root, Random(seed * 100 + number))
-    async with AsyncExitStack() as stack:
-        settings = SETTINGS | {"watch": bool(watch)}
-        files = await stack.enter_async_context(filetools.open(root, mirror=mirror, settings=settings))
-        name = f"process{number}"
+    place, name = Place(root, Random(seed)), f"process {seed}"
+    async with filetools.open(root, mirror=mirror, settings=SETTINGS | {"watch": bool(watch)}) as files:
         await live(place, Agent(place, name, files.for_actor(Actor(kind="agent", id=name, session=name))), deeds)
-    lines = [*place.deeds, *(f"FAULT {fault}" for fault in place.faults)]
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.write(json.dumps({"deeds": place.deeds, "faults": place.faults}) + "\n")
 
 
 if __name__ == "__main__":
-    asyncio.run(work(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:7])))
+    asyncio.run(work(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:6])))

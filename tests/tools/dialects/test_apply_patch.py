@@ -51,21 +51,15 @@ async def hosted(session: Session, **operation: Any) -> tuple[str, str]:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "create_file", "path": "app.py", "diff": "+x\n"}, "FILE_EXISTS"),
-    ({"type": "create_file", "path": "new.py", "diff": "+one\ntwo\n"}, "Line 2 of the diff of a new file"),
     ({"type": "create_file", "path": "../new.py", "diff": "+x\n"}, "PATH_TRAVERSAL"),
     ({"type": "create_file", "path": "a\n*** Delete File: app.py", "diff": "+x\n"}, "control characters"),
     ({"type": "create_file", "path": "new.py", "diff": "+x\n*** Delete File: app.py\n"}, "no '*** …' lines"),
-    ({"type": "update_file", "path": "app.py", "diff": "@@\n-return 1\n+return 2\n"}, "EDIT_NOT_FOUND"),
-    ({"type": "update_file", "path": "app.py", "diff": "@@\n-    return 1\n+    return 2\n"}, "EDIT_AMBIGUOUS"),
-    ({"type": "update_file", "path": "no.py", "diff": "@@\n-a\n+b\n"}, "create_file"),
     (
         {"type": "update_file", "path": "app.py", "diff": "*** Begin Patch\n*** Delete File: app.py\n*** End Patch\n"},
         "about other files",
     ),
-    ({"type": "delete_file", "path": "no.py"}, "FILE_NOT_FOUND"),
     ({"type": "delete_file", "path": "app.py", "move_to": "b.py"}, "Only update_file takes move_to"),
     ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "../b.py"}, "PATH_TRAVERSAL"),
-    ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "a\nb"}, "control"),
 ]  # fmt: skip
 
 
@@ -100,8 +94,6 @@ MOVED = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
     [
         "@@ def g():\n-    return 1\n+    return 2\n",
         "@@\n def g():\n-    return 1\n+    return 2",
-        " def g():\n-    return 1\n+    return 2\n",
-        "@@ -5,2 +5,2 @@\n def g():\n-    return 1\n+    return 2\n",
         "--- a/app.py\n+++ b/app.py\n@@ -5,2 +5,2 @@ def f():\n def g():\n-    return 1\n+    return 2\n",
         "@@ -1,99 +1,2 @@\n def g():\n-    return 1\n+    return 2\n",
         "*** Begin Patch\n*** Update File: app.py\n@@\n def g():\n-    return 1\n+    return 2\n*** End Patch\n",
@@ -156,12 +148,6 @@ async def test_a_custom_tool_takes_the_text_as_it_is(session: Session, tmp_path:
     item = await answer(session.tools, call)
     assert ResponseCustomToolCallOutput.model_validate(item).call_id == "call_1"
     assert (tmp_path / "lib.py").read_text() == MOVED
-
-
-async def test_only_the_touched_span_of_a_foreign_encoding_changes(session: Session, tmp_path: Path) -> None:
-    (tmp_path / "old.txt").write_bytes("größe\r\nzwei\r\ndrei\n".encode("latin-1"))
-    await hosted(session, type="update_file", path="old.txt", diff="@@\n-zwei\n+2\n+2b\n")
-    assert (tmp_path / "old.txt").read_bytes() == "größe\r\n2\r\n2b\r\ndrei\n".encode("latin-1")
 
 
 async def test_patches_of_two_sessions_are_both_there_and_a_stale_one_fails(

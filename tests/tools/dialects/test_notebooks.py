@@ -92,15 +92,11 @@ async def session(files: FileToolsFacade) -> Session:
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"notebook_path": "text.py", "cell_id": "sum"}, "INVALID_ARGUMENT", "use Edit for other files"),
     ({"notebook_path": "/etc/a.ipynb", "cell_id": "sum"}, "ABSOLUTE_PATH", "not allowed"),
-    ({"notebook_path": "missing.ipynb", "cell_id": "sum"}, "FILE_NOT_FOUND", "Glob"),
     ({"notebook_path": "no.ipynb", "cell_id": "sum"}, "INVALID_ARGUMENT", "not a Jupyter notebook"),
-    ({"notebook_path": "cut.ipynb", "cell_id": "sum"}, "INVALID_ARGUMENT", "not a Jupyter notebook"),
     ({"notebook_path": "deep.ipynb", "cell_id": "sum"}, "INVALID_ARGUMENT", "not a Jupyter notebook"),
     ({"notebook_path": "n.ipynb"}, "INVALID_ARGUMENT", "cell_id is needed"),
     ({"notebook_path": "n.ipynb", "cell_id": "som"}, "INVALID_ARGUMENT", '"intro","sum","last"'),
-    ({"notebook_path": "n.ipynb", "cell_id": "cell-9"}, "INVALID_ARGUMENT", "There is no cell 'cell-9'"),
     ({"notebook_path": "n.ipynb", "edit_mode": "insert"}, "INVALID_ARGUMENT", "cell_type is needed"),
-    ({"notebook_path": "n.ipynb", "cell_id": "sum", "cell_type": "raw"}, "INVALID_ARGUMENT", "'cell_type'"),
 ]  # fmt: skip
 
 
@@ -156,12 +152,6 @@ async def test_a_replaced_cell_loses_its_outputs_and_nothing_else_changes(
         "language": "python", "edit_mode": "replace", "notebook_path": str(tmp_path / "n.ipynb"),
         "original_file": NOTEBOOK.replace("\n", end), "updated_file": after,
     }  # fmt: skip
-
-
-async def test_a_source_that_is_one_text_stays_one(session: Session, tmp_path: Path) -> None:
-    await session.says("NotebookEdit", notebook_path="n.ipynb", cell_id="cell-0", new_source="# New\nline")
-    expected = NOTEBOOK.replace('"# Größe \\"quoted\\""', '"# New\\nline"')
-    assert (tmp_path / "n.ipynb").read_text() == expected
 
 
 async def test_cells_are_inserted_and_deleted_and_the_bytes_are_as_before(session: Session, tmp_path: Path) -> None:

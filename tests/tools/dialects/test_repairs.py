@@ -43,19 +43,9 @@ def nearest(arguments: dict[str, Any], envelope: dict[str, Any], text: str) -> d
     return {(name if name in known else envelope["details"]["nearest"]): value for name, value in arguments.items()}
 
 
-def same(arguments: dict[str, Any], envelope: dict[str, Any], text: str) -> dict[str, Any]:
-    """Repeat the call."""
-    return arguments
-
-
 def with_closest(name: str) -> Repair:
     """Copy the closest text from the refusal."""
     return lambda given, envelope, _: given | {name: envelope["details"]["closest"]["text"]}
-
-
-def proposed(name: str) -> Repair:
-    """Take the value that the sentence proposes."""
-    return lambda given, _, text: given | {name: re.findall(r"did you mean '(.+?)'", text)[0]}
 
 
 def but(**changes: Any) -> Repair:
@@ -69,10 +59,6 @@ def patched(given: dict[str, Any], envelope: dict[str, Any], _text: str) -> dict
     return {"operation": given["operation"] | {"diff": f"@@\n{old}+def zero():\n"}}
 
 
-def codex(*lines: str) -> str:
-    return "\n".join(("*** Begin Patch", "*** Update File: app.py", *lines, "*** End Patch"))
-
-
 MISTAKES = [
     Mistake(
         dialect="text-editor",
@@ -84,32 +70,11 @@ MISTAKES = [
     Mistake(dialect="claude-code", tool="Glob", arguments={"patern": "*.py"}, code="INVALID_ARGUMENT", repair=nearest),
     Mistake(
         dialect="claude-code",
-        tool="Grep",
-        arguments={"pattern": "x", "type": "pyhton"},
-        code="INVALID_ARGUMENT",
-        repair=proposed("type"),
-    ),
-    Mistake(
-        dialect="claude-code",
         tool="NotebookEdit",
         arguments={"notebook_path": "n.ipynb", "cell_id": "frist", "new_source": "2"},
         code="VERSION_MISMATCH",
         look=("Read", {"file_path": "n.ipynb"}),
         repair=but(cell_id="first"),
-    ),
-    Mistake(
-        dialect="claude-code",
-        tool="NotebookEdit",
-        code="INVALID_ARGUMENT",
-        repair=but(cell_type="code"),
-        arguments={"notebook_path": "n.ipynb", "new_source": "2", "edit_mode": "insert"},
-    ),
-    Mistake(
-        dialect="text-editor",
-        tool=EDITOR,
-        arguments={"command": "view", "pth": "app.py"},
-        code="INVALID_ARGUMENT",
-        repair=nearest,
     ),
     Mistake(
         dialect="text-editor",
@@ -119,27 +84,6 @@ MISTAKES = [
         arguments={"command": "str_replace", "path": "app.py", "old_str": "def one()\n    return 1", "new_str": "x"},
     ),
     Mistake(
-        dialect="text-editor",
-        tool=EDITOR,
-        code="EDIT_AMBIGUOUS",
-        repair=but(old_str="def two():\n\treturn 1"),
-        arguments={"command": "str_replace", "path": "app.py", "old_str": "\treturn 1", "new_str": "x"},
-    ),
-    Mistake(
-        dialect="text-editor",
-        tool=EDITOR,
-        code="INVALID_ARGUMENT",
-        arguments={"command": "insert", "path": "app.py", "insert_line": 99, "insert_text": "x"},
-        repair=lambda given, _, text: given | {"insert_line": int(re.findall(r"\[0, (\d+)\]", text)[0])},
-    ),
-    Mistake(
-        dialect="text-editor",
-        tool=EDITOR,
-        code="FILE_EXISTS",
-        arguments={"command": "create", "path": "app.py", "file_text": "x"},
-        repair=lambda *_: {"command": "insert", "path": "app.py", "insert_line": 0, "insert_text": "x"},
-    ),
-    Mistake(
         dialect="memory",
         tool="memory",
         code="INVALID_PATH",
@@ -147,39 +91,11 @@ MISTAKES = [
         arguments={"command": "create", "path": "notes.md", "file_text": "x"},
     ),
     Mistake(
-        dialect="memory",
-        tool="memory",
-        code="INVALID_ARGUMENT",
-        arguments={"command": "rename", "path": "/memories/a", "new_path": "/memories/b"},
-        repair=lambda *_: {"command": "create", "path": "/memories/b", "file_text": ""},
-    ),
-    Mistake(
         dialect="apply-patch",
         tool="apply_patch",
         code="EDIT_NOT_FOUND",
         repair=patched,
         arguments={"operation": {"type": "update_file", "path": "app.py", "diff": "@@\n-def one()\n+def zero():\n"}},
-    ),
-    Mistake(
-        dialect="apply-patch",
-        tool="apply_patch",
-        code="FILE_EXISTS",
-        arguments={"operation": {"type": "create_file", "path": "app.py", "diff": "+x\n"}},
-        repair=lambda *_: {"operation": {"type": "update_file", "path": "app.py", "diff": "@@\n-def one():\n+x\n"}},
-    ),
-    Mistake(
-        dialect="apply-patch",
-        tool="apply_patch",
-        code="EDIT_AMBIGUOUS",
-        arguments={"patch": codex("@@", "-\treturn 1", "+\treturn 2")},
-        repair=but(patch=codex("@@ def two():", "-\treturn 1", "+\treturn 2")),
-    ),
-    Mistake(
-        dialect="apply-patch",
-        tool="apply_patch",
-        code="INVALID_ARGUMENT",
-        arguments={"patch": codex("return 1")},
-        repair=but(patch=codex("@@ def two():", "-\treturn 1", "+\treturn 2")),
     ),
 ]
 
@@ -204,27 +120,13 @@ async def test_a_mistake_is_repaired_in_one_step(tmp_path: Path, mistake: Mistak
 
 
 HINTS: list[tuple[str, str, dict[str, Any]]] = [
-    ("claude-code", "Read", {"file_path": "no"}),
-    ("claude-code", "Read", {"file_path": "src"}),
-    ("claude-code", "Read", {"file_path": "logo.png/a"}),
-    ("claude-code", "Write", {"file_path": "src", "content": ""}),
-    ("claude-code", "Write", {"file_path": "logo.png/a", "content": ""}),
-    ("claude-code", "Edit", {"file_path": "logo.png", "old_string": "a", "new_string": "b"}),
-    ("claude-code", "Edit", {"file_path": "app.py", "old_string": "", "new_string": "b"}),
-    ("claude-code", "Glob", {"pattern": "*", "path": "no"}),
-    ("claude-code", "Grep", {"pattern": "zz(", "path": "."}),
-    ("claude-code", "NotebookEdit", {"notebook_path": "src/no.ipynb", "new_source": "", "cell_id": "a"}),
     ("text-editor", EDITOR, {"command": "view", "path": "no"}),
     ("text-editor", EDITOR, {"command": "str_replace", "path": "logo.png", "old_str": "a"}),
     ("text-editor", EDITOR, {"command": "str_replace", "path": "app.py", "old_str": ""}),
-    ("text-editor", EDITOR, {"command": "str_replace", "path": "src", "old_str": "a"}),
     ("text-editor", EDITOR, {"command": "insert", "path": "logo.png", "insert_line": 1, "insert_text": "x"}),
-    ("text-editor", EDITOR, {"command": "create", "path": "src", "file_text": ""}),
-    ("text-editor", EDITOR, {"command": "create", "path": "app.py/x", "file_text": ""}),
     ("memory", "memory", {"command": "delete", "path": "/memories/no"}),
     ("apply-patch", "apply_patch", {"operation": {"type": "delete_file", "path": "src"}}),
     ("apply-patch", "apply_patch", {"operation": {"type": "update_file", "path": "logo.png", "diff": "@@\n-a\n+b\n"}}),
-    ("apply-patch", "apply_patch", {"patch": ""}),
 ]
 
 

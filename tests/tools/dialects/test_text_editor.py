@@ -39,25 +39,15 @@ def session(files: FileToolsFacade) -> Session:
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"command": "undo_edit", "path": "poem.txt"}, "INVALID_ARGUMENT", "command"),
-    ({"command": "view"}, "INVALID_ARGUMENT", "Missing parameter 'path'"),
     ({"command": "create", "path": "a"}, "INVALID_ARGUMENT", "Parameter `file_text` is required for command: create"),
-    ({"command": "str_replace", "path": "poem.txt", "new_str": "x"}, "INVALID_ARGUMENT", "`old_str` is required"),
-    ({"command": "insert", "path": "poem.txt", "insert_text": "x"}, "INVALID_ARGUMENT", "`insert_line` is required"),
-    ({"command": "insert", "path": "poem.txt", "insert_line": 1}, "INVALID_ARGUMENT", "`insert_text` is required"),
     (
         {"command": "insert", "path": "poem.txt", "insert_line": 1, "insert_text": "a", "new_str": "b"},
         "INVALID_ARGUMENT", "different values",
     ),
-    ({"command": "view", "path": "poem.txt", "file_text": ""}, "INVALID_ARGUMENT", "does not belong to command: view"),
     ({"command": "view", "path": "poem.txt", "range": [1, 2]}, "INVALID_ARGUMENT", "did you mean 'view_range'"),
-    ({"command": "view", "path": "poem.txt", "view_range": [1]}, "INVALID_ARGUMENT", "list of two integers"),
-    ({"command": "view", "path": "poem.txt", "view_range": [3, 2]}, "INVALID_ARGUMENT", "larger or equal"),
-    ({"command": "view", "path": "poem.txt", "view_range": [9, -1]}, "INVALID_ARGUMENT", "[1, 4]"),
     ({"command": "view", "path": "src", "view_range": [1, 2]}, "INVALID_ARGUMENT", "is not allowed when `path` points"),
     ({"command": "view", "path": "logo.png"}, "INVALID_ARGUMENT", "logo.png is binary (image/png"),
     ({"command": "view", "path": "no.txt"}, "FILE_NOT_FOUND", "The path no.txt does not exist. Please provide a valid path."),
-    ({"command": "view", "path": "../x"}, "PATH_TRAVERSAL", "'..'"),
-    ({"command": "view", "path": "C:\\x"}, "ABSOLUTE_PATH", "C:"),
     (
         {"command": "create", "path": "poem.txt", "file_text": "x"},
         "FILE_EXISTS", "File already exists at: poem.txt. Cannot overwrite files using command `create`.",
@@ -70,12 +60,10 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         {"command": "str_replace", "path": "poem.txt", "old_str": "roses", "new_str": "x"},
         "EDIT_AMBIGUOUS", "Multiple occurrences of old_str `roses` in lines 1, 3. Please ensure it is unique",
     ),
-    ({"command": "str_replace", "path": "no.txt", "old_str": "a", "new_str": "b"}, "FILE_NOT_FOUND", "does not exist"),
     (
         {"command": "insert", "path": "poem.txt", "insert_line": 5, "insert_text": "x"},
         "INVALID_ARGUMENT", "Invalid `insert_line` parameter: 5. It should be within the range of lines of the file: [0, 4]",
     ),
-    ({"command": "insert", "path": "poem.txt", "insert_line": -1, "insert_text": "x"}, "INVALID_ARGUMENT", "[0, 4]"),
 ]  # fmt: skip
 
 
@@ -117,31 +105,12 @@ async def test_text_that_is_there_once_is_replaced_and_the_place_is_shown(sessio
     assert (tmp_path / "poem.txt").read_text() == "roses\nlilies\nand more\nroses\nsugar\n"
 
 
-async def test_a_replacement_without_new_text_takes_the_old_away(session: Session, tmp_path: Path) -> None:
-    await session.says(TOOL, command="str_replace", path="poem.txt", old_str="violets\n")
-    assert (tmp_path / "poem.txt").read_text() == "roses\nroses\nsugar\n"
-
-
 @pytest.mark.parametrize("name", ["insert_text", "new_str"])
 async def test_lines_are_inserted_at_the_top_and_behind_a_line(session: Session, tmp_path: Path, name: str) -> None:
     await session.says(TOOL, command="insert", path="poem.txt", insert_line=0, **{name: "first"})
     said = await session.says(TOOL, command="insert", path="/poem.txt", insert_line=5, **{name: "last\n"})
     assert "     6\tlast\n" in said
     assert (tmp_path / "poem.txt").read_text() == f"first\n{POEM}last\n"
-
-
-async def test_a_new_file_gets_its_folders(session: Session, tmp_path: Path) -> None:
-    said = await session.says(TOOL, command="create", path="new/file.txt", file_text="text")
-    assert said == "File created successfully at: new/file.txt"
-    assert (tmp_path / "new" / "file.txt").read_text() == "text"
-
-
-async def test_only_the_touched_span_of_a_foreign_encoding_changes(session: Session, tmp_path: Path) -> None:
-    (tmp_path / "old.txt").write_bytes("größe\r\nzwei\r\ndrei\n".encode("latin-1"))
-    assert "größe" in await session.says(TOOL, command="view", path="old.txt")
-    await session.says(TOOL, command="str_replace", path="old.txt", old_str="zwei\n", new_str="2\n2b\n")
-    await session.says(TOOL, command="insert", path="old.txt", insert_line=1, insert_text="1b")
-    assert (tmp_path / "old.txt").read_bytes() == "größe\r\n1b\r\n2\r\n2b\r\ndrei\n".encode("latin-1")
 
 
 async def test_edits_of_two_sessions_are_both_there_and_one_hears_of_the_other(

@@ -118,6 +118,7 @@ def test_f6_goes_round_the_parts_of_the_page(serving: Served, page: Page) -> Non
     ]
     assert pressed(page, "F6", 6) == round_trip
     assert pressed(page, "Shift+F6", 6) == [*reversed(round_trip[:-1]), "Files"]
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
 
 
 def test_in_a_dialog_tab_goes_round_and_f6_does_not_leave_it(browser: Browser, tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ def agents() -> Iterator[ThreadPoolExecutor]:
 def raising(agents: ThreadPoolExecutor, asking: Served, new: str) -> Future[dict[str, Any]]:
     """Let an agent raise the version, once a person lets it."""
     arguments = {"path": "package.json", "old_string": "1.0.0", "new_string": new}
+    assert "1.0.0" in asking.does("read_file", path="package.json")["content"]
     return agents.submit(asking.call, "edit_file", **arguments)
 
 

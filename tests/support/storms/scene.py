@@ -1,8 +1,8 @@
-"""The files of one schedule, who adds what to them, and what stands in them."""
+"""The files of one storm before all doors, who adds what to them, and what stands in them."""
 
 from __future__ import annotations
 
-import asyncio
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -10,10 +10,8 @@ from typing import Final
 
 from tests.support.schedules.ledger import NONE, Deed, Ledger, Standing, Tokens
 from tests.support.schedules.tokens import Mint, tokens_in
-from tests.support.together.doors import Doors
 
 START: Final = "one\ntwo\nthree\nfour\nfive\nsix\n"
-LONGEST_PAUSE_SECONDS: Final = 0.004
 CUT_OFF: Final = "cut off"
 """What a change is called that was on its way when the connection ended, and did not arrive."""
 EXPECTED: Final = frozenset(
@@ -24,9 +22,9 @@ EXPECTED: Final = frozenset(
 
 @dataclass
 class Scene:
-    """One schedule: two files, and the ledger of what was acknowledged."""
+    """Two files, and the ledger of what was acknowledged."""
 
-    doors: Doors
+    root: Path
     seed: int
     has_stranger: bool
     """Whether a program that knows nothing of filetools takes part."""
@@ -36,14 +34,9 @@ class Scene:
     is_over: bool = False
 
     @property
-    def folder(self) -> str:
-        """The folder of its files."""
-        return f"scene-{self.seed}"
-
-    @property
     def paths(self) -> tuple[str, str]:
         """Its files; all meet at the first one."""
-        return f"{self.folder}/a.txt", f"{self.folder}/b.txt"
+        return f"scene-{self.seed}/a.txt", f"scene-{self.seed}/b.txt"
 
     def chance(self, letter: str) -> Random:
         """Return what a party draws from, whatever the others do meanwhile."""
@@ -53,9 +46,9 @@ class Scene:
         """Return one of the files."""
         return self.paths[chance.random() < 0.25]
 
-    def place(self, path: str) -> Path:
-        """Return where a file is on the disk."""
-        return self.doors.root / path
+    def text(self, path: str) -> str:
+        """Return what stands on the disk."""
+        return (self.root / path).read_bytes().decode()
 
     def note(self, letter: str, what: str, refusal: str | None, adds: Tokens = NONE, removes: Tokens = NONE) -> bool:
         """Enter what a party was told; returns whether it was done."""
@@ -66,27 +59,40 @@ class Scene:
         self.ledger.note(deed)
         return refusal is None
 
-    def displace(self, letter: str, what: str, tokens: Tokens) -> None:
-        """Enter what somebody was told to be in a kept version alone."""
-        self.ledger.note(Deed(who=letter, what=what, displaces=tokens))
-
     def standing(self) -> Standing:
         """Return what is on the disk."""
-        content: dict[str, bytes | None] = {path: self.place(path).read_bytes() for path in self.paths}
-        return Standing(
-            disk={path: tokens_in(one) for path, one in content.items()}, documents={}, content=content
-        )  # fmt: skip
+        return Standing(disk={path: tokens_in(self.text(path)) for path in self.paths}, documents={}, content={})
 
 
-async def pause(chance: Random) -> None:
-    """Let some time pass, so that the parties meet in other ways with every seed."""
-    await asyncio.sleep(chance.random() * LONGEST_PAUSE_SECONDS)
+@dataclass
+class Stranger:
+    """A program that knows nothing of filetools: it appends, and it writes anew and renames."""
+
+    scene: Scene
+    chance: Random
+
+    async def act(self) -> None:
+        """Save what stands there with a line more, all in one step of the loop."""
+        path, line = self.scene.path(self.chance), self.scene.mint.line("X") + "\n"
+        place = self.scene.root / path
+        if self.chance.random() < 0.5:
+            with place.open("ab", buffering=0) as file:
+                file.write(line.encode())
+        else:
+            beside = place.with_name(f".{place.name}.swp")  # what programs call such files is not recorded
+            beside.write_bytes(place.read_bytes() + line.encode())
+            os.replace(beside, place)
+        self.scene.note("X", f"save {path} {line!r}", None, tokens_in(line))
 
 
 def changed_lines(scene: Scene, chance: Random, letter: str, text: str) -> str:
-    """Return a text with a line put in, and sometimes one replaced or taken out."""
+    """Return a text with a line put in, and sometimes one replaced."""
     lines = text.splitlines()
     at = chance.randint(0, len(lines))
-    count = 1 if chance.random() < 0.2 else 0
-    lines[at : at + count] = [scene.mint.line(letter)]
+    lines[at : at + (chance.random() < 0.2)] = [scene.mint.line(letter)]
     return "\n".join(lines) + "\n"
+
+
+def number_of(position: str) -> int:
+    """Return the number in a position."""
+    return int(position.rpartition(":")[2])

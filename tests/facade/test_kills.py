@@ -1,0 +1,138 @@
+"""SIGKILL at random moments, of one writer or of one of three: what was acknowledged is there, nothing is torn or left over,
+nobody else is refused, the mirror is equal.
+
+FILETOOLS_KILL_ROUNDS says how often; a failure prints its seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from tests.support.crashing import QUIET, leftovers, recovered, snapshot
+from tests.support.dose import SEED, kill_rounds
+from tests.support.forked import Forked, forked
+from tests.support.opened import steps_until
+
+ROUNDS = kill_rounds(15)
+LOTS = 3
+
+
+@dataclass
+class Oracle:
+    """Per path the contents that may stand there: the last acknowledged one, or one announced after it."""
+
+    acknowledged: dict[str, str | None] = field(default_factory=dict)
+    announced: dict[str, list[str | None]] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    """Acknowledged lines of a file to which all append."""
+
+    def take(self, facts: Iterable[dict[str, Any]]) -> None:
+        """Learn from what a writer said, in its order."""
+        for fact in facts:
+            for path, content in fact.get("begin", {}).items():
+                self.announced.setdefault(path, []).append(content)
+            for path, content in fact.get("done", {}).items():
+                self.acknowledged[path], self.announced[path] = content, []
+            self.lines += [fact["line"]] if "line" in fact else []
+
+    def faults(self, root: Path) -> list[str]:
+        """Return what is lost or torn; goes on from what stands there now."""
+        found = []
+        for path in {*self.acknowledged, *self.announced}:
+            place = root / path
+            standing = place.read_text() if place.exists() else None
+            allowed = [self.acknowledged.get(path), *self.announced.get(path, [])]
+            if standing not in allowed:
+                found.append(
+                    f"{path}: {(standing or 'nothing')[:60]!r} is none of {[str(one)[:40] for one in allowed]}"
+                )
+            self.acknowledged[path], self.announced[path] = standing, []
+        shared = (root / "shared.txt").read_text().splitlines() if self.lines else []
+        return found + [f"{line} is there {shared.count(line)} times" for line in self.lines if shared.count(line) != 1]
+
+
+@pytest.mark.parametrize("lot", range(LOTS))
+async def test_what_was_acknowledged_survives_a_kill_at_any_moment(lot: int, tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    chance, oracle = random.Random(f"{SEED} {lot}"), Oracle()
+    for number in range(lot, ROUNDS, LOTS):
+        about = f"seed {SEED}, round {number}"
+        oracle.take(await killed_among(root, mirror, number, chance))
+        async with recovered(root, mirror) as files:
+            assert oracle.faults(root) == [], about
+            assert snapshot(root) == snapshot(mirror), about
+            assert leftovers(root) + leftovers(mirror) == [], about
+            assert (await files.sync_all(preview=True, verify=True)).total_files == 0, about
+    assert len(oracle.lines) >= ROUNDS // LOTS
+
+
+async def killed_among(root: Path, mirror: Path, number: int, chance: random.Random) -> list[dict[str, Any]]:
+    """Kill one writer some time after so many lines: a slow machine has done as much by then. Returns what all have said."""
+    policy, names = ("eventual", "strict")[number % 2], range(3 if number % 3 == 0 else 1)
+    said: list[list[dict[str, Any]]] = [[] for _ in names]
+    with ExitStack() as stack:
+        writers = [stack.enter_context(a_writer(root, mirror, policy, f"{number % 5}-{name}")) for name in names]
+        # What is not read would hold them up, and who is held up holds up others.
+        readers = [
+            asyncio.create_task(asyncio.to_thread(follow, writer, heard))
+            for writer, heard in zip(writers, said, strict=True)
+        ]
+        await until_said(said, [chance.randint(20, 60) for _ in said])
+        await asyncio.sleep(chance.uniform(0, 0.005))
+        writers[0].kill()
+        await until_said(said[1:], [len(heard) + 30 for heard in said[1:]])
+        for writer in writers[1:]:
+            writer.stdin.close()
+        await asyncio.gather(*readers)
+        assert [writer.wait() for writer in writers[1:]] == [0] * (len(writers) - 1), "refused for the death of another"
+    return [fact for heard in said for fact in heard]
+
+
+def follow(writer: Forked, heard: list[dict[str, Any]]) -> None:
+    heard.extend(writer.rest())
+
+
+async def until_said(said: list[list[dict[str, Any]]], counts: list[int]) -> None:
+    await steps_until(lambda: all(len(heard) >= count for heard, count in zip(said, counts, strict=True)))
+
+
+def a_writer(root: Path, mirror: Path, policy: str, name: str) -> Forked:
+    return forked("tests.support.facade_worker", "write", root, mirror, policy, name)
+
+
+def test_a_file_that_went_back_behind_what_was_acknowledged_is_found(tmp_path: Path) -> None:
+    oracle = Oracle()
+    oracle.take(
+        [{"begin": {"a": "1"}}, {"done": {"a": "1"}}, {"begin": {"a": "2"}}, {"done": {"a": "2"}}, {"line": "x"}]
+    )
+    (tmp_path / "a").write_text("1")
+    (tmp_path / "shared.txt").write_text("y\n")
+    assert [fault.split()[0] for fault in oracle.faults(tmp_path)] == ["a:", "x"]
+
+
+async def test_a_kill_in_the_middle_of_catching_up_loses_no_entry(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    mirror.write_text("in the way")
+    async with filetools.open(root, mirror=mirror, settings=QUIET) as files:
+        await files.write_multiple([{"path": f"f{number}.txt", "content": str(number)} for number in range(200)])
+        assert (await files.status())["mirrors"]["mirror"]["behind"] == 200
+    mirror.unlink()
+    for delay_seconds in (0.0, 0.02, 0.05):
+        with a_writer(root, mirror, "eventual", "k") as writer:
+            assert writer.hear() == {"ready": True}
+            await asyncio.sleep(delay_seconds)
+    async with recovered(root, mirror) as files:
+        assert (await files.sync_all(preview=True, verify=True)).total_files == 0
+    assert snapshot(mirror) == snapshot(root)
+    assert len(snapshot(root)) >= 200

@@ -1,0 +1,35 @@
+"""The one place where tests reach what is private in the product, each reach a small function with a name."""
+
+from __future__ import annotations
+
+import asyncio
+
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.parts import Parts
+from filetools.sessions import rules
+from filetools.sessions.agent_process import AgentProcess
+from filetools.tools.dialects.mcp_filesystem.looking import PathGlob
+
+
+def parts(files: FileToolsFacade) -> Parts:
+    """Return what an open workspace is made of."""
+    return files._parts
+
+
+def patterns_of_rules() -> list[str]:
+    """Return the patterns that sort what a person said, the boilerplate last."""
+    return [found.pattern for found in (*rules._CATEGORIES.values(), rules._BOILERPLATE)]
+
+
+async def end_of(agent: AgentProcess) -> None:
+    """Wait until an agent has ended, whether or not anybody took its lines."""
+    await asyncio.shield(agent._life)
+
+
+def exit_code_of(agent: AgentProcess) -> int | None:
+    return agent._process.returncode
+
+
+def expression_of(glob: PathGlob) -> str:
+    """Return the regular expression a glob of the filesystem server became."""
+    return glob._expression.pattern
