@@ -196,7 +196,8 @@ class Desk:
     def __init__(self, browser: Browser, folder: Path, *arguments: str, permissions: str | None = "allow") -> None:
         self._browser = browser
         self._folder = folder
-        self._serve = lambda root: served(root, *arguments, permissions=permissions)
+        self._arguments = arguments
+        self._permissions = permissions
         self._opened = ExitStack()
         self._page: Page | None = None
         self.watched = Watched()
@@ -227,7 +228,7 @@ class Desk:
         self.close()
         root = Path(tempfile.mkdtemp(dir=self._folder)) / "project"
         root.mkdir()
-        self.serving = self._opened.enter_context(self._serve(root))
+        self.serving = self._opened.enter_context(served(root, *self._arguments, permissions=self._permissions))
         _, page = self._opened.enter_context(window(self._browser, self.watched))
         self.serving.log_in(page)
         return page

@@ -405,22 +405,27 @@ def test_a_merge_of_the_persons_own_comes_before_questions_of_others(
 
 
 def test_letters_meant_for_the_text_keep_the_answers_off(
-    asking: Served, page: Page, agents: ThreadPoolExecutor
+    root: Path, browser: Browser, watched: Watched, agents: ThreadPoolExecutor
 ) -> None:
-    call = raising(agents, asking, "1.1.0")
-    expect(page.get_by_role("button", name="Deny")).to_be_enabled()
-    states = page.evaluate(
-        """() => {
-          const title = document.getElementById("question-title");
-          const press = (key) => title.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-          const isOpen = () => document.getElementById("question").open;
-          press("a");
-          press("Enter");
-          press("Escape");
-          return isOpen();
-        }"""
-    )
-    assert states
-    assert not call.done()
-    press(page, "Deny")
-    assert call.result(60)["error_code"] == "APPROVAL_DENIED"
+    (root / "package.json").write_text(PACKAGE)
+    with served(root, permissions="ask") as asking, window(browser, watched) as (_, page):
+        asking.log_in(page)
+        page.locator("#tree").focus()
+        call = raising(agents, asking, "1.1.0")
+        expect(page.get_by_role("button", name="Deny")).to_be_enabled()
+        states = page.evaluate(
+            """() => {
+              const title = document.getElementById("question-title");
+              const made = (key) => new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+              const press = (key) => title.dispatchEvent(made(key));
+              const isOpen = () => document.getElementById("question").open;
+              press("a");
+              press("Enter");
+              press("Escape");
+              return isOpen();
+            }"""
+        )
+        assert states
+        assert not call.done()
+        press(page, "Deny")
+        assert call.result(60)["error_code"] == "APPROVAL_DENIED"
