@@ -104,7 +104,7 @@ class PathTooLongError(FileToolsError, ValueError):
     """Raised when a path exceeds 4096 bytes or one of its segments 255 bytes."""
 
     code = "PATH_TOO_LONG"
-    action = "Use a shorter path: at most 255 bytes a name, 4096 in all."
+    action = "Use a shorter path: at most 255 bytes per name, 4096 in all."
 
     def __init__(self, path: str, reason: str = "over 4096 bytes, or a segment over 255 bytes") -> None:
         shown = path if len(path) <= 80 else f"{path[:77]}..."
@@ -112,7 +112,7 @@ class PathTooLongError(FileToolsError, ValueError):
 
 
 class SymlinkNotAllowedError(FileToolsError, PermissionError):
-    """Raised when a symbolic link stands on the way or at the end of a path."""
+    """Raised when a path contains a symbolic link, or ends at one."""
 
     code = "SYMLINK_NOT_ALLOWED"
     action = "Use the path of the real file."
@@ -159,7 +159,7 @@ class DirectoryNotFoundError(FileToolsError, FileNotFoundError):
 
 
 class PathExistsError(FileToolsError, FileExistsError):
-    """Raised when something already exists where a new file or directory was to be made."""
+    """Raised when something already exists where a new file or directory should be created."""
 
     code = "FILE_EXISTS"
     action = "Choose another path, or use write_file to replace the file."
@@ -182,7 +182,7 @@ class PathNotDirectoryError(FileToolsError, NotADirectoryError):
     """Raised when a directory operation, or a parent of a path, meets a file."""
 
     code = "NOT_A_DIRECTORY"
-    action = "It is a file: use it as the path, or the folder that it is in."
+    action = "Use the file as the path, or the folder that it is in."
 
     def __init__(self, path: str) -> None:
         super().__init__(f"Not a directory: {path}", path=path)
@@ -212,7 +212,7 @@ class AccessDeniedError(FileToolsError, PermissionError):
     """Raised when the operating system or a rule about unreachable paths denies access."""
 
     code = "PERMISSION_DENIED"
-    action = "Have the user give write access to it, or choose another path."
+    action = "Ask the user for write access to it, or choose another path."
 
     def __init__(
         self, path: str, reason: str = "the operating system denied access", *, suggested_action: str | None = None
@@ -226,29 +226,29 @@ class MountPointError(AccessDeniedError):
     def __init__(self, path: str) -> None:
         super().__init__(
             path,
-            "it is a mount point, and only what is in a mounted folder can be changed",
+            "it is a mount point, and only the contents of a mounted folder can be changed",
             suggested_action="Change the file where it is mounted from, or have its folder mounted in its place.",
         )
 
 
 class NoStateError(AccessDeniedError):
-    """Raised when something is changed in a root that has no state and was opened without making one."""
+    """Raised when something is changed in a root that has no state and was opened without creating one."""
 
     def __init__(self) -> None:
         super().__init__(
             "the workspace",
-            "it has no state yet, and was opened without making one",
-            suggested_action="Make the state with 'filetools init', or open the root without create=False.",
+            "it has no state yet, and was opened without creating one",
+            suggested_action="Create the state with 'filetools init', or open the root without create=False.",
         )
 
 
 class HoldsStateError(AccessDeniedError):
-    """Raised when a folder would go or move together with the state of filetools that lies somewhere in it."""
+    """Raised when a folder to be deleted or moved contains the state of filetools."""
 
     def __init__(self, folder: str, state: str) -> None:
         super().__init__(
             folder,
-            f"the state of filetools at {state!r} would be taken along",
+            f"it contains the state of filetools at {state!r}",
             suggested_action="Delete or move what is in the folder, and leave the state where it is.",
         )
         self.details["state"] = state
@@ -291,7 +291,7 @@ class EncodingError(FileToolsError, ValueError):
     """Raised when text cannot be decoded or encoded; names the character or byte and its position."""
 
     code = "ENCODING_ERROR"
-    action = "Leave out the characters that it lacks."
+    action = "Leave out the characters that the encoding lacks."
 
     def __init__(self, path: str, encoding: str, reason: str, *, position: int | None = None) -> None:
         super().__init__(
@@ -385,7 +385,7 @@ class EditAmbiguousError(FileToolsError, ValueError):
     """Raised when the text that an edit or a patch replaces is in the file more often than it says."""
 
     code = "EDIT_AMBIGUOUS"
-    action = "Give more of the lines around the place."
+    action = "Include more of the surrounding lines."
 
     def __init__(
         self,
@@ -470,7 +470,7 @@ class ApprovalDeniedError(FileToolsError, PermissionError):
     """Raised when a person rejected the call."""
 
     code = "APPROVAL_DENIED"
-    action = "Do not repeat the call; ask the user how to go on."
+    action = "Do not repeat the call; ask the user how to continue."
 
     def __init__(self, tool: str, path: str | None) -> None:
         super().__init__(f"{tool}{f' on {path}' if path else ''} was denied", path=path, details={"tool": tool})
@@ -480,7 +480,7 @@ class ToolBlockedError(FileToolsError, PermissionError):
     """Raised when the permission rules block a tool."""
 
     code = "TOOL_BLOCKED"
-    action = "Do not repeat the call; ask the user to change the permissions, or go on without it."
+    action = "Do not repeat the call; ask the user to change the permissions, or continue without it."
 
     def __init__(self, tool: str, path: str | None, reason: str) -> None:
         super().__init__(
@@ -558,7 +558,7 @@ class RateLimitedError(FileToolsError):
 
 
 class FileBusyError(FileToolsError):
-    """Raised when another program keeps writing a file and it does not hold still."""
+    """Raised when another program keeps writing a file."""
 
     code = "FILE_BUSY"
     retryable = True
@@ -598,7 +598,7 @@ class VersionGoneError(FileToolsError, LookupError):
     """Raised when the bytes of a version are no longer kept."""
 
     code = "VERSION_GONE"
-    action = "Leave the version out to get the present text."
+    action = "Omit the version to get the current text."
 
     def __init__(self, path: str | None, version: str) -> None:
         super().__init__(f"Version {version} is no longer kept", path=path, details={"version": version})
@@ -651,7 +651,7 @@ class StateElsewhereError(FileToolsError):
 
 
 class OutcomeUnknownError(FileToolsError):
-    """Raised when the connection broke during a commit and its outcome cannot be told."""
+    """Raised when the connection broke during a commit and its outcome is unknown."""
 
     code = "OUTCOME_UNKNOWN"
     retryable = True
@@ -662,7 +662,7 @@ class BufferClosedError(FileToolsError, LookupError):
     """Raised when a handle holds no open document: it was closed, or its lease ran out."""
 
     code = "BUFFER_CLOSED"
-    action = "Open the document again; unsaved text of a lapsed handle is among the versions of its path."
+    action = "Open the document again; unsaved text of an expired handle is among the versions of its path."
 
     def __init__(self, path: str | None = None) -> None:
         super().__init__("This handle holds no open document any more", path=path)
@@ -672,11 +672,11 @@ class ResyncRequiredError(FileToolsError):
     """Raised when edits were made on a text of a document too old for them to be carried to the newest."""
 
     code = "RESYNC"
-    action = "Take the document's newest text and version, and make the edits on that."
+    action = "Read the document's newest text and version, and repeat the edits on it."
 
     def __init__(self, path: str, buffer_version: int, newest: int) -> None:
         super().__init__(
-            f"{path} is at buffer version {newest}; what led there from {buffer_version} is no longer kept",
+            f"{path} is at buffer version {newest}; the edits since {buffer_version} are no longer kept",
             path=path,
             details={"buffer_version": buffer_version, "newest_version": newest},
         )
@@ -695,7 +695,7 @@ class DescriptorError(FileToolsError, LookupError):
 
 
 class DescriptorNotFoundError(DescriptorError):
-    """Raised when its owner has no descriptor of an id."""
+    """Raised when the owner has no descriptor with this id."""
 
     code = "FD_NOT_FOUND"
     action = "Use one of the ids that the message names, or list_fds."
@@ -716,7 +716,7 @@ class DescriptorExpiredError(DescriptorError):
 
 
 class InvalidPageError(DescriptorError):
-    """Raised when a descriptor has no page of a number."""
+    """Raised when a descriptor has no page with this number."""
 
     code = "FD_INVALID_PAGE"
     action = "Ask for a page in the range that the message names."
@@ -730,7 +730,7 @@ class InvalidRangeError(DescriptorError):
     """Raised when a descriptor has no such line or character."""
 
     code = "FD_INVALID_RANGE"
-    action = "Begin in the range that the message names."
+    action = "Start in the range that the message names."
     kind = "invalid_range"
 
     def __init__(self, fd: str, unit: str, first: int, last: int) -> None:
@@ -738,7 +738,7 @@ class InvalidRangeError(DescriptorError):
 
 
 class ProjectNotFoundError(FileToolsError, LookupError):
-    """Raised when there is no project of an id."""
+    """Raised when no project has this id."""
 
     code = "PROJECT_NOT_FOUND"
     action = "Use the id of a registered project, or pass path."
@@ -748,37 +748,37 @@ class ProjectNotFoundError(FileToolsError, LookupError):
 
 
 class RunNotFoundError(FileToolsError, LookupError):
-    """Raised when there is no run of an id."""
+    """Raised when no run has this id."""
 
     code = "RUN_NOT_FOUND"
-    action = "Use an id that the list of runs tells."
+    action = "Use an id from the list of runs."
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f"Run not found: {run_id}")
 
 
 class ProjectExistsError(FileToolsError, ValueError):
-    """Raised when a folder is to become a project and is one already."""
+    """Raised when a folder to be registered as a project is one already."""
 
     code = "PROJECT_EXISTS"
-    action = "Use the project that there is."
+    action = "Use the existing project."
 
     def __init__(self, path: str, project_id: str) -> None:
-        super().__init__(f"There is a project at {path} already: {project_id}", details={"id": project_id})
+        super().__init__(f"A project already exists at {path}: {project_id}", details={"id": project_id})
 
 
 class AgentFailedError(FileToolsError):
     """Raised when an agent's program cannot be started, or ended without an answer."""
 
     code = "AGENT_FAILED"
-    action = "Check the agent's command: that it is installed and answers when it is run by hand."
+    action = "Check that the agent's command is installed, and answers when it is run by hand."
 
     def __init__(self, program: str, reason: str) -> None:
         super().__init__(f"The agent {program!r} failed: {reason}")
 
 
 class TooManyRunsError(FileToolsError):
-    """Raised when as many agents run as may run at once."""
+    """Raised when the maximum number of agents is running."""
 
     code = "TOO_MANY_RUNS"
     retryable = True
@@ -792,7 +792,7 @@ class GitFailedError(FileToolsError):
     """Raised when git failed; subclasses say why where that is known."""
 
     code = "GIT_FAILED"
-    action = "Run the same in a terminal of your own, or go on without git."
+    action = "Ask the user to run the command in a terminal, or continue without git."
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Git command failed: {reason}")
@@ -802,7 +802,7 @@ class NotARepositoryError(GitFailedError):
     """Raised when a folder is in no git repository."""
 
     code = "NOT_A_REPOSITORY"
-    action = "Go on without git: this folder has no history of commits."
+    action = "Continue without git: this folder has no commits."
 
     def __init__(self) -> None:
         super().__init__("not a git repository")
@@ -812,7 +812,7 @@ class GitNotFoundError(GitFailedError):
     """Raised when git is not installed."""
 
     code = "GIT_NOT_FOUND"
-    action = "Have the user install git, or go on without it."
+    action = "Ask the user to install git, or continue without it."
 
     def __init__(self) -> None:
         super().__init__("git is not installed")

@@ -126,7 +126,7 @@ class DescriptorSettings:
     body: Literal["auto", "xml"] = "auto"
     """"auto": frames quote texts as they are; "xml": escaped."""
     max_bytes: Annotated[int, Field(gt=0)] = 256 * MIB
-    """Longest text, and most of all texts, in bytes; beyond it those used least recently go."""
+    """Most bytes of one text and of all together; beyond it the least recently used go."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -145,9 +145,9 @@ class Settings:
     mirror_policy: MirrorPolicy = "eventual"
     """"eventual": the mirror follows and catches up; "strict": a change is in both or in neither."""
     permissions: Preset = "allow"
-    """What agents may do where no rule speaks: "allow", "ask", "guarded" (as "ask", deletions blocked), "read_only"."""
+    """What agents may do where no rule applies: "allow", "ask", "guarded" (as "ask", deletions blocked), "read_only"."""
     protected_paths: tuple[str, ...] = PROTECTED_PATHS
-    """Patterns whose every change needs an approval, by anybody."""
+    """Patterns of paths; every change of one, by anybody, needs an approval."""
     exclude: tuple[str, ...] = DEFAULT_EXCLUDES
     """Patterns left out of recursive walks, watching and the mirror."""
     prose_files: tuple[str, ...] = PROSE_FILES
@@ -165,7 +165,7 @@ class Settings:
     mirror_wait_seconds: Annotated[float, Field(ge=0)] = 0.25
     """How long a call waits for an eventual mirror before leaving it behind."""
     mirror_probe_seconds: Annotated[float, Field(gt=0)] = 5.0
-    """First pause before a mirror that missed is tried again; doubles up to a minute."""
+    """First pause before a mirror that missed changes is tried again; doubles up to a minute."""
     watch: bool = True
     """Whether foreign changes are watched for while the workspace is open."""
     max_foreign_bytes: Annotated[int, Field(ge=0)] = 64 * MIB
@@ -173,7 +173,7 @@ class Settings:
     snapshot_max_file_bytes: Annotated[int, Field(ge=0)] = 16 * MIB
     """Largest file whose bytes a checkpoint keeps; larger ones are in it by their hash alone, and named in the result."""
     snapshot_max_bytes: Annotated[int, Field(ge=0)] = 1024 * MIB
-    """Bytes that one checkpoint adds at most to what is kept already; what is beyond is in it by its hash alone."""
+    """Most bytes that one checkpoint adds to what is kept already; files beyond that are in it by their hash alone."""
     auto_checkpoint: Literal["session", "off"] = "off"
     """"session": before the first change of each session a checkpoint is made; the last 20 such ones are kept."""
     retention_bytes: Annotated[int, Field(ge=0)] = 1024 * MIB
@@ -181,7 +181,7 @@ class Settings:
     retention_records: Annotated[int, Field(ge=0)] = 1_000_000
     """Records that are kept; the oldest go first."""
     retention_seconds: Annotated[float | None, Field(gt=0)] = None
-    """Age at which records go; None keeps them as long as the other limits allow."""
+    """Age at which records are deleted; None sets no limit of age."""
     sync_after_seconds: Annotated[float, Field(ge=0)] = 1.0
     """Pause after which files already covered by the journal are synced themselves."""
     worker_threads: Annotated[int, Field(ge=1, le=256)] = 16
@@ -191,15 +191,15 @@ class Settings:
     approval_wait_seconds: Annotated[float, Field(ge=0)] = 50.0
     """How long a call waits for a person before it fails with APPROVAL_REQUIRED; the request stays open longer."""
     max_text_lines: Annotated[int, Field(ge=1)] = 2000
-    """Most lines that a model gets at once of a text; it goes on reading where it was cut."""
+    """Most lines of a text that a model gets at once; it can continue where the text was cut."""
     max_text_characters: Annotated[int, Field(ge=1)] = 50_000
-    """Most characters that a model gets at once of a text."""
+    """Most characters of a text that a model gets at once."""
     allow_roots: tuple[str, ...] = ()
     """Folders outside the workspace that the tools of the group `context` may look into, besides registered projects."""
     announce_instructions: bool = True
-    """Whether agents are told once of instruction files below the root, when they first read or list there."""
+    """Whether agents are informed once about instruction files below the root, when they first read or list there."""
     file_descriptor: DescriptorSettings = DescriptorSettings()
-    """What becomes of longer texts, where descriptors are switched on."""
+    """How longer texts are handled if descriptors are switched on."""
 
     def __post_init__(self) -> None:
         _check(self)

@@ -79,6 +79,7 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
     if (framework := FRAMEWORKS.get(name)) is not None:
         pytest.importorskip(framework)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FILETOOLS_DURABILITY", "relaxed")
     run_page(TEXTS[name], tmp_path, shell)
 
 

@@ -33,7 +33,7 @@ _told = telling(
     INVALID_PATH="Name it by a path that begins with '/', the root of the workspace, without control characters.",
     PATH_TRAVERSAL="Write the path from '/', the root of the workspace, without '..'.",
     VERSION_MISMATCH="Read it and repeat the call; what one read_file does not show as a whole is changed by edit_file.",
-    FILE_TOO_LARGE="Only lines of a text are read of it. Go on without it, or have the user raise the limit.",
+    FILE_TOO_LARGE="Only lines of text can be read from it. Continue without it, or ask the user to raise the limit.",
 )
 
 

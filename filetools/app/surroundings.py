@@ -243,7 +243,7 @@ def _added_mirror(row: MirrorRow, home: bytes) -> Check:
         return Check(name="mirror", state="ok", text=f"is there{_FILLING if state == 'filling' else ''}: {row.place}")
     return Check(
         name="mirror", state="warning", text=f"{reason}; what changes waits for it: {row.place}",
-        remedy="bring it back, or forget it with 'filetools mirror remove DIR'",
+        remedy="restore it, or forget it with 'filetools mirror remove DIR'",
     )  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def _mirror(mirror: Path) -> Check:
             name="mirror", state="warning", text="you may not write in it", remedy=f"chmod u+wx {str(mirror)!r}"
         )
     if os.path.lexists(mirror):
-        return Check(name="mirror", state="warning", text="is no folder", remedy="name a folder with --mirror")
+        return Check(name="mirror", state="warning", text="is not a folder", remedy="name a folder with --mirror")
     return Check(name="mirror", state="note", text="is not there; the next change or 'filetools sync' makes it")
 
 

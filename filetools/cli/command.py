@@ -31,11 +31,11 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Files": {
         "read": ("commands.reading", "Print a file, or some of its lines."),
         "ls": ("commands.reading", "List a folder."),
-        "info": ("commands.reading", "Show what is known of a file or folder."),
+        "info": ("commands.reading", "Show what is known about a file or folder."),
         "find": ("commands.searching", "Find files and folders by name."),
         "grep": ("commands.searching", "Find lines in files, and in text that editors have not saved."),
         "write": ("commands.changing", "Create or replace a file."),
-        "append": ("commands.changing", "Add to the end of a file; makes it if missing."),
+        "append": ("commands.changing", "Add to the end of a file; create it if missing."),
         "edit": ("commands.changing", "Replace exact text in a file; every other byte stays as it is."),
         "patch": ("commands.changing", "Apply a patch to any number of files, all or nothing."),
         "rm": ("commands.changing", "Delete files or folders."),
@@ -52,8 +52,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "checkpoint": ("commands.restoring", "Keep the state of the whole tree, to restore it later."),
         "checkpoints": ("commands.restoring", "List the checkpoints, oldest first, with time and size."),
         "undo": ("commands.restoring", "Take changes back, all or nothing."),
-        "redo": ("commands.restoring", "Take your last undo, or your last restore, back."),
-        "restore": ("commands.restoring", "Make the tree, or a part of it, what it was at a checkpoint."),
+        "redo": ("commands.restoring", "Take back your last undo or restore."),
+        "restore": ("commands.restoring", "Return the tree, or a part of it, to a checkpoint."),
     },
     "Runs": {
         "run": ("commands.agents", "Run an agent, or any program; report what it changed and how to take it back."),
@@ -72,8 +72,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "call": ("commands.tools", "Call a tool as an agent does and print its envelope."),
         "tools": ("commands.tools", "List the tools that agents get, or print their definitions for a model."),
         "fd": ("commands.tools", "Read the long results that an agent got as descriptors."),
-        "context": ("commands.tools", "Show what an agent is told of a folder, and the text for a prompt."),
-        "history": ("commands.history", "Read what people told their agents from the logs of agents."),
+        "context": ("commands.tools", "Show what an agent learns about a folder, and the text for a prompt."),
+        "history": ("commands.history", "Extract what people told their agents from the agents' logs."),
     },
     "Serve programs": {
         "mcp": ("commands.serving", "Serve agents over MCP on standard input and output."),
@@ -81,20 +81,20 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "Approvals": {
         "approvals": ("commands.agents", "List what agents wait for a person to allow."),
-        "approve": ("commands.agents", "Allow what an agent asks for, once; or refuse it."),
+        "approve": ("commands.agents", "Allow or deny one request of an agent."),
     },
 }
 """Module and first sentence of each command, by the heading under which the help lists it."""
 _FOLDER: Final = click.Path(path_type=Path)
 _SHARED: Final = {
-    "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; else the nearest parent with .filetools, or here."),
+    "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
     "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="Where the root keeps its journal."),
     "mirror": click.option("--mirror", type=_FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
     "durability": click.option(
-        "--durability", type=click.Choice(get_args(Durability)), help="What changes survive: a power cut, or a crash."
+        "--durability", type=click.Choice(get_args(Durability)), help="commit: changes survive a power cut; relaxed: a crash."
     ),
-    "actor": click.option("--actor", metavar="NAME", help="Act as this agent, by its permissions; else as you."),
-    "as_json": click.option("--json", "as_json", is_flag=True, help="Print results and errors as JSON, one a line."),
+    "actor": click.option("--actor", metavar="NAME", help="Act as this agent, with its permissions; else as you."),
+    "as_json": click.option("--json", "as_json", is_flag=True, help="Print results and errors as JSON, one per line."),
 }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ class Command(click.Command):
         end = args.index("--") if "--" in args else len(args)
         rest = super().parse_args(ctx, args[:end])
         if ctx.params.get("command") and not ctx.resilient_parsing:
-            ctx.fail(f"Got unexpected extra argument ({ctx.params['command'][0]}); a command stands after --")
+            ctx.fail(f"Got unexpected extra argument ({ctx.params['command'][0]}); put the command after --")
         ctx.params["command"] = tuple(args[end + 1 :])
         return rest
 
@@ -243,10 +243,10 @@ _SHELL: Final = click.Choice(tuple(_SHELLS))
     type=_SHELL,
     expose_value=False,
     callback=_complete,
-    help="Print the script that completes words.",
+    help="Print the completion script.",
 )
 @click.option(
-    "--install-completion", type=_SHELL, expose_value=False, callback=_complete, help="Have a shell load that script."
+    "--install-completion", type=_SHELL, expose_value=False, callback=_complete, help="Make a shell load that script."
 )
 @_SHARED["root"]
 @_SHARED["state_dir"]

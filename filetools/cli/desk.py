@@ -30,7 +30,7 @@ from filetools.settings import Settings
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
-NO_STATE: Final = "no state yet; the first change makes it, or 'filetools init'"
+NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
 _ENDING: Final = ("SIGTERM", "SIGHUP")
 _SIGNALLED: Final = 128
 """Exit codes above it tell the signal that ended a process."""

@@ -159,8 +159,8 @@ expected_version_option = click.option(
     shell_complete=versions,
     help="Refuse with exit code 3 unless the file is at this version.",
 )
-force_option = click.option("-f", "--force", is_flag=True, help="Replace a file that stands at the destination.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+force_option = click.option("-f", "--force", is_flag=True, help="Replace a file at the destination.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would happen.")
 
 
 async def whole_version(files: FileToolsFacade, path: str, given: str | None) -> str | None:
@@ -178,6 +178,6 @@ async def whole_version(files: FileToolsFacade, path: str, given: str | None) ->
         how_many = "no version" if not found else f"{len(found)} versions"
         raise InvalidArgumentError(
             f"{path} has {how_many} beginning with {match[1]!r}", path=path,
-            suggested_action="See which there are with versions().",
+            suggested_action="List them with versions().",
         )  # fmt: skip
     return found[0]

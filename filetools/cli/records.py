@@ -152,7 +152,7 @@ async def required_checkpoint(files: FileToolsFacade, given: str | None) -> str:
     name = given if given is not None else await newest_checkpoint(files)
     if name is None:
         raise InvalidArgumentError(
-            "There is no checkpoint to compare with",
+            "No checkpoint to compare with",
             suggested_action="Make one with 'filetools checkpoint', or name a file; 'filetools log -p' shows each change.",
         )
     return name

@@ -109,7 +109,7 @@ def refuse_new_root(folder: Path) -> None:
     if outer not in (None, real):
         raise InvalidArgumentError(
             f"{str(folder)!r} lies in the root {str(outer)!r}, which covers it",
-            suggested_action=f"Work there as it is; for a history apart, that knows nothing of the other: {command}.",
+            suggested_action=f"Work in that root, or create a separate history: {command}.",
         )
 
 
@@ -169,4 +169,4 @@ def refuse_file(what: str, place: Path) -> None:
         InvalidArgumentError: Something else stands there.
     """
     if os.path.lexists(place) and not place.is_dir():
-        raise InvalidArgumentError(f"The {what} is no folder: {str(place)!r}", suggested_action="Name a folder.")
+        raise InvalidArgumentError(f"The {what} is not a folder: {str(place)!r}", suggested_action="Name a folder.")

@@ -118,7 +118,7 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
             return _region(lines, at, size, ["line numbers"] if numbers else _needed(names, wanted, bare), difference)
     if size < len(wanted) and (at := _place_after(list(_CHANGES), wanted[:size], bare)) is not None:
         is_last = at + size == len(lines) and text.casefold().endswith(wanted[size - 1].strip().casefold())
-        why = f"line {at + size} {'is the last and has no line end' if is_last else 'goes on behind your text'}"
+        why = f"line {at + size} {'is the last and has no line end' if is_last else 'continues after your text'}"
         return _region(lines, at, size, ["line ends"], numbers or why)
     at = _likest(wanted, bare)
     return None if at is None else _region(lines, min(at, len(lines) - 1), size, ["text"], numbers)

@@ -55,7 +55,7 @@ def full_version(parts: Parts, path: WorkspacePath, version: str) -> str:
     if not _SHORT_VERSION.fullmatch(digits):
         raise InvalidArgumentError(
             f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
-            suggested_action="Leave the version out to get the present text.",
+            suggested_action="Omit the version to get the current text.",
         )
     records = parts.journal.records(key=parts.workspace.key(path), limit=LOOKED_THROUGH, newest_first=True)
     had = {each for record in records for each in (record.after, record.before) if each is not None}

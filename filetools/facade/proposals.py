@@ -80,7 +80,7 @@ def conflict_proposal(
     """Return the words and texts by which a person decides about a text that meets another's unsaved one."""
     base, ours, theirs = texts
     return Proposal(
-        description=f"{_words(tool)} {path}, where somebody has unsaved changes",
+        description=f"{_words(tool)} {path}, which has unsaved changes",
         digest=digest_of({"tool": tool, "arguments": _plain(arguments), "texts": texts}),
         version=version_of(ours.encode("utf-8", "surrogatepass")),
         old_text=ours,

@@ -235,7 +235,7 @@ def _window(
             path=path,
             suggested_action=whole
             if isinstance(source, MemorySource)
-            else "Go on without it: as a whole it is too large.",
+            else "Continue without it: as a whole it is too large.",
         )
     offset = 1 if request.offset is None else request.offset
     most = most if request.max_characters is None else min(most, request.max_characters)

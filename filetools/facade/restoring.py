@@ -86,7 +86,7 @@ def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath
         raise InvalidArgumentError(
             f"{target.path} is neither in the checkpoint {name!r} nor in the tree now",
             path=target.path,
-            suggested_action="Name a file or folder by its name then or now; what ignore rules leave out is in neither.",
+            suggested_action="Use its name at the checkpoint, or its name now; neither has ignored files.",
         )
 
 

@@ -235,7 +235,7 @@ def _why(request: ApprovalRequest) -> str:
     if request.reason == "protected":
         return "changes of this path can make other programs run code"
     if request.reason == "conflict":
-        return "somebody has unsaved changes in it"
+        return "it has unsaved changes"
     return "the permissions in force ask for it"
 
 

@@ -77,7 +77,7 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
     if not is_allowed(place):
         raise AccessDeniedError(
             short_path(place), "it lies outside the folders that can be looked at",
-            suggested_action="Name a folder of the workspace or a registered project, or have the user start the"
+            suggested_action="Name a folder of the workspace or a registered project, or ask the user to start the"
             " server with --allow-root for that folder.",
         )  # fmt: skip
     if any(is_state_name(segment) for segment in place.split(os.sep)):

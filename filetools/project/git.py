@@ -64,7 +64,7 @@ def git_state(path: str, *, limit: int = 5) -> dict[str, Any]:
 
     Raises:
         InvalidArgumentError, NotARepositoryError, GitNotFoundError, GitFailedError
-        AccessDeniedError: The repository belongs to a user whom git is not told to trust.
+        AccessDeniedError: The repository belongs to a user whom git does not trust.
         CallTimeoutError: It took longer than 5 s.
     """
     if limit not in range(1, MOST_COMMITS + 1):
@@ -248,8 +248,8 @@ class _Git:
             raise NotARepositoryError
         if error.startswith(("detected dubious ownership", "unsafe repository")):
             raise AccessDeniedError(
-                short_path(self._path), "its repository belongs to a user whom git is not told to trust",
-                suggested_action="Have the user add it to safe.directory in their configuration of git, or go on without.",
+                short_path(self._path), "its repository belongs to a user whom git does not trust",
+                suggested_action="Ask the user to add it to git's safe.directory, or continue without git.",
             )  # fmt: skip
         raise GitFailedError(error.replace(f"{home}{os.sep}", f"~{os.sep}") if home else error)
 

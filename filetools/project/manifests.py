@@ -17,7 +17,7 @@ from filetools.paths.workspace_path import ROOT
 from filetools.project.folder import ProjectFolder
 
 T = TypeVar("T", dict[str, Any], list[Any], str)
-_WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "text"}
+_WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "string"}
 _MOST_BYTES: Final = 1024 * 1024
 _MOST_NAMED_BYTES: Final = 64 * 1024
 _MOST_FILES: Final = 50
@@ -54,7 +54,7 @@ class _Manifest:
             kind: type = wanted if depth == len(keys) else dict
             found = found.get(key, kind())
             if not isinstance(found, kind):
-                self.fault(f"{'.'.join(keys[:depth])} is no {_WORDS[kind]}")
+                self.fault(f"{'.'.join(keys[:depth])} is not a {_WORDS[kind]}")
                 found = wanted()
                 break
         return cast(T, found)
@@ -85,7 +85,7 @@ class _Manifest:
             except ModuleNotFoundError as exc:
                 self.fault(str(exc))
             except (ValueError, TypeError, RecursionError) as exc:
-                self.fault(f"{str(line)[:80]!r} is no requirement: {str(exc).splitlines()[0]}")
+                self.fault(f"{str(line)[:80]!r} is not a requirement: {str(exc).splitlines()[0]}")
             else:
                 if name != self.name and not name.startswith("."):  # else the project itself
                     self.add(name, version, kind)
@@ -236,7 +236,7 @@ def _requirements(manifest: _Manifest, text: str) -> None:
 def _package(manifest: _Manifest, text: str) -> None:
     manifest.data = json.loads(text)
     if not isinstance(manifest.data, dict):
-        raise ValueError("it is no table")  # noqa: TRY004 -- as what else cannot be parsed
+        raise ValueError("it is not a table")  # noqa: TRY004 -- as what else cannot be parsed
     manifest.name = manifest.value(str, "name")
     for key in ("dependencies", "peerDependencies", "optionalDependencies", "devDependencies"):
         manifest.table(_kind(key), key)
@@ -270,7 +270,7 @@ def _go(manifest: _Manifest, text: str) -> None:
             elif directive == "require" and len(values) == 2:
                 manifest.add(values[0], values[1], "runtime", indirect=comment.strip().startswith("indirect"))
             elif directive == "require":
-                manifest.fault(f"{line.strip()!r} is no requirement")
+                manifest.fault(f"{line.strip()!r} is not a requirement")
     if not manifest.name:
         manifest.fault("it has no module line")
 

@@ -130,7 +130,7 @@ def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[LogEntry]:
             elif line is None:
                 logger.warning("%s, line %d: skipped, it is longer than %d MiB", path, number, MOST_LINE_BYTES // MIB)
             elif line.endswith(b"\n") and line.strip():
-                logger.warning("%s, line %d: skipped, it is no JSON object", path, number)
+                logger.warning("%s, line %d: skipped, it is not a JSON object", path, number)
 
 
 def entries_of(chunk: bytes, *, is_cut: bool = False) -> list[LogEntry]:

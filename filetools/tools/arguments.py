@@ -299,7 +299,13 @@ class _ArgumentReader:
         if model.model_config.get("extra") == "ignore":
             return None
         nearest = nearest_name(snake, list(fields))
-        hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(fields) or 'none'}"
+        hint = (
+            f"did you mean {nearest!r}?"
+            if nearest
+            else f"known are {', '.join(fields)}"
+            if fields
+            else "there are none"
+        )
         self.problems.append(f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}")
         self._details = {"parameters": list(fields), **({"nearest": nearest} if nearest else {})}
         return None

@@ -58,9 +58,9 @@ class Body:
 def body_of(data: Mapping[str, Any], limits: TextLimits) -> Body:
     """Return the body of a result of reading or listing; of any other shape its JSON."""
     if "entries" in data:
-        return _paged(data, [_row(entry) for entry in data["entries"]], "entries", limits)
+        return _paged(data, [_row(entry) for entry in data["entries"]], ("entry", "entries"), limits)
     if "matches" in data:
-        return _paged(data, match_rows(data), "lines", limits)
+        return _paged(data, match_rows(data), ("line", "lines"), limits)
     if "items" in data:
         return _several(data, limits)
     if "content" in data:
@@ -155,7 +155,7 @@ def _lines(first: int | None, count: int, total: int | None) -> str:
     of = "" if total is None else f" of {total}"
     if count == 0:
         return f"no lines{of}"
-    return f"{count} lines{of}" if first is None else f"lines {first}{_TO}{first + count - 1}{of}"
+    return f"{counted(count, 'line')}{of}" if first is None else f"lines {first}{_TO}{first + count - 1}{of}"
 
 
 def remarks(data: Mapping[str, Any]) -> Iterator[str]:
@@ -182,11 +182,11 @@ def _binary(data: Mapping[str, Any]) -> Body:
     return Body(text="", footer=_SEPARATOR.join(facts))
 
 
-def _paged(data: Mapping[str, Any], rows: Sequence[str], unit: str, limits: TextLimits) -> Body:
+def _paged(data: Mapping[str, Any], rows: Sequence[str], units: tuple[str, str], limits: TextLimits) -> Body:
     text, kept = clipped("".join(f"{row}\n" for row in rows), limits)
     facts = [
         data["path"] or ".",
-        *(_nothing(data) if data.get("total") == 0 else (f"{len(rows)} {unit}", *_totals(data))),
+        *(_nothing(data) if data.get("total") == 0 else (counted(len(rows), *units), *_totals(data, len(rows)))),
     ]
     if kept is not None:
         facts.append(f"only {kept} shown: call again with a smaller limit")
@@ -208,10 +208,10 @@ def _nothing(data: Mapping[str, Any]) -> Iterator[str]:
         yield "some could not be"
 
 
-def _totals(data: Mapping[str, Any]) -> Iterator[str]:
-    if data.get("total_is_complete"):
+def _totals(data: Mapping[str, Any], shown: int) -> Iterator[str]:
+    if data.get("total_is_complete") and data["total"] != shown:
         yield f"{data['total']} in all"
-    elif "total_is_complete" in data:
+    elif data.get("total_is_complete") is False:
         yield f"{data['total']} so far, there may be more"
 
 

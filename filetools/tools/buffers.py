@@ -75,8 +75,8 @@ BUFFERS: tuple[AnyTool, ...] = (
     Tool(
         name="buffer_open",
         description=(
-            "Open a file in an editor, or join those who have it open. Returns a handle, the LF text and its"
-            " buffer_version. A handle lapses 60 s after its last use; resources/updated of the buffer tells of others."
+            "Open a file in an editor, or join those who have it open. Returns a handle, the LF text and its buffer_version."
+            " A handle expires 60 s after its last use; resources/updated of the buffer reports others' changes."
         ),
         parameters=OnePath,
         handler=buffer_open,
@@ -88,7 +88,7 @@ BUFFERS: tuple[AnyTool, ...] = (
         name="buffer_change",
         description=(
             "Type into an open document; places count UTF-16 units of the text at buffer_version. Returns the new"
-            " version and the edits of others since. RESYNC: open it again. BUFFER_CLOSED: the handle lapsed."
+            " version and the edits of others since. RESYNC: open it again. BUFFER_CLOSED: the handle expired."
         ),
         parameters=ChangeBuffer,
         handler=buffer_change,

@@ -305,7 +305,7 @@ ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="delete_file",
         description=(
-            "Delete a file, or with recursive a folder. Returns the number of entries; a deleted file stays readable by its"
+            "Delete a file, or with recursive a folder. Returns the entry count; a deleted file stays readable by its"
             " version."
         ),
         parameters=DeleteFile,
@@ -316,7 +316,7 @@ ARRANGING: tuple[AnyTool, ...] = (
     ),
     Tool(
         name="create_directory",
-        description="Create a folder and its missing parents. write_file does not need it. One that exists is no error.",
+        description="Create a folder and its missing parents. write_file does not need it. An existing folder is not an error.",
         parameters=OnePath,
         handler=create_directory,
         group="files",
@@ -382,7 +382,7 @@ BATCHES: tuple[AnyTool, ...] = (
         name="write_multiple",
         description=(
             "Create or replace several files, all or nothing; each item as in write_file. BATCH_FAILED: nothing was"
-            " changed; mend the file it names and repeat the whole call."
+            " changed; fix the file it names and repeat the whole call."
         ),
         parameters=WriteMultiple,
         handler=write_multiple,
@@ -392,7 +392,7 @@ BATCHES: tuple[AnyTool, ...] = (
     ),
     Tool(
         name="delete_multiple",
-        description="Delete several files, all or nothing. BATCH_FAILED: nothing was; the error names the file.",
+        description="Delete several files, all or nothing. BATCH_FAILED: nothing was deleted; the error names the file.",
         parameters=Paths,
         handler=delete_multiple,
         group="batches",

@@ -73,7 +73,7 @@ RUNS: Final[tuple[AnyTool, ...]] = (
         name="list_runs",
         description=(
             "List the runs of agents on this workspace, newest first: id, session, status (running, completed, failed,"
-            " cancelled), started, ended, step, command, beginning of the prompt. get_run tells what one made."
+            " cancelled), started, ended, step, command, beginning of the prompt. get_run shows what one made."
         ),
         parameters=ListRuns, handler=list_runs, group="runs", level="auto", effect="read", is_idempotent=True,
         present=present_facts,
@@ -402,7 +402,7 @@ _FACTS: Final[tuple[_Fact[Any], ...]] = (
         name="get_recent_sessions",
         parameters=RecentSessions,
         answer=_recent_sessions,
-        description="Latest sessions of coding agents in a folder or project, as their logs tell: id, title, age.",
+        description="Latest sessions of coding agents in a folder or project, from their logs: id, title, age.",
     ),
     _Fact(
         name="get_dependencies",

@@ -332,7 +332,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
         name="read_fd",
         description=(
             "Read a descriptor such as fd:1, which stands for a long text: pages, lines or characters. start and count are in"
-            " that unit; pages and lines count from 1, characters from 0. Returns the text and where it stands."
+            " that unit; pages and lines count from 1, characters from 0. Returns the text and its position."
         ),
         parameters=ReadFd,
         handler=_telling(read_fd, "read_error"),

@@ -24,7 +24,7 @@ FORGOTTEN_SECONDS: Final = 600.0
 _MINUTE_SECONDS: Final = 60.0
 _CRASHED: Final = {
     "error": "Tool execution failed",
-    "suggested_action": "Go on without it; the log says why it failed.",
+    "suggested_action": "Continue without it; the log says why it failed.",
     "details": {},
 }
 

@@ -282,7 +282,7 @@ async def answer(tools: ToolRegistry, call: object) -> dict[str, Any]:
     """
     asked = call_of(call)
     if asked is None:
-        raise InvalidArgumentError("This is no call of a tool in a shape that is known")
+        raise InvalidArgumentError("This is not a tool call in a known shape")
     return await _answer(tools, asked)
 
 

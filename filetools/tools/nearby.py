@@ -22,7 +22,7 @@ async def suggest_paths(files: FileToolsFacade, error: PathNotFoundError | Direc
     found = await similar_paths(files, error.path or "")
     if found:
         error.details["similar"] = found
-        error.suggested_action = f"Did you mean {found[0]!r}? Else list_files or search_files shows what is there."
+        error.suggested_action = f"Did you mean {found[0]!r}? Otherwise list_files or search_files shows what is there."
 
 
 async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:

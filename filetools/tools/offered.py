@@ -43,7 +43,7 @@ _ELSEWHERE: Final = {
     for name in names
 }
 """What our own tools are called by other products."""
-_NOTHING: Final = "Correct what the message names, or go on without it."
+_NOTHING: Final = "Correct what the message names, or continue without it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,7 @@ READING: tuple[AnyTool, ...] = (
         name="read_file",
         description=(
             "Read a file. Returns content, version (needed to replace it), line count. Parts: offset, limit; column in a long"
-            " line. Go on at next_offset."
+            " line. Continue at next_offset."
         ),
         parameters=ReadFile,
         handler=read_file,
@@ -154,7 +154,7 @@ READING: tuple[AnyTool, ...] = (
     ),
     Tool(
         name="file_info",
-        description=("Facts of a file or folder without content: type, size, version, encoding, lock, last change."),
+        description=("Facts about a file or folder without content: type, size, version, encoding, lock, last change."),
         parameters=OnePath,
         handler=file_info,
         group="core",
@@ -166,7 +166,7 @@ READING: tuple[AnyTool, ...] = (
     ),
     Tool(
         name="exists",
-        description="Tell whether a file or folder exists. For more facts use file_info.",
+        description="Check whether a file or folder exists. For more facts use file_info.",
         parameters=OnePath,
         handler=exists,
         group="files",

@@ -239,7 +239,7 @@ async def _why_nothing(
     if found.files_searched == 0:
         if asked.glob is not None and found.files_below:
             return f"no file fits the glob {asked.glob!r}"
-        return None if asked.all else "there is no file to search; all=true searches ignored and hidden ones, too"
+        return None if asked.all else "no file to search; all=true also searches ignored and hidden ones"
     readings: list[Reading] = []
     if not asked.ignore_case and asked.pattern.lower() != asked.pattern.upper():
         readings.append(({"ignore_case": True}, "found with ignore_case=true"))
@@ -275,7 +275,7 @@ def _relative(files: FileToolsFacade, pattern: str) -> str:
 
 def _with_hint(found: Result, hint: str) -> Result:
     """Return a result that says first how something was read; its further pages are read so at once."""
-    goes_on = "; pass that with the cursor, too" if found.next_cursor is not None else ""
+    goes_on = "; pass it with the cursor" if found.next_cursor is not None else ""
     return found.model_copy(update={"hints": [f"{hint}{goes_on}", *(found.hints or ())]})
 
 
@@ -289,7 +289,7 @@ async def watch_changes(context: ToolContext, given: WatchChanges) -> WatchResul
 SEARCHING: tuple[AnyTool, ...] = (
     Tool(
         name="search_files",
-        description="Find files by part of the path, or glob (src/**/*.py). all: ignored, hidden too.",
+        description="Find files by part of the path, or glob (src/**/*.py). all: also ignored, hidden.",
         parameters=SearchFiles,
         handler=search_files,
         group="core",

@@ -205,7 +205,7 @@ def _info(data: Facts) -> _Summary:
 def _watch(data: Facts) -> _Summary:
     changes = data["changes"]
     rows = [_SummaryRow(head=_change(each)) for each in changes]
-    again = "too much has changed to tell: look at the files again" if data.get("resync") else ""
+    again = "too much has changed to list: look at the files again" if data.get("resync") else ""
     count = counted(len(changes), "change")
     facts = (data["path"] or ".", count, again, f"position {data['position']}")
     # All of them: the position is behind the last.

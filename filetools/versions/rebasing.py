@@ -68,7 +68,7 @@ def conflict_error(
         return EditConflictError(
             f"{path} was deleted since the version that your text is based on; nothing was written",
             path=path,
-            suggested_action="Read it, so that you know, then repeat the call without a version: it makes the file anew.",
+            suggested_action="Read it first, then repeat the call without a version to make the file again.",
             details={"base_version": base_version, "current_version": None, "conflicts": []},
         )
     return EditConflictError(

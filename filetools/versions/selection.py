@@ -172,7 +172,7 @@ def _of_one_conversation(
     if caller.session not in sessions:
         raise InvalidArgumentError(
             f"Several sessions have a call {request.call!r}: {', '.join(sorted(map(str, sessions)))}",
-            suggested_action="Ask for the undo in the session whose call is meant.",
+            suggested_action="Undo it in the session that made the call.",
         )
     return [record for record in records if record.actor.session == caller.session]
 

@@ -166,7 +166,7 @@ class Undoing:
     def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
         if here is not None and here.kind != "file":
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is no file stands there now")
+            self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is not a file is there now")
         elif run.before is None:
             self._uncreate(run, here)
         elif run.after is None:
@@ -193,7 +193,7 @@ class Undoing:
         elif self._tree.version(here) == before.version:
             self._find(run.records, run.path, "unchanged")
         else:
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "another file stands there now")
+            self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
 
     def _unmodify(self, run: _UndoRun, before: FileState, after: FileState, here: DraftNode | None) -> None:
         if here is None:
@@ -265,7 +265,7 @@ class Undoing:
         if where is None or home is None or here is None or (here.kind == "folder") != is_folder:
             self._clash([record], record.path, "EDIT_CONFLICT", "it is no longer there")
         elif not self._is_free(home, for_folder=is_folder):
-            self._clash([record], where, "EDIT_CONFLICT", f"something else stands at {home} now")
+            self._clash([record], where, "EDIT_CONFLICT", f"something else is at {home} now")
         elif (blocking := self._file_above(home)) is not None:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
         else:
@@ -327,7 +327,7 @@ class Undoing:
         here = self._tree.at(where)
         trashed = self._aside.pop(record.number, None) or self._trashed(record, where)
         if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
-            self._clash([record], where, "EDIT_CONFLICT", "something else stands there now")
+            self._clash([record], where, "EDIT_CONFLICT", "something else is there now")
             return
         for relative, node in trashed:
             self._tree.put(f"{where}/{relative}" if relative else where, node)

@@ -192,17 +192,6 @@ async def test_who_is_cancelled_amid_the_messages_cancels_the_run(files: FileToo
     assert (run.status, run.exit_code, agents.active) == ("cancelled", -15, {})
 
 
-async def test_who_is_cancelled_while_the_run_ends_has_it_end_as_it_did(files: FileToolsFacade) -> None:
-    async with runs("end()").start(files, "") as agent:
-        _ = [message async for message in agent]
-        task = asyncio.create_task(agent.finish())
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    assert (await only_run(files)).status == "completed"
-
-
 async def test_who_is_cancelled_while_the_run_begins_leaves_none_running(files: FileToolsFacade) -> None:
     agents = runs(FOREVER)
     for steps in range(12):

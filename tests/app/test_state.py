@@ -235,10 +235,3 @@ async def test_what_stands_in_the_place_of_the_state_is_not_gone_round(root: Pat
     (tmp_path / "elsewhere").mkdir()
     (root / ".filetools").symlink_to(tmp_path / "elsewhere")
     await refused("STATE_DAMAGED", filetools.open(root, create=False).__aenter__())
-
-
-async def test_an_opening_that_fails_leaves_nothing_in_the_temporary_folder(root: Path, own_temporary: Path) -> None:
-    (root / ".filetools").mkdir()
-    (root / ".filetools" / "settings.toml").write_text("no_such_setting = 1\n")
-    await refused("INVALID_ARGUMENT", filetools.open(root, create=False).__aenter__())
-    assert [*own_temporary.iterdir()] == []

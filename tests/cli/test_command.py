@@ -78,7 +78,7 @@ def test_a_root_that_is_no_folder_is_refused_with_2_and_said_to_be_so(
     assert (done.code, done.text) == (2, "")
     assert done.error.splitlines()[0] == "error INVALID_ARGUMENT: The root was not found: 'nope'"
     done = run(*command, "--root", "notes.md")
-    assert (done.code, "The root is no folder: 'notes.md'" in done.error) == (2, True)
+    assert (done.code, "The root is not a folder: 'notes.md'" in done.error) == (2, True)
 
 
 def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:

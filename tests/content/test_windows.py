@@ -90,11 +90,6 @@ def test_bad_byte_is_named_with_its_place_in_the_file() -> None:
     assert (caught.value.path, caught.value.details["position"]) == ("a.txt", 2 * STEP_BYTES + 1)
 
 
-def test_bad_byte_outside_the_window_is_no_matter() -> None:
-    window = read_lines(MemorySource(b"a\nb\n\xff\n"), UTF8, offset=1, limit=2, max_chars=10, path="a")
-    assert window.content == "a\nb\n"
-
-
 @pytest.mark.parametrize(
     ("text", "offset", "content"),
     [
@@ -177,20 +172,6 @@ def test_lines_from_the_end_of_a_large_file_keep_negative_numbers_until_it_is_co
     whole = last(-9, 1)
     assert (whole.content, whole.first, whole.next_offset, whole.cut_at) == ("a" * 100, 1, 2, 100)
     assert last(-3, 2) == TextWindow(content="b\nc\n", first=2, truncated=True, next_offset=4, total_lines=4)
-
-
-@given(
-    st.sampled_from(FORMATS),
-    st.integers(-3, 3),
-    st.sampled_from(["\n", "\r\n", "\r"]),
-    st.integers(1, 4) | st.integers(-4, -1),
-)
-def test_lines_at_the_edge_of_a_read_are_found(text_format: TextFormat, shift: int, end: str, offset: int) -> None:
-    unit = len("a".encode(text_format.encoding))
-    text = "é" + "a" * (STEP_BYTES // unit + shift) + end + "ж😀" + end + "c" * STEP_BYTES + end + "d"
-    expected = window_of(text, offset, 1)
-    found = read(text, text_format, offset, 1)
-    assert (found.content, found.first, found.next_offset) == (expected.content, expected.first, expected.next_offset)
 
 
 def test_index_learns_and_every_later_line_is_still_right() -> None:

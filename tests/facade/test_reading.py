@@ -123,7 +123,7 @@ async def test_a_binary_file_over_the_limit_is_not_said_to_be_read_as_a_whole(ro
     (root / "large.bin").write_bytes(bytes(range(256)))
     async with filetools.open(root, settings={"max_read_bytes": 100}) as files:
         error = await refused("INVALID_ARGUMENT", files.read_file("large.bin", offset=1))
-    assert error.suggested_action == "Go on without it: as a whole it is too large."
+    assert error.suggested_action == "Continue without it: as a whole it is too large."
 
 
 async def test_so_many_characters_are_read_by_whole_lines_and_count_as_a_part(files: FileToolsFacade) -> None:

@@ -111,7 +111,7 @@ CONFLICTS: dict[str, tuple[Call, Call, str]] = {
     "moved and made anew": (
         lambda alice: alice.move_file("a.txt", "b.txt"),
         lambda bob: bob.write_file("a.txt", "another\n"),
-        "something else stands at a.txt",
+        "something else is at a.txt",
     ),
     "edited and deleted": (
         lambda alice: alice.edit_file("a.txt", edit("two", "TWO")),

@@ -126,7 +126,7 @@ def test_a_repository_of_another_user_is_refused_until_the_users_own_configurati
             git_state(str(path))
         assert failed.value.code == "PERMISSION_DENIED"
         assert failed.value.message == (
-            f"Permission denied: {path} (its repository belongs to a user whom git is not told to trust)"
+            f"Permission denied: {path} (its repository belongs to a user whom git does not trust)"
         )
         assert "safe.directory" in str(failed.value.suggested_action)
         assert listed_files(str(path)) is None
@@ -386,13 +386,6 @@ def test_the_first_line_of_a_message_is_told(message: str | bytes, told: str, re
     json.dumps(git_state(str(repository.path)), ensure_ascii=False).encode()
 
 
-def test_bytes_of_a_message_that_are_no_utf_8_are_replaced(repository: Repository) -> None:
-    repository.commit("first")
-    commit = repository("cat-file", "commit", "HEAD").encode().replace(b"first", b"caf\xe9 and \xff")
-    repository("update-ref", "HEAD", repository("hash-object", "-t", "commit", "-w", "--stdin", feed=commit))
-    assert messages(repository.path) == ["caf\ufffd and \ufffd"]
-
-
 @pytest.mark.parametrize(
     ("address", "remote", "name"),
     [
@@ -439,14 +432,6 @@ def test_files_are_listed_with_what_is_new_and_without_what_is_ignored(repositor
     assert sorted(listed_files(str(repository.path / "sub")) or []) == sorted(
         ["tracked", "gone", "größe \n", "new", odd]
     )
-
-
-def test_git_that_knows_no_such_list_tells_of_no_work_trees(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(tmp_path / "old/git", "printf 'worktree /a\\0\\0'; echo \"error: unknown switch \\`z'\" >&2; exit 129")
-    monkeypatch.setenv("PATH", f"{tmp_path}/old{os.pathsep}{os.environ['PATH']}")
-    assert worktrees(str(repository.path)) == []
 
 
 def test_all_work_trees_are_told_from_each_of_them(repository: Repository, tmp_path: Path) -> None:

@@ -105,12 +105,6 @@ def test_what_the_user_wrote_comes_last_and_unchanged() -> None:
     assert build_prompt(EMPTY, wanted) == f"{format_context(EMPTY)}\n\n---\n\n## User Input\n\n{wanted}"
 
 
-@pytest.mark.parametrize("each", ["\n", "\r", "\x85", "\u2028", "\r\n", "\t"])
-def test_a_line_break_of_any_kind_becomes_a_blank(each: str) -> None:
-    text = format_context({"projects": [PROJECT | {"name": f"a{each}## b"}], "instances": []})
-    assert "\n### a ## b\n" in text
-
-
 @pytest.mark.parametrize("each", ["\x1b", "\0", "\u202e", "\u2066", "\U000e0041", "\udcff"])
 def test_what_nobody_sees_is_shown(each: str) -> None:
     text = format_context({"projects": [PROJECT | {"name": f"a{each}b"}], "instances": []})

@@ -224,15 +224,6 @@ def test_a_project_tells_what_is_known_of_it(world: World, registry: Registry) -
     )
 
 
-def test_projects_are_listed_by_activity_then_by_name(world: World, registry: Registry) -> None:
-    for name in ("c", "b", "a"):
-        registry.create(world.folder_of(name))
-    for name in ("y", "x"):
-        world.now += 1
-        registry.ensure_project(world.folder_of(name))
-    assert [each["name"] for each in registry.list_projects()] == ["x", "y", "a", "b", "c"]
-
-
 def test_a_moved_folder_can_be_pointed_at_again(world: World, registry: Registry) -> None:
     made, other = registry.create(world.folder_of("old")), registry.create(world.folder_of("other"))
     os.rename(world.folder / "old", world.folder / "new")
@@ -395,12 +386,3 @@ def test_the_registry_outlasts_the_repair_of_the_journal(world: World, registry:
     with pytest.raises(ProjectExistsError):
         world.opened(journal).create(".")
     journal.close()
-
-
-def test_a_path_whose_project_was_lost_can_be_registered_again(world: World, registry: Registry) -> None:
-    made = registry.create(".")
-    table = world.journal.registry
-    (row,) = table.scan("project/")
-    assert table.put([type(row)(key=row.key, value={}, used=row.used, revision=row.revision, is_gone=True)])
-    assert registry.create(".")["id"] != made["id"]
-    assert len(registry.list_projects()) == len(world.rows("path/")) == 1

@@ -167,20 +167,6 @@ def test_pages_of_any_size_give_the_same_entries(store: Listable, tmp_path: Path
     assert all_pages(store, ROOT, ListOptions(recursive=True, limit=limit)) == expected
 
 
-def test_total_is_known_for_one_folder_only(store: Listable, tmp_path: Path) -> None:
-    grow(tmp_path, {"a": {"b": ""}, ".hidden": "", "c": "", "d.log": ""})
-    totals = [
-        list_page(store, ROOT, options).total
-        for options in (
-            ListOptions(limit=1),
-            ListOptions(limit=1, include_hidden=False),
-            ListOptions(limit=1, include_hidden=False, exclude=("*.log",)),
-            ListOptions(limit=1, recursive=True),
-        )
-    ]
-    assert totals == [4, 3, 2, None]
-
-
 def test_links_are_not_descended(store: Listable, tmp_path: Path) -> None:
     grow(tmp_path, {"real": {"x": ""}})
     (tmp_path / "loop").symlink_to(".")
@@ -199,11 +185,6 @@ def test_default_excludes_hold_for_recursive_listings_only(store: Listable, tmp_
     assert all_pages(store, ROOT, ListOptions(recursive=True, exclude=("*.tmp",))) == ["src", "src/c"]
     assert all_pages(store, ROOT, ListOptions()) == [".git", "node_modules", "src"]
     assert all_pages(store, ROOT, ListOptions(exclude=("src",))) == [".git", "node_modules"]
-
-
-def test_hidden_names_can_be_left_out(store: Listable, tmp_path: Path) -> None:
-    grow(tmp_path, {".a": {"b": ""}, "c": {".d": "", "e": ""}})
-    assert all_pages(store, ROOT, ListOptions(recursive=True, include_hidden=False)) == ["c", "c/e"]
 
 
 def test_depth_is_bounded(store: Listable, tmp_path: Path) -> None:

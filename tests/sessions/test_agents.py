@@ -67,13 +67,6 @@ def test_agents_beside_sessions_belong_to_whom_their_first_entry_names(writer: L
     assert tree(logs, other.session_id) == [("a3", other.session_id)]
 
 
-def test_an_agent_of_which_only_notes_tell_who_started_it_is_found(writer: LogWriter, logs: Path) -> None:
-    session = writer.session().user("What a person said")
-    session.agent("Look", layout="flat", agentId="a1")
-    notes(session.agent("Look there", layout="flat", agentId="a2", sessionId=None), {"parentAgentId": "a1"})
-    assert tree(logs, session.session_id) == [("a1", session.session_id), ("a2", "a1")]
-
-
 @pytest.mark.parametrize("parent", ["gone", "a1"])
 def test_an_agent_whose_notes_name_no_known_parent_is_found_below_its_session(
     writer: LogWriter, logs: Path, parent: str

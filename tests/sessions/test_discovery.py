@@ -106,11 +106,6 @@ def test_a_created_file_is_told_whole(records: Records) -> None:
     )
 
 
-def test_a_file_whose_former_bytes_nobody_saw_is_modified(records: Records) -> None:
-    records.add(Operation.MODIFY, "a.md", before_unknown=True, after="v2", size=2)
-    assert records.found() == {"a.md": "modified"}
-
-
 # Changes of other programs
 
 
@@ -179,11 +174,6 @@ def test_a_call_that_failed_or_only_reads_or_names_another_file_attributes_nothi
 ) -> None:
     foreign.create("src/a.py")
     assert (from_records(foreign.made, SCOPE, [named]).files, from_records(foreign.made, SCOPE).unattributed) == ((), 1)
-
-
-def test_a_call_that_writes_does_not_attribute_a_deletion(foreign: Records) -> None:
-    foreign.delete("src/a.py")
-    assert from_records(foreign.made, SCOPE, [call("src/a.py")]).unattributed == 1
 
 
 def test_where_no_other_run_was_alive_every_change_is_the_runs(foreign: Records) -> None:
@@ -367,12 +357,6 @@ def test_a_run_without_files_says_so_and_why() -> None:
             ],
         },
     }  # fmt: skip
-
-
-def test_a_run_of_which_the_journal_tells_nothing_has_failed() -> None:
-    found = told(Discovery(error="the disk is full"))
-    assert (found["discovery_status"], found["error"]) == ("failed", "the disk is full")
-    assert found["discovery_details"]["suggested_actions"] == ["Read the log for the trace, and retry."]
 
 
 def test_a_created_file_is_told_in_full_and_empty_lists_are_left_out() -> None:

@@ -148,11 +148,6 @@ def test_without_any_logs_there_is_no_history(logs: Path) -> None:
     assert collect(logs) == []
 
 
-def test_of_an_unknown_session_there_is_no_feedback(writer: LogWriter, logs: Path) -> None:
-    writer.session().user("What a person said")
-    assert extract(logs) == []
-
-
 def test_items_come_by_their_time_equal_ones_as_in_the_log_unreadable_ones_last(writer: LogWriter, logs: Path) -> None:
     times = {"Fifth": "odd", "Second": AT, "Third": "2026-03-01T10:00:00+01:00", "Sixth": "", "First": "2026-03-01T08:59:59Z",
              "Fourth": "2026-03-01T09:00:00.001Z"}  # fmt: skip
@@ -194,14 +189,6 @@ def test_what_agents_were_told_in_the_log_of_their_session_is_marked(writer: Log
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", ["flat", "nested"])
-def test_agents_without_the_log_of_their_session_count(writer: LogWriter, logs: Path, layout: Layout) -> None:
-    session = writer.session(ID).user("What a person said")
-    session.agent("Look at all files", layout=layout)
-    session.path.unlink()
-    assert said(extract(logs)) == ["Look at all files"]
-
-
 def test_an_agent_in_both_layouts_counts_once(writer: LogWriter, logs: Path) -> None:
     agent = writer.session(ID).agent("Look at all files", agentId="a1")
     shutil.copy(agent.path, writer.folder)
@@ -216,12 +203,6 @@ def test_what_was_copied_into_a_second_session_is_collected_once(writer: LogWrit
     assert sorted(said(collect(logs))) == ["Said in the first", "Said in the second"]
     assert said(extract(logs)) == ["Said in the first"]
     assert said(extract(logs, SECOND_ID)) == ["Said in the first", "Said in the second"]
-
-
-def test_entries_without_uuid_and_time_count_in_each_session(writer: LogWriter, logs: Path) -> None:
-    for session_id in (ID, SECOND_ID):
-        writer.session(session_id).user("Say it again", uuid=None, timestamp=None)
-    assert said(collect(logs)) == ["Say it again"] * 2
 
 
 def test_two_entries_of_one_uuid_cost_one_warning_and_no_text(

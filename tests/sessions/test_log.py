@@ -38,7 +38,7 @@ Warnings = Callable[[], list[str]]
 
 LOG = WorkspacePath("log.jsonl")
 FIRST, LAST = b'{"type":"user","message":"first"}', b'{"type":"user","message":"last"}'
-SKIPPED = "log.jsonl, line 2: skipped, it is no JSON object"
+SKIPPED = "log.jsonl, line 2: skipped, it is not a JSON object"
 NO_OBJECT = {
     "no JSON", "number", "text", "list", "null", "NUL bytes", "NUL in a text", "two objects", "unfinished", "unfinished text",
     "deep", "deep and unclosed", "huge integer",
@@ -198,19 +198,6 @@ def test_what_is_no_file_is_refused_at_once(
         read(tmp_path)
 
 
-def test_a_long_log_is_read_in_little_memory(tmp_path: Path) -> None:
-    (tmp_path / LOG).write_bytes((FIRST + b"\n") * 300_000)
-    with opened(tmp_path) as reads:
-        tracemalloc.start()
-        try:
-            count = sum(1 for _ in read_entries(reads, LOG))
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-    assert count == 300_000
-    assert peak < 4 * MIB
-
-
 # Entries
 
 TEXTS = {
@@ -250,12 +237,6 @@ def test_fields_that_are_missing_or_of_another_type_are_empty(value: Any) -> Non
 def test_messages_of_all_shapes_have_content_and_blocks(message: Any, content: Any, blocks: Any) -> None:
     entry = LogEntry({"message": message})
     assert (entry.message, entry.content, list(entry.blocks)) == (message, content, blocks)
-
-
-def test_an_entry_knows_its_line(tmp_path: Path) -> None:
-    (tmp_path / LOG).write_bytes(FIRST + b"\nodd\n\n" + LAST)
-    with opened(tmp_path) as reads:
-        assert [entry.line for entry in read_entries(reads, LOG)] == [1, 4]
 
 
 # Parts of logs

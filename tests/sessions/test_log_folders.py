@@ -70,13 +70,6 @@ def test_a_relative_path_has_no_folder(path: str, logs: Path) -> None:
 # Looking up a project
 
 
-def test_without_logs_of_any_project_there_are_none(logs: Path, warnings: Warnings) -> None:
-    assert ids(logs) == set()
-    logs.touch()
-    assert ids(logs) == set()
-    assert warnings() == []
-
-
 def test_a_project_without_logs_has_none_and_nothing_is_made(logs: Path, warnings: Warnings) -> None:
     write(logs / "-home-me-other", cwd="/home/me/other")
     assert ids(logs) == set()
@@ -96,14 +89,6 @@ def test_a_project_without_logs_has_none_and_nothing_is_made(logs: Path, warning
 def test_each_name_that_a_writer_may_have_given_is_looked_up(logs: Path, project: str, folder: str) -> None:
     assert ids(logs, project) == set()
     assert {write(logs / folder, cwd=project.rstrip("/"))} == ids(logs, project)
-
-
-def test_logs_in_folders_of_several_names_are_put_together(logs: Path) -> None:
-    project = "/home/me/my.app"
-    found = {write(logs / name, session_id=f"{number}{ID[1:]}", cwd=project)
-             for number, name in enumerate(("-home-me-my-app", "-home-me-my.app"))}  # fmt: skip
-    assert ids(logs, project) == found
-    assert len(found) == 2
 
 
 def test_a_folder_with_another_beginning_is_not_that_of_a_long_path(logs: Path) -> None:

@@ -79,7 +79,13 @@ class Shell:
 
     def _environment(self, folder: Path) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
-        kept |= {"HOME": str(folder), "NO_COLOR": "1", "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+        kept |= {
+            "HOME": str(folder),
+            "NO_COLOR": "1",
+            "COLUMNS": "80",
+            "LC_ALL": "C.UTF-8",
+            "FILETOOLS_DURABILITY": "relaxed",
+        }
         path = os.pathsep.join((str(self._folder), kept.get("PATH", "")))
         return {**kept, "PATH": path, command_client.VARIABLE: str(self._descriptor)}
 

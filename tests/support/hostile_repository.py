@@ -25,17 +25,8 @@ HOOKS: Final = (
     "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate", "update",
 )  # fmt: skip
 COMMANDS: Final = (
-    "config",
-    "for-each-ref",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "rev-list",
-    "rev-parse",
-    "status",
-    "symbolic-ref",
-    "worktree",
-)
+    "config", "for-each-ref", "log", "ls-files", "ls-remote", "rev-list", "rev-parse", "status", "symbolic-ref", "worktree",
+)  # fmt: skip
 SIGNATURE: Final = (
     "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQFKBAABCAA0FiEEdmVyeSBsb25n\n -----END PGP SIGNATURE-----\n"
 )

@@ -195,7 +195,7 @@ PATHS: Final = [
         with_similar("edit_file", **_edit("print('two')"))),
     _of("nearly the folder", "list_files", {"path": "scr"}, "DIR_NOT_FOUND", "Did you mean 'src'", with_similar("list_files")),
     _of("folder for a file", "read_file", {"path": "src"}, "IS_A_DIRECTORY", "list_files", again("list_files", path="src")),
-    _of("file for a folder", "list_files", {"path": "notes.md"}, "NOT_A_DIRECTORY", "It is a file",
+    _of("file for a folder", "list_files", {"path": "notes.md"}, "NOT_A_DIRECTORY", "Use the file as the path",
         again("read_file", path="notes.md")),
     _of("up and out", "read_file", {"path": "../outside.md"}, "PATH_TRAVERSAL", "relative to the workspace root", READ),
     _of("drive letter", "read_file", {"path": "C:\\src\\app.py"}, "ABSOLUTE_PATH", "relative to the workspace root", READ),

@@ -284,21 +284,6 @@ async def test_a_repository_does_not_lend_what_lies_above_it(files: FileToolsFac
     assert [each["path"] for each in above["files"]] == ["~/AGENTS.md", "~/code/AGENTS.md", "~/code/CLAUDE.md"]
 
 
-async def test_of_rules_and_skills_no_more_are_named_than_an_answer_holds(files: FileToolsFacade, home: Path) -> None:
-    for at in range(60):
-        rule = home / "code" / ".claude" / "rules" / f"{at:02}{'r' * 200}.md"
-        skill = home / "code" / ".claude" / "skills" / str(at) / "SKILL.md"
-        for each in (rule, skill):
-            each.parent.mkdir(parents=True, exist_ok=True)
-            each.write_text(f"---\nname: {at}\ndescription: {'d' * 500}\n---\n")
-    found = await ask(files, "get_instructions", max_chars=20)
-    assert len(json.dumps(found)) < 8_500
-    assert found["truncated"] is True
-    assert found["files"][0]["content"] == "Run the tests.\n"
-    assert found["files"][1]["path"].startswith(".claude/rules/00r")
-    assert found["skills"][0]["name"] == "0"
-
-
 async def test_instructions_are_named_as_file_tools_name_them(home: Path, files: FileToolsFacade) -> None:
     project(home / "code" / "inner", "inner")
     project(home / "other", "other")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -173,13 +172,6 @@ async def test_what_is_appended_goes_behind_what_a_person_types(
     assert (tmp_path / "typed.py").read_text() == "a\nb\nc\nd\n"  # what is not saved does not get onto the disk
 
 
-async def test_what_was_written_can_be_undone(files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path) -> None:
-    await keep(files, LINES)
-    await shown(tools, "fd_to_file", fd="fd:1", file_path="small.txt")
-    await tools.call("undo_changes", {})
-    assert (tmp_path / "small.txt").read_text() == "small\n"
-
-
 async def test_a_long_result_becomes_a_descriptor_with_all_of_its_text(
     files: FileToolsFacade, tools: ToolRegistry
 ) -> None:
@@ -212,21 +204,6 @@ async def test_a_read_with_a_limit_that_fits_stays_as_it_is(files: FileToolsFaca
         )
     assert (await shown(tools, "read_file", path="big.txt", limit=2500)).startswith("<fd_result")
     assert 'source="tool_result"' in await shown(tools, "read_file", path="big.txt", offset=10)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("read_file", {"path": "picture.png"}),
-        ("read_file", {"path": "nope.txt"}),
-    ],
-)
-async def test_pictures_errors_and_short_texts_stay_as_they_are(
-    files: FileToolsFacade, tools: ToolRegistry, name: str, arguments: dict[str, Any]
-) -> None:
-    seen = tools.show(name, await tools.call(name, arguments))
-    assert not seen.text.startswith("<fd_")
-    assert (await tools.call("list_fds", {}))["data"] == {"fds": []}
 
 
 async def test_descriptors_of_descriptors_are_never_made(files: FileToolsFacade, tools: ToolRegistry) -> None:
@@ -309,11 +286,3 @@ async def test_a_part_that_is_too_long_says_which_part_it_is_and_where_to_go_on(
     assert told.splitlines()[0].endswith(' total_lines="2501" source="tool_result" next_offset="2501">')
     last = await shown(tools, "read_fd", fd="fd:1", mode="line", start=2501)
     assert "[big.txt \u00b7 lines 1\u20132500 of 3000 \u00b7 version" in last
-
-
-async def test_the_frame_says_how_to_go_on_listing(files: FileToolsFacade, tools: ToolRegistry) -> None:
-    told = await shown(tools, "list_files", path="many", limit=300)
-    cursor = re.search(r' next_cursor="([^"]+)">', told.splitlines()[0])
-    assert cursor is not None
-    assert "_399.txt" in await shown(tools, "list_files", path="many", limit=300, cursor=cursor[1])
-    assert "next_cursor" not in (await shown(tools, "list_files", path="many")).splitlines()[0]

@@ -50,20 +50,20 @@ async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
             "hint: no file fits the glob '.*\\\\.rs$'",
         ]),
         ({"pattern": "x =", "glob": ".*\\.py$"}, [
-            "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
+            "src/view.py:1:x = 1", "[. · 1 line]",
             "hint: no file fits '.*\\\\.py$'; it was read as the glob '*.py'",
         ]),
         ({"pattern": "Find(a"}, [
-            "src/app.py:1:def Find(a):", "[. · 1 lines · 1 in all]",
+            "src/app.py:1:def Find(a):", "[. · 1 line]",
             "hint: 'Find(a' is not a regex; it was searched as plain text",
         ]),
         ({"pattern": "nowhere\\|x ="}, [
-            "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
+            "src/view.py:1:x = 1", "[. · 1 line]",
             "hint: nothing matches 'nowhere\\\\|x ='; it was read as 'nowhere|x ='",
         ]),
         ({"pattern": "js", "path": "conf"}, [
             "[conf · nothing found · 0 files searched]",
-            "hint: there is no file to search; all=true searches ignored and hidden ones, too",
+            "hint: no file to search; all=true also searches ignored and hidden ones",
         ]),
     ],
 )  # fmt: skip
@@ -110,7 +110,7 @@ async def test_a_pattern_with_no_reading_is_refused(tools: ToolRegistry) -> None
 
 async def test_an_absolute_pattern_is_made_relative_and_that_is_told(tools: ToolRegistry, tmp_path: Path) -> None:
     assert await told(tools, "search_files", pattern=f"{tmp_path}/root/src/*.py") == [
-        "src/app.py  29", "src/view.py  6", "[. · 2 entries · 2 in all]",
+        "src/app.py  29", "src/view.py  6", "[. · 2 entries]",
         "hint: paths are relative to the root: it was read as 'src/*.py'",
     ]  # fmt: skip
     found = await told(tools, "grep_files", pattern="x =", glob=f"{tmp_path}/root/src/*.py")

@@ -68,15 +68,6 @@ async def test_a_refusal_names_each_path_and_why_and_only_arguments_that_there_a
     assert all(f'"{path}"' in text for path in told)
 
 
-async def test_an_answer_names_what_stays_and_why(files: FileToolsFacade, tmp_path: Path) -> None:
-    await call(files, ALICE, "create_directory", "c1", path="d")
-    await call(files, BOB, "write_file", path="d/bob.txt", content="bob")
-    for is_dry in (True, False):
-        done = await call(files, ALICE, "undo_changes", dry_run=is_dry)
-        assert done["not_undone"] == [{"path": "d", "reason": "others use this folder now"}]
-    assert (tmp_path / "d/bob.txt").exists()
-
-
 async def test_the_last_call_is_taken_back_whole_and_an_undo_by_its_id(files: FileToolsFacade, tmp_path: Path) -> None:
     items = [{"path": "b.txt", "content": "b"}, {"path": "d/c.txt", "content": "c"}]
     await call(files, ALICE, "write_multiple", "c1", items=items)

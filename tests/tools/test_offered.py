@@ -79,7 +79,7 @@ def offered(*names: str, called: dict[str, str] | None = None) -> Offered:
             "Did you mean 'src/list_files.py'?",
         ),
         (("write_file",), "Leave expected_version out to create it, or check the path.", None),
-        (("grep_files",), "Correct the pattern, or pass literal=true to search for the very text.", None),
+        (("grep_files",), "Correct the pattern, or pass literal=true to search for the exact text.", None),
     ],
 )
 def test_a_hint_keeps_what_can_be_done(names: tuple[str, ...], hint: str, told: str | None) -> None:

@@ -72,7 +72,7 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
             {"number": 9, "operation": "delete", "path": "a", "actor": ACTOR, "time": 0.5},
         ]},
          "9 delete a · by agent bob · 1970-01-01T00:00:00Z\n"
-         "[. · 1 change · too much has changed to tell: look at the files again · position e:9]"),
+         "[. · 1 change · too much has changed to list: look at the files again · position e:9]"),
     ],
 )  # fmt: skip
 def test_a_result_is_one_line_of_facts_below_what_changed(name: str, data: dict[str, Any], text: str) -> None:

@@ -55,27 +55,27 @@ _REASONS: Final = {
     examples=("filetools run -- claude -p 'write a report'", "filetools run --output-dir build --json -- make"),
 )
 @click.argument("command", nargs=-1, metavar="[-- COMMAND]", help="The program and its arguments.")
-@click.option("--session", metavar="ID", help="Session of what it does; else the id of the run.")
+@click.option("--session", metavar="ID", help="Session of the run; by default the run's id.")
 @click.option(
     "--output-dir",
     multiple=True,
     metavar="DIR",
-    help="Where it is told to write; repeatable, {run} is the id. [claudedocs]",
+    help="Folder for its output; repeatable, {run} is the id. [claudedocs]",
 )
-@click.option("--checkpoint/--no-checkpoint", default=True, help="Keep the state of before as a checkpoint, or do not.")
+@click.option("--checkpoint/--no-checkpoint", default=True, help="Make a checkpoint first, or do not.")
 def run(
     desk: Desk, command: tuple[str, ...], *, session: str | None, output_dir: tuple[str, ...], checkpoint: bool
 ) -> None:
     """Run an agent, or any program; report what it changed and how to take it back.
 
-    Input, output and exit code are the program's own (127: there is none of that name); what it did is told on standard
-    error, or with --json as one line after its output.
+    Input, output and exit code are the program's own (127: not found). Its changes are reported on standard error,
+    or with --json as one line after its output.
 
-    What it does through filetools is the run's, since FILETOOLS_SESSION in its environment names the session. What it
-    changes past filetools counts if it lies in an output folder that no other run shares, or if no other run is alive.
+    Changes through filetools belong to the run, because FILETOOLS_SESSION in the program's environment names the session.
+    Other changes count if they are in an output folder that no other run shares, or if no other run is alive.
     """
     if not command:
-        raise click.BadParameter("a command stands after --")
+        raise click.BadParameter("put the command after --")
     program = command[0].rpartition("/")[2][:_LISTED]
     folders = [desk.path(each) for each in output_dir or ("claudedocs",)]
 
@@ -188,7 +188,7 @@ def _show_one(told: Mapping[str, Any]) -> None:
 def approvals(desk: Desk, *, diff: bool) -> None:
     """List what agents wait for a person to allow.
 
-    In whatever process they run; 'filetools approve' answers.
+    It covers agents in all processes; 'filetools approve' answers.
     """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
@@ -203,14 +203,17 @@ def approvals(desk: Desk, *, diff: bool) -> None:
     examples=("filetools approve approval-0123456789abcdef", "filetools approve approval-0123456789abcdef --deny"),
 )
 @click.argument(
-    "approval_id", metavar="ID", shell_complete=suggestions.questions, help="Which; 'filetools approvals' lists them."
+    "approval_id",
+    metavar="ID",
+    shell_complete=suggestions.questions,
+    help="Id of the request; 'filetools approvals' lists them.",
 )
-@click.option("--deny", is_flag=True, help="Refuse it.")
-@click.option("--for-run", is_flag=True, help="Allow it, and for this run of the agent the same from now on.")
+@click.option("--deny", is_flag=True, help="Deny it.")
+@click.option("--for-run", is_flag=True, help="Allow it, and the agent's further calls of this tool in this run.")
 def approve(desk: Desk, approval_id: str, *, deny: bool, for_run: bool) -> None:
-    """Allow what an agent asks for, once; or refuse it.
+    """Allow or deny one request of an agent.
 
-    An agent that has stopped waiting passes when it repeats the same call within ten minutes.
+    If the agent has stopped waiting, its next identical call within ten minutes succeeds.
     """
     if deny and for_run:
         raise click.BadParameter("--deny and --for-run exclude each other")
@@ -246,26 +249,27 @@ project = click.Group(
     epilog="\b\nExamples:\n  filetools project list\n  filetools project add ../library",
 )
 project_id_argument = click.argument(
-    "project", metavar="ID", help="Id of a project; 'filetools project list' tells it."
+    "project", metavar="ID", help="Id of a project; 'filetools project list' shows it."
 )
 folder_argument = click.argument("path", help="An existing folder, anywhere.")
 
 
 @command("list", _REGISTRY, group=project, examples=("filetools project list --json",))
 def list_projects(desk: Desk) -> None:
-    """List the projects, those with the latest activity first."""
+    """List the projects, most recently active first."""
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         return {"projects": await files.projects.run(lambda registry: registry.list_projects())}
 
     desk.read(
-        work, lambda told: _show_registered(told["projects"], "There is no project; 'filetools project add' makes one.")
+        work,
+        lambda told: _show_registered(told["projects"], "There are no projects; 'filetools project add' adds one."),
     )
 
 
 @command("add", _REGISTRY, group=project, examples=("filetools project add ../library --name library",))
 @folder_argument
-@click.option("--name", help="Its name; else that of its repository or folder.")
+@click.option("--name", help="Name; by default that of its repository or folder.")
 def add(desk: Desk, path: str, *, name: str | None) -> None:
     """Register a folder as a project."""
     place = _place(desk, path)
@@ -291,7 +295,7 @@ def remove(desk: Desk, project: str) -> None:
 @project_id_argument
 @folder_argument
 def move(desk: Desk, project: str, path: str) -> None:
-    """Say where the folder of a project is now."""
+    """Set the folder of a project that was moved."""
     place = _place(desk, path)
     desk.perform(
         lambda files: files.projects.run(lambda registry: registry.update_project(project, path=place)),

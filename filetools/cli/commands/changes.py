@@ -48,13 +48,13 @@ from filetools.models.result import Result
 
 @command("log", READING, examples=("filetools log", "filetools log src/app.py -p -n 5", "filetools log --json"))
 @click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file.")
-@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Most changes.")
-@click.option("-p", "--patch", is_flag=True, help="Also show what each did to the text.")
+@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
+@click.option("-p", "--patch", is_flag=True, help="Also show the diff of each change.")
 def log(desk: Desk, path: str | None, *, number: int, patch: bool) -> None:
     """Print the newest changes, newest first.
 
-    Who did what: agents, people and programs that know nothing of filetools. The tree, or the file, is looked at first: of
-    what changed while nobody watched the log says between which times.
+    The log shows changes by agents, by people, and by programs that do not use filetools. The tree, or the file, is looked
+    at first; for what changed while nobody watched, the log shows the span of time.
     """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
@@ -96,11 +96,11 @@ def _show_patch(text: str | None) -> None:
     CHANGING,
     examples=("filetools follow", "filetools follow --json | jq .path", "filetools follow --since 3f2a9c:120"),
 )
-@click.option("--since", metavar="POSITION", help="Begin after this position, such as 3f2a9c:120; else now.")
+@click.option("--since", metavar="POSITION", help="Start after this position, such as 3f2a9c:120; default: now.")
 def follow(desk: Desk, *, since: str | None) -> None:
     """Print changes as they happen, until interrupted.
 
-    With --json every change is one line and carries the position after it, for --since.
+    With --json every change is one line with the position to pass to --since.
     """
 
     async def work(files: FileToolsFacade) -> None:
@@ -130,11 +130,11 @@ _MOST_CHANGES: Final = 10_000
 
 @command("versions", READING, examples=("filetools versions src/app.py",))
 @path_argument
-@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Most changes.")
+@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
 def versions(desk: Desk, path: str, *, number: int) -> None:
     """List the versions that a file has had, newest first.
 
-    Also those of other programs, and those that were displaced; read one with 'filetools read --version'.
+    The list includes versions by other programs, and replaced ones; read one with 'filetools read --version'.
     """
 
     async def work(files: FileToolsFacade) -> VersionsResult:
@@ -162,7 +162,7 @@ def versions(desk: Desk, path: str, *, number: int) -> None:
     "path",
     required=False,
     shell_complete=suggestions.paths,
-    help="A file, or a folder; without it the whole tree is compared.",
+    help="A file or folder; by default the whole tree.",
 )
 @click.argument(
     "old",
@@ -180,15 +180,19 @@ def versions(desk: Desk, path: str, *, number: int) -> None:
 )
 @click.option("--since", metavar="NAME", shell_complete=suggestions.checkpoints, help="Compare with this checkpoint.")
 @click.option(
-    "--until", metavar="NAME", shell_complete=suggestions.checkpoints, help="Compare up to this one, not up to now."
+    "--until",
+    metavar="NAME",
+    shell_complete=suggestions.checkpoints,
+    help="Compare up to this checkpoint, not up to now.",
 )
 def diff(
     desk: Desk, path: str | None, old: str | None, new: str | None, *, since: str | None, until: str | None
 ) -> None:
     """Show what changed in the whole tree, or in a file.
 
-    The whole tree, or a folder, since the last checkpoint, or since that of --since; with it a file, too. A file alone since
-    the version before its last change; since another; or between two. Exit code 1 if they differ.
+    The tree or a folder is compared with the last checkpoint, or with that of --since, which a file can be, too. By
+    default a file is compared with the version before its last change; one VERSION replaces that one, two are compared
+    with each other. Exit code 1 if they differ.
     """
     if (until is not None and since is None) or (old is not None and since is not None):
         raise click.BadParameter("--until goes with --since, and neither goes with versions")
@@ -234,8 +238,8 @@ async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: s
 def who(desk: Desk, path: str) -> None:
     """Show who wrote each line of a file last.
 
-    With the change, the actor and the time, and below them the runs of agents that lines are from. Moves are followed.
-    "external" is a program that knows nothing of filetools; lines without a name are older than what is known.
+    Each line has its change, actor and time; the runs of agents that wrote lines are listed below. Moves are followed.
+    "external" is a program that does not use filetools; lines without a name are older than the known history.
     """
 
     async def work(files: FileToolsFacade) -> ProvenanceResult:

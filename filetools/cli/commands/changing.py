@@ -28,7 +28,7 @@ from filetools.models.files import DeleteResult, DirectoryResult, EditResult, Mo
 
 _MOST_TRIES: Final = 5
 content_option = click.option(
-    "--content", metavar="TEXT", help="The content itself; keeps the encoding and line ends of the file."
+    "--content", metavar="TEXT", help="The content itself, in the encoding and line endings of the file."
 )
 source_option = click.option(
     "--from",
@@ -59,8 +59,8 @@ def write(
 ) -> None:
     """Create or replace a file.
 
-    The content comes from standard input, or --content, or --from. The file is replaced in one step; mode, owner and
-    attributes stay, missing folders are made. What it replaces stays readable by version.
+    The content comes from standard input, --content or --from. The file is replaced in one step; mode, owner and
+    attributes stay, and missing folders are created. The replaced content stays readable by its version.
     """
     if force and expected_version is not None:
         raise click.BadParameter("give --force or --expected-version, not both")
@@ -82,9 +82,9 @@ def write(
 @source_option
 @expected_version_option
 def append(desk: Desk, path: str, *, content: str | None, source: Path | None, expected_version: str | None) -> None:
-    """Add to the end of a file; makes it if missing.
+    """Add to the end of a file; create it if missing.
 
-    What is added comes from standard input, or --content, or --from.
+    The added text comes from standard input, --content or --from.
     """
     given = _given(content, source)
 
@@ -159,9 +159,9 @@ _PATCHED: Final = {
     ),
 )
 @path_argument
-@click.option("--old", required=True, metavar="TEXT", help="What stands there now, exactly; it must be there once.")
-@click.option("--new", required=True, metavar="TEXT", help="What shall stand there instead.")
-@click.option("--all", "replace_all", is_flag=True, help="Replace it wherever it stands.")
+@click.option("--old", required=True, metavar="TEXT", help="The exact text to replace; it must occur once.")
+@click.option("--new", required=True, metavar="TEXT", help="The new text.")
+@click.option("--all", "replace_all", is_flag=True, help="Replace every occurrence.")
 @expected_version_option
 @dry_run_option
 def edit(
@@ -180,14 +180,17 @@ def edit(
 
 @command("patch", CHANGING, examples=("git diff | filetools patch", "filetools patch fix.diff --dry-run"))
 @click.argument(
-    "file", type=click.Path(path_type=Path), required=False, help="File with the patch; - or none reads standard input."
+    "file",
+    type=click.Path(path_type=Path),
+    required=False,
+    help="File with the patch; - or no FILE reads standard input.",
 )
 @dry_run_option
 def patch(desk: Desk, file: Path | None, *, dry_run: bool) -> None:
     """Apply a patch to any number of files, all or nothing.
 
-    A unified diff, as diff and git write it, or *** Begin Patch. Its paths are relative to the root, as those of
-    'filetools diff' are. A hunk that does not fit changes nothing at all.
+    Takes a unified diff, as diff and git write it, or the *** Begin Patch form. Its paths are relative to the root, like
+    those of 'filetools diff'. If a hunk does not fit, nothing is changed.
     """
     text = _text_of(file)
 
@@ -209,7 +212,7 @@ def _text_of(file: Path | None) -> str:
     except OSError as exc:
         raise InvalidArgumentError(f"Cannot read the patch {name!r}: {exc.strerror}") from exc
     except UnicodeDecodeError as exc:
-        raise InvalidArgumentError(f"The patch {name!r} is no UTF-8 text") from exc
+        raise InvalidArgumentError(f"The patch {name!r} is not UTF-8 text") from exc
 
 
 def _show_patched(result: PatchResult) -> None:
@@ -238,10 +241,12 @@ def _show_edit(result: EditResult) -> None:
 
 
 source_argument = click.argument(
-    "source", shell_complete=suggestions.paths, help="What to take, relative to the working folder."
+    "source", shell_complete=suggestions.paths, help="Source, relative to the working folder."
 )
 destination_argument = click.argument(
-    "destination", shell_complete=suggestions.paths, help="New path; into it, if it is a folder or ends in a slash."
+    "destination",
+    shell_complete=suggestions.paths,
+    help="New path; a folder, or a path with a final slash, receives it.",
 )
 
 
@@ -249,12 +254,12 @@ destination_argument = click.argument(
 @click.argument(
     "paths", nargs=-1, required=True, metavar="PATH...", shell_complete=suggestions.paths, help="Files or folders."
 )
-@click.option("-r", "--recursive", is_flag=True, help="Folders with everything in them.")
+@click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
 def rm(desk: Desk, paths: tuple[str, ...], *, recursive: bool, expected_version: str | None) -> None:
     """Delete files or folders.
 
-    One after the other; the bytes of files stay readable by version.
+    They are deleted one by one; the bytes of files stay readable by version.
     """
     if expected_version is not None and len(paths) > 1:
         raise click.BadParameter("--expected-version goes with one path")
@@ -281,7 +286,7 @@ def rm(desk: Desk, paths: tuple[str, ...], *, recursive: bool, expected_version:
 def mv(desk: Desk, source: str, destination: str, *, force: bool) -> None:
     """Move or rename a file or folder.
 
-    Bytes, mode and attributes are untouched; missing folders are made.
+    Bytes, mode and attributes are untouched; missing folders are created.
     """
 
     async def work(files: FileToolsFacade) -> MoveResult:

@@ -39,8 +39,8 @@ _COLUMN: Final = 16
 def doctor(desk: Desk, *, settings: bool, mend: bool) -> None:
     """Say what is missing or wrong, and what to do about it.
 
-    Examines this installation and the state of the root; ends with exit code 1 if the root cannot be opened. With
-    --repair a damaged journal is moved aside, and whatever can be read of it becomes a fresh one.
+    Checks this installation and the state of the root. The exit code is 1 if the root cannot be opened. With --repair a
+    damaged journal is moved aside, and everything readable in it goes into a fresh one.
     """
     if settings:
         _show_settings(desk)

@@ -38,28 +38,26 @@ _MOST_HELD_BYTES: Final = 16 * MIB
 
 history = click.Group(
     "history",
-    help="Read what people told their agents from the logs of agents.\n\n"
-    "Makes rules of it; nothing is ever written among the logs.",
+    help="Extract what people told their agents from the agents' logs.\n\n"
+    "It suggests rules and never changes the logs.",
     epilog="\b\nExamples:\n  filetools history list\n  filetools history collect | filetools history rules --input -",
 )
-project_option = click.option("--project", default=".", metavar="DIR", help="Folder of the project; it may be gone.")
+project_option = click.option("--project", default=".", metavar="DIR", help="Folder of the project; it need not exist.")
 logs_option = click.option(
     "--logs", metavar="DIR", help="Folder of all logs; else 'projects' in CLAUDE_CONFIG_DIR or ~/.claude."
 )
 no_worktrees_option = click.option(
     "--no-worktrees", is_flag=True, help="Leave out the logs of the repository's other work trees."
 )
-output_option = click.option("--output", metavar="FILE", help="Write there, in one step, instead of printing.")
+output_option = click.option("--output", metavar="FILE", help="Write to this file, in one step, instead of printing.")
 format_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="What to print."
 )
 input_option = click.option(
-    "--input", "source", required=True, metavar="FILE", help="What 'collect' or 'extract' wrote; - reads a pipe."
+    "--input", "source", required=True, metavar="FILE", help="Output of 'collect' or 'extract'; - reads a pipe."
 )
-sidechains_option = click.option("--include-sidechains", is_flag=True, help="Count what agents told other agents, too.")
-errors_option = click.option(
-    "--include-errors", is_flag=True, help="Count calls that failed without a person's no, too."
-)
+sidechains_option = click.option("--include-sidechains", is_flag=True, help="Include messages between agents.")
+errors_option = click.option("--include-errors", is_flag=True, help="Include failed calls that no person refused.")
 
 
 @contextmanager
@@ -92,7 +90,7 @@ def _complain(text: str) -> None:
 def list_sessions(
     desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, form: Literal["text", "json"]
 ) -> None:
-    """List the sessions that agents have logged of a project, the newest first."""
+    """List the logged sessions of a project, newest first."""
 
     found = session_logs.list_sessions(project, logs=logs, with_worktrees=not no_worktrees)
     if _wants_json(desk, form):
@@ -115,7 +113,7 @@ def list_sessions(
 @no_worktrees_option
 @output_option
 def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
-    """Print what was said in one session, and to the agents below it, as JSON."""
+    """Print what was said in one session and its sub-agents, as JSON."""
 
     wanted = prefix.strip().lower()
     if not wanted:
@@ -151,7 +149,7 @@ def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_workt
 @no_worktrees_option
 @output_option
 def collect(desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
-    """Print what was said in all sessions of a project, the newest session first, as JSON."""
+    """Print what was said in all sessions of a project, newest session first, as JSON."""
 
     items = session_logs.collect_feedback(
         project, logs=logs, with_worktrees=not no_worktrees,
@@ -177,7 +175,7 @@ def collect(desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, o
 def analyze(
     desk: Desk, *, source: str, form: Literal["text", "json"], include_sidechains: bool, include_errors: bool
 ) -> None:
-    """Count what was said, by kind."""
+    """Count what was said, by category."""
 
     items = _items(source)
     found = session_logs.analyze(items, include_sidechains=include_sidechains, include_errors=include_errors)
@@ -202,7 +200,7 @@ def analyze(
 @format_option
 @sidechains_option
 @errors_option
-@click.option("--min-length", type=click.IntRange(0), default=20, metavar="N", help="Fewest characters of a rule.")
+@click.option("--min-length", type=click.IntRange(0), default=20, metavar="N", help="Minimum characters of a rule.")
 def rules(
     desk: Desk,
     *,
@@ -212,7 +210,7 @@ def rules(
     include_errors: bool,
     min_length: int,
 ) -> None:
-    """Print what could be rules, the oldest first, each once."""
+    """Print candidates for rules, oldest first, each once."""
 
     found = session_logs.rules(
         _items(source), min_length=min_length, include_sidechains=include_sidechains, include_errors=include_errors
@@ -318,7 +316,7 @@ def _mode(place: Path) -> int | None:
         return None
     # A rename would put a file even into the place of a device, or of a file that is meant to stay.
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "It is no file", str(place))
+        raise OSError(errno.EINVAL, "It is not a file", str(place))
     if not os.access(place, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
     return stat.S_IMODE(mode)

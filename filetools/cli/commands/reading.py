@@ -56,18 +56,18 @@ _MARKS: Final = (
 )
 @path_argument
 @click.option("--offset", type=int, help="First line, from 1; -1 is the last.")
-@click.option("--limit", type=click.IntRange(1), help="Most lines.")
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of lines.")
 @click.option(
     "--version",
     metavar="VERSION",
     shell_complete=suggestions.versions,
-    help="Read this earlier version; its first digits do.",
+    help="Read this earlier version; its first digits suffice.",
 )
 def read(desk: Desk, path: str, *, offset: int | None, limit: int | None, version: str | None) -> None:
     """Print a file, or some of its lines.
 
-    To a pipe go the very bytes of the file. A terminal gets text, its control characters shown escaped; a binary file is
-    refused there.
+    A pipe gets the exact bytes of the file. A terminal gets text with control characters escaped; binary files are refused
+    there.
     """
 
     async def work(files: FileToolsFacade) -> ReadResult:
@@ -80,12 +80,10 @@ def read(desk: Desk, path: str, *, offset: int | None, limit: int | None, versio
 
 @command("ls", READING, examples=("filetools ls", "filetools ls -l src", "filetools ls -R --all-pages --json"))
 @click.argument("path", default=".", shell_complete=suggestions.paths, help="Folder, relative to the working folder.")
-@click.option("-R", "--recursive", is_flag=True, help="Also everything below.")
-@click.option("-l", "--long", is_flag=True, help="Show size and time, too.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), help="Most entries of a page; else 1000, and into a pipe all of them."
-)
-@click.option("--cursor", metavar="CURSOR", help="Go on where a page ended.")
+@click.option("-R", "--recursive", is_flag=True, help="Include everything below.")
+@click.option("-l", "--long", is_flag=True, help="Also show size and time.")
+@click.option("--limit", type=click.IntRange(1, 1000), help="Maximum entries per page; default 1000, all into a pipe.")
+@click.option("--cursor", metavar="CURSOR", help="Continue where a page ended.")
 @click.option("--all-pages", is_flag=True, help="Print every page, not only one.")
 def ls(
     desk: Desk, path: str, *, recursive: bool, long: bool, limit: int | None, cursor: str | None, all_pages: bool
@@ -124,7 +122,7 @@ def ls(
 @command("info", READING, examples=("filetools info src/app.py",))
 @path_argument
 def info(desk: Desk, path: str) -> None:
-    """Show what is known of a file or folder."""
+    """Show what is known about a file or folder."""
 
     async def work(files: FileToolsFacade) -> InfoResult:
         return await files.file_info(desk.path(path))

@@ -43,28 +43,31 @@ _LONGEST_PROGRAM: Final = 60
     ),
 )
 @click.argument(
-    "name", required=False, shell_complete=suggestions.checkpoints, help="Name of this moment; else its date and time."
+    "name",
+    required=False,
+    shell_complete=suggestions.checkpoints,
+    help="Name of the checkpoint; by default date and time.",
 )
 @click.argument("command", nargs=-1, metavar="[-- COMMAND]", help="With --around: the program and its arguments.")
-@click.option("--around", is_flag=True, help="Before and after a command; show what it changed.")
-@click.option("--replace", is_flag=True, help="Move a checkpoint of that name here.")
-@click.option("--delete", is_flag=True, help="Forget the checkpoint of that name.")
+@click.option("--around", is_flag=True, help="Make one before and after a command; show its changes.")
+@click.option("--replace", is_flag=True, help="Replace a checkpoint of that name.")
+@click.option("--delete", is_flag=True, help="Delete the checkpoint of that name.")
 def checkpoint(
     desk: Desk, name: str | None, command: tuple[str, ...], *, around: bool, replace: bool, delete: bool
 ) -> None:
     """Keep the state of the whole tree, to restore it later.
 
-    All files are in it that ignore rules do not leave out, whoever wrote them; up to 16 MiB a file. What changes after a
-    checkpoint is kept, whatever the limits, until the checkpoint is deleted.
+    It contains all files that ignore rules do not exclude, up to 16 MiB each. What changes after a checkpoint is kept,
+    regardless of limits, until the checkpoint is deleted.
 
-    With --around the command after -- runs between two checkpoints, and what it has changed is told on standard error.
-    It ends with the exit code of the command: 127 if there is none of that name, 130 after Ctrl-C. Without NAME the two
-    are automatic: the last 20 such ones are kept.
+    With --around, the command after -- runs between two checkpoints, and its changes are reported on standard error. The
+    exit code is the command's: 127 if it was not found, 130 after Ctrl-C. Without NAME both checkpoints are automatic, and
+    the last 20 automatic ones are kept.
     """
     if name is None and (replace or delete):
         raise click.BadParameter("--replace and --delete go with a name")
     if bool(command) != around or (around and delete):
-        raise click.BadParameter("--around goes with a command after --, and with no --delete")
+        raise click.BadParameter("--around needs a command after --, and excludes --delete")
     if around and command:
         _around(desk, command, name, replace=replace)
         return
@@ -106,7 +109,7 @@ def _around(desk: Desk, command: Sequence[str], name: str | None, *, replace: bo
             before, after = (next(_free_names(taken, f"auto: {when} {program} ")) for when in ("before", "after"))
         elif after in taken and not replace:
             raise InvalidArgumentError(
-                f"There is a checkpoint {after!r} already", suggested_action="Choose another name, or pass --replace."
+                f"A checkpoint {after!r} already exists", suggested_action="Choose another name, or pass --replace."
             )
         await files.checkpoint(before, replace=replace, automatic=name is None)
 
@@ -161,7 +164,7 @@ def _show_checkpoints(result: CheckpointsResult) -> None:
             (f"{moment(each.time):<{when}}  ", "dim"), Text(f"{name:<{width}}", style), (f"  {_held(each)}", "dim")
         )
     if not result.checkpoints:
-        print_note("There is no checkpoint; 'filetools checkpoint' makes one.")
+        print_note("There are no checkpoints; 'filetools checkpoint' makes one.")
 
 
 def _held(result: CheckpointResult) -> str:
@@ -188,7 +191,7 @@ _AGO: Final = re.compile(r"(\d+)\s*([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
-partial_option = click.option("--partial", is_flag=True, help="Take back what can be, and list the rest.")
+partial_option = click.option("--partial", is_flag=True, help="Take back what is possible, and list the rest.")
 
 
 @command(
@@ -210,14 +213,14 @@ partial_option = click.option("--partial", is_flag=True, help="Take back what ca
     type=int,
     multiple=True,
     shell_complete=suggestions.numbers,
-    help="This change of the log; repeatable.",
+    help="Number of a change in the log; repeatable.",
 )
 @click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Whose changes; '*' is everybody's.")
 @click.option("--call", metavar="ID", help="The changes of this call.")
 @click.option("--session", metavar="ID", help="The changes of this session.")
 @click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="All changes of this run.")
-@click.option("--since", metavar="WHEN", help="A number of the log, 12:30, 2026-11-20, or 10m ago.")
-@click.option("--until", metavar="WHEN", help="A number of the log, 12:30, 2026-11-20, or 10m ago.")
+@click.option("--since", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
+@click.option("--until", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
 @partial_option
 @dry_run_option
 def undo(
@@ -236,12 +239,12 @@ def undo(
 ) -> None:
     """Take changes back, all or nothing.
 
-    Without anything else your last change; --of takes another's. What others changed since stays: their changes and the
-    undo are merged, and what overlaps is a conflict (exit code 3), never an overwrite.
+    By default it takes back your last change; --of takes back another's. What others changed since stays: it is merged
+    with the undo, and an overlap is a conflict (exit code 3), never an overwrite.
     """
     others = (path, number, of, call, session, since, until)
     if run is not None and any(others):
-        raise click.BadParameter("--run stands alone: a run is taken back whole")
+        raise click.BadParameter("--run excludes other choices: a run is taken back whole")
     start, end = _moment(since), _moment(until)
 
     async def work(files: FileToolsFacade) -> UndoResult:
@@ -257,7 +260,7 @@ def undo(
 @partial_option
 @dry_run_option
 def redo(desk: Desk, *, partial: bool, dry_run: bool) -> None:
-    """Take your last undo, or your last restore, back."""
+    """Take back your last undo or restore."""
 
     async def work(files: FileToolsFacade) -> UndoResult:
         return await files.redo(dry_run=dry_run, partial=partial)
@@ -275,10 +278,10 @@ def redo(desk: Desk, *, partial: bool, dry_run: bool) -> None:
 @partial_option
 @dry_run_option
 def restore(desk: Desk, name: str, path: str | None, *, partial: bool, dry_run: bool) -> None:
-    """Make the tree, or a part of it, what it was at a checkpoint.
+    """Return the tree, or a part of it, to a checkpoint.
 
-    Whoever changed what, watched or not: bytes, modes, links and folders are as they were. What was not in the
-    checkpoint, and was not made since, is listed as unknown and stays (exit code 3).
+    Bytes, modes, links and folders become what they were, no matter who changed them. Entries that were not in the
+    checkpoint and were not created since are listed as unknown and stay (exit code 3).
     """
 
     async def work(files: FileToolsFacade) -> UndoResult:
@@ -371,4 +374,4 @@ def _moment(given: str | None) -> int | datetime | None:
             given = f"{now:%Y-%m-%d} {given.zfill(5)}"
         return datetime.fromisoformat(given).astimezone()
     except ValueError as exc:
-        raise InvalidArgumentError(f"{given!r} is no number of the log and no time") from exc
+        raise InvalidArgumentError(f"{given!r} is neither a number in the log nor a time") from exc

@@ -26,8 +26,8 @@ _PAGE: Final = 1000
 Search = Callable[..., Awaitable["models.GrepResult"]]
 _MARKS: Final = {"directory": "/", "symlink": "@"}
 
-all_option = click.option("-a", "--all", "everything", is_flag=True, help="Also what is ignored, hidden or binary.")
-limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop after so many; else all are printed.")
+all_option = click.option("-a", "--all", "everything", is_flag=True, help="Include ignored, hidden and binary files.")
+limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop after this many; by default print all.")
 
 
 @command("find", READING, examples=("filetools find app.py", "filetools find 'src/**/*.py'", "filetools find -a .env"))
@@ -40,7 +40,7 @@ limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop 
 def find(desk: Desk, pattern: str, path: str, *, everything: bool, limit: int | None) -> None:
     """Find files and folders by name.
 
-    Without * ? [ any part of the path counts, in any case; else the pattern is a glob. Exit code 1 if nothing is found.
+    A pattern without * ? [ is any part of the path, in any case; other patterns are globs. Exit code 1 if nothing is found.
     """
 
     async def work(files: FileToolsFacade) -> None:
@@ -75,19 +75,19 @@ def find(desk: Desk, pattern: str, path: str, *, everything: bool, limit: int | 
     shell_complete=suggestions.paths,
     help="Where to search, relative to the working folder.",
 )
-@click.option("-g", "--glob", metavar="GLOB", help="Only files that fit.")
-@click.option("-i", "--ignore-case", is_flag=True, help="Letters match in any case.")
-@click.option("-F", "--literal", is_flag=True, help="The pattern is a text, no expression.")
+@click.option("-g", "--glob", metavar="GLOB", help="Only files that match.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore case.")
+@click.option("-F", "--literal", is_flag=True, help="The pattern is literal text.")
 @click.option("-w", "--word", "whole_words", is_flag=True, help="Match whole words only.")
-@click.option("-U", "--multiline", is_flag=True, help="Matches may go over several lines.")
-@click.option("-A", "--after", type=click.IntRange(0, 20), help="Lines below; else -C.")
-@click.option("-B", "--before", type=click.IntRange(0, 20), help="Lines above; else -C.")
+@click.option("-U", "--multiline", is_flag=True, help="Matches may span lines.")
+@click.option("-A", "--after", type=click.IntRange(0, 20), help="Lines below; default: -C.")
+@click.option("-B", "--before", type=click.IntRange(0, 20), help="Lines above; default: -C.")
 @click.option("-C", "--context", type=click.IntRange(0, 20), default=0, help="Lines above and below.")
 @click.option("-o", "--only-matching", is_flag=True, help="Print only what matches.")
 @click.option("-l", "--files", "files_only", is_flag=True, help="Print only the paths of files.")
 @click.option("-c", "--count", is_flag=True, help="Print how many lines of each file match.")
-@click.option("-n", "--line-number", "numbers", is_flag=True, help="Show numbers of lines, as is done anyway.")
-@click.option("-r", "-R", "-E", "-H", "-I", "habits", is_flag=True, hidden=True, help="Understood; it is so anyway.")
+@click.option("-n", "--line-number", "numbers", is_flag=True, help="Accepted; line numbers are always shown.")
+@click.option("-r", "-R", "-E", "-H", "-I", "habits", is_flag=True, hidden=True, help="Accepted without effect.")
 @all_option
 @limit_option
 def grep(
@@ -113,7 +113,7 @@ def grep(
 ) -> None:
     """Find lines in files, and in text that editors have not saved.
 
-    At a terminal each file has its heading; a pipe gets path:line:text. Exit code 1 if nothing is found.
+    At a terminal each file has a heading; a pipe gets path:line:text. Exit code 1 if nothing is found.
     """
     mode: Literal["content", "files", "count"] = "files" if files_only else "count" if count else "content"
     above, below = (context if each is None else each for each in (before, after))

@@ -38,7 +38,7 @@ allow_roots_option = click.option(
     "--allow-root",
     multiple=True,
     metavar="DIR",
-    help="Folder outside that the tools of the group 'context' may look into.",
+    help="Folder outside the root that tools of the group 'context' may read.",
 )
 groups_option = click.option("--tools", metavar="NAME,…", help="Groups or names of tools, separated by commas.")
 
@@ -57,17 +57,17 @@ groups_option = click.option("--tools", metavar="NAME,…", help="Groups or name
     "roots",
     nargs=-1,
     metavar="[ROOT...]",
-    help=f"Root of the workspace. Several, or those of the client: {_SEVERAL} only.",
+    help=f"Root of the workspace. Only {_SEVERAL} takes several, or the client's.",
 )
 @groups_option
 @click.option(
     "--dialect",
     metavar="NAME",
-    help=f"Offer the tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
+    help=f"Offer the tools of another product: {', '.join(each.name for each in DIALECTS)}.",
 )
-@click.option("--permissions", type=click.Choice(get_args(Preset)), help="What agents may do where no rule speaks.")
-@click.option("--read-only", is_flag=True, help="Offer and allow only what reads.")
-@click.option("--structured", is_flag=True, help="Give results to programs, too, as JSON with an output schema.")
+@click.option("--permissions", type=click.Choice(get_args(Preset)), help="What agents may do where no rule applies.")
+@click.option("--read-only", is_flag=True, help="Offer and allow only tools that read.")
+@click.option("--structured", is_flag=True, help="Also return results as JSON, with an output schema.")
 @click.option("--editor", is_flag=True, help="The client is an editor that you use: its calls are yours.")
 @allow_roots_option
 def mcp(
@@ -84,7 +84,7 @@ def mcp(
 ) -> None:
     """Serve agents over MCP on standard input and output.
 
-    A client starts this command by itself, once for each of its windows; any number may serve one root.
+    A client starts this command itself, once per window. Any number of them may serve one root.
     """
     if importlib.util.find_spec("mcp") is None:
         print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
@@ -162,7 +162,7 @@ def _folders(names: Sequence[str]) -> list[Folder]:
     if missing and len(missing) == len(found):
         raise click.BadParameter(f"There is no directory {missing[0]!r}.", param_hint="ROOT")
     for name in missing:
-        print_note(f"warning: {name!r} is no folder and is not served")
+        print_note(f"warning: {name!r} is not a folder and is not served")
     return [folder for folder in found.values() if folder is not None]
 
 
@@ -177,7 +177,7 @@ def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
     if dialect is None or not dialect.takes_several_roots:
         what = "needs a ROOT" if not count else "serves one ROOT"
         who = "This command" if dialect is None else f"The dialect {dialect.name!r}"
-        raise InvalidArgumentError(f"{who} {what}; only {_SEVERAL} serves several, or those that a client tells")
+        raise InvalidArgumentError(f"{who} {what}; only {_SEVERAL} serves several, or the client's own")
     for name, value in (("--mirror", desk.options.mirror), ("--state-dir", desk.options.state_dir)):
         if value is not None:
             raise InvalidArgumentError(f"{name} goes with one ROOT only")
@@ -203,7 +203,7 @@ def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Pres
     "--name",
     multiple=True,
     metavar="NAME",
-    help="Name under which clients call it, such as a proxy's; they need the token.",
+    help="Host name that clients use, such as a proxy's; they need the token.",
 )
 @click.option(
     "--allow-origin", multiple=True, metavar="URL", help="Origin whose pages may call, such as http://localhost:3000."
@@ -213,7 +213,7 @@ def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Pres
 @click.option(
     "--permissions",
     type=click.Choice(get_args(Preset)),
-    help="What agents may do where no rule speaks. Unset: allow, with --open ask.",
+    help="What agents may do where no rule applies. Default: allow, or ask with --open.",
 )
 @click.option(
     "--token-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the token that callers must know."
@@ -222,9 +222,9 @@ def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Pres
 @click.option(
     "--agent",
     metavar="COMMAND",
-    help="Agent to run at /v1/chat/completions, for who has the token; speaks stream-json.",
+    help="Agent to run at /v1/chat/completions, for callers with the token; must speak stream-json.",
 )
-@click.option("--max-steps", type=click.IntRange(1), default=200, help="How many turns with tools it may take.")
+@click.option("--max-steps", type=click.IntRange(1), default=200, help="Maximum turns with tools.")
 def serve(
     desk: Desk,
     root: Path,
@@ -243,7 +243,7 @@ def serve(
 ) -> None:
     """Serve files, tools and changes over HTTP, and MCP at /mcp.
 
-    On this machine's own address nobody needs a token. The first line printed tells the address.
+    Requests to this machine's own address need no token. The first printed line is the address.
     """
     for package in ("fastapi", "uvicorn", "mcp"):
         if importlib.util.find_spec(package) is None:
@@ -324,7 +324,5 @@ def _host_names(given: Sequence[str]) -> tuple[str, ...]:
 
     for name in given:
         if not is_host_name(name):
-            raise click.BadParameter(
-                f"{name!r} is no name of a machine; leave scheme and port out", param_hint="--name"
-            )
+            raise click.BadParameter(f"{name!r} is not a host name; leave out scheme and port", param_hint="--name")
     return tuple(given)

@@ -92,12 +92,12 @@ def _only_reads(name: str) -> bool:
     "--tools",
     "wanted",
     metavar="NAME,…",
-    help="Groups or names of tools, separated by commas; else all, and for an interface of models the group core.",
+    help="Groups or names of tools, separated by commas; by default all, or core for a model's format.",
 )
 @click.option(
     "--dialect",
     metavar="NAME",
-    help=f"The tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
+    help=f"The tools of another product: {', '.join(each.name for each in DIALECTS)}.",
 )
 def tools(desk: Desk, *, form: Literal["table", "json", ExportFormat], wanted: str | None, dialect: str | None) -> None:
     """List the tools that agents get, or print their definitions for a model."""
@@ -135,7 +135,7 @@ def _object(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
     except ValueError as exc:
-        raise click.BadParameter(f"the arguments are no JSON: {exc}") from exc
+        raise click.BadParameter(f"the arguments are not JSON: {exc}") from exc
     if not isinstance(given, dict):
         raise click.BadParameter('the arguments must be a JSON object, such as \'{"path": "notes.md"}\'')
     return given
@@ -163,9 +163,9 @@ Pieces = list[tuple[str, str]]
 @click.argument("path", default=".", help="Any folder; by default the working folder.")
 @click.option("--prompt", is_flag=True, help="Print only the text for a prompt.")
 def context(desk: Desk, path: str, *, prompt: bool) -> None:
-    """Show what an agent is told of a folder, and the text for a prompt.
+    """Show what an agent learns about a folder, and the text for a prompt.
 
-    Nothing in the folder is run, and nothing is made in it.
+    Nothing in the folder is run or changed.
     """
     from filetools.tools.overview import overview
 
@@ -241,10 +241,10 @@ def _print_rows(name: str, rows: Iterable[Pieces]) -> None:
 
 fd = click.Group(
     "fd",
-    help="Read the long results that an agent got as descriptors.\n\nThe option --actor of each says whose.",
+    help="Read the long results that an agent got as descriptors.\n\nThe option --actor selects the agent.",
     epilog="\b\nExamples:\n  filetools fd list --actor claude-code\n  filetools fd read fd:1 --actor claude-code",
 )
-fd_argument = click.argument("fd", help="Id, such as fd:1; 'filetools fd list' tells which there are.")
+fd_argument = click.argument("fd", help="Id, such as fd:1; 'filetools fd list' lists them.")
 
 
 @command("list", READING, group=fd, examples=("filetools fd list --actor claude-code",))
@@ -288,8 +288,8 @@ def read(
 @fd_argument
 @click.argument("pattern", help="Text to find.")
 @click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression.")
-@click.option("--ignore-case", "-i", is_flag=True, help="Take A for a.")
-@click.option("--context", "-C", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around each.")
+@click.option("--ignore-case", "-i", is_flag=True, help="Ignore case.")
+@click.option("--context", "-C", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around each match.")
 def search(desk: Desk, fd: str, pattern: str, *, regex: bool, ignore_case: bool, context: int) -> None:
     """Find lines in the text of a descriptor."""
 
@@ -320,7 +320,7 @@ def search(desk: Desk, fd: str, pattern: str, *, regex: bool, ignore_case: bool,
 @fd_argument
 @click.argument("path", help="File to write.")
 @click.option("--append", is_flag=True, help="Add to the end of the file.")
-@click.option("--new", is_flag=True, help="Only if there is no such file.")
+@click.option("--new", is_flag=True, help="Fail if the file exists.")
 def save(desk: Desk, fd: str, path: str, *, append: bool, new: bool) -> None:
     """Write the whole text of a descriptor to a file."""
 

@@ -51,8 +51,8 @@ from filetools.models.words import STATE_DIRECTORY
 def init(desk: Desk, path: Path | None) -> None:
     """Make a folder a root, with the state that keeps its history.
 
-    The first change does it, too. The home folder, what holds it, and a folder inside another root become roots by --root
-    alone, so that nobody makes them by accident. Where there is a state already, nothing is done.
+    The first change in a folder does this, too. To prevent accidents, the home folder, the folders above it, and a folder
+    inside another root become roots only with --root. If the state exists already, nothing is done.
     """
     named = desk.options.root
     if path is not None and named is not None:
@@ -100,14 +100,14 @@ class ProgressEvent(Protocol):
 
 
 @command("status", CHANGING, examples=("filetools status", "filetools status --json"))
-@click.option("-v", "--verbose", is_flag=True, help="Also what the journal holds, and settings.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show what the journal holds, and settings.")
 def status(desk: Desk, *, verbose: bool) -> None:
     """Show what changed since the last checkpoint, and what waits for you.
 
-    Without a checkpoint, the newest changes; and of a mirror whether it is level.
+    Without a checkpoint it shows the newest changes. It also shows whether mirrors are up to date.
 
-    The whole tree is looked at first: what changed while nobody watched is recorded, and paths that nobody could look at
-    are named. The changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
+    The whole tree is looked at first: what changed while nobody watched is recorded, and unreadable paths are named. The
+    changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
     """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
@@ -140,8 +140,8 @@ def status(desk: Desk, *, verbose: bool) -> None:
 def sync(desk: Desk, *, verify: bool, preview: bool) -> None:
     """Make the mirror equal to the workspace.
 
-    All mirrors, if the root remembers several; with --mirror, another one, too. Foreign files that stand in the mirror are
-    kept as versions before they are replaced.
+    It updates all mirrors that the root remembers, and that of --mirror. Foreign files in a mirror are kept as versions
+    before they are replaced.
     """
 
     async def work(files: FileToolsFacade) -> SyncResult:
@@ -275,12 +275,12 @@ _ALL_OF_IT: Final = ("root", "state_dir", "as_json")
 @click.argument(
     "folder", type=click.Path(path_type=Path), required=False, metavar="[DIR]", help="Folder of the mirror."
 )
-@click.option("--adopt", is_flag=True, help="With add: take a folder that holds something else; it becomes equal.")
+@click.option("--adopt", is_flag=True, help="With add: take over a folder with other content; it becomes equal.")
 def mirror(desk: Desk, action: Literal["list", "add", "remove"], folder: Path | None, *, adopt: bool) -> None:
     """List, add or remove the mirrors that the root remembers.
 
-    A mirror that was added gets a copy of every change, whichever command, server or program makes it. While its folder is
-    away, changes wait for it. 'add' fills it, and ends with exit code 1 if something could not be copied; 'remove' forgets
+    An added mirror gets a copy of every change by any command, server or program. While its folder is missing, changes wait
+    for it. 'add' fills it, and ends with exit code 1 if something could not be copied; 'remove' forgets
     it and leaves its files alone.
     """
     if (action == "list") != (folder is None) or (adopt and action != "add"):
@@ -327,4 +327,4 @@ def _show_list(told: dict[str, Any]) -> None:
         style = "yellow" if each["state"] == "away" else ""
         print_line((f"{each['state']:<9} ", style), printable(each["path"]), (f"  {facts}" if facts else "", "dim"))
     if not told["mirrors"]:
-        print_note("There is no mirror; 'filetools mirror add DIR' adds one.")
+        print_note("There are no mirrors; 'filetools mirror add DIR' adds one.")

@@ -52,12 +52,12 @@ _POLL_SECONDS: Final = 0.02
 
 
 @command("demo", ("as_json",), examples=("filetools demo", "filetools demo --open"))
-@click.option("--open", "on_page", is_flag=True, help="Play it, slowly, in the editor page in your browser, too.")
+@click.option("--open", "on_page", is_flag=True, help="Also show it, slowly, in the editor page in your browser.")
 def demo(desk: Desk, *, on_page: bool) -> None:
     """See many writers at work, and count what is lost.
 
     Two agents, a person with unsaved text, a shell, a mirror that is lost and a process that is killed work on a small
-    project in a temporary folder, which is removed at the end. Ends with exit code 0 only if nothing was lost or damaged.
+    project in a temporary folder, which is removed at the end. The exit code is 0 only if nothing was lost or damaged.
     """
     for package in ("rocher", "fastapi", "uvicorn", "mcp") if on_page else ():
         if importlib.util.find_spec(package) is None:

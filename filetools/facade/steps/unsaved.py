@@ -200,7 +200,7 @@ def unsaved_error(
     return EditConflictError(
         f"File {path} has unsaved changes{joined}.{' Approval required.' if is_cancelled else ''}",
         path=path,
-        suggested_action="Have the person save or discard the changes in the editor, then call again.",
+        suggested_action="Ask the person to save or discard the changes in the editor, then call again.",
         details={"unsaved": True, **version},
     )
 

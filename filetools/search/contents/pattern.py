@@ -173,7 +173,7 @@ def read_pattern(
         if not is_plain:
             raise InvalidArgumentError(
                 "Regular expressions need the package 'regex'",
-                suggested_action=f"Run {install_command('search')}, or pass literal=true to search for the very text.",
+                suggested_action=f"Run {install_command('search')}, or pass literal=true to search for the exact text.",
             ) from None
         search, options, remove = re.compile(expression, flags).search, {}, None
     else:
@@ -213,7 +213,7 @@ def _check_counts(expression: str) -> None:
 def _invalid(reason: str, position: int) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"The pattern is not valid at character {position + 1}: {reason}",
-        suggested_action="Correct the pattern, or pass literal=true to search for the very text.",
+        suggested_action="Correct the pattern, or pass literal=true to search for the exact text.",
         details={"position": position},
     )
 

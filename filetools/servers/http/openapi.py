@@ -21,7 +21,7 @@ PROBLEM_SCHEMA: Final[dict[str, Any]] = {
         "code": {"type": "string", "description": "The same in Python, JSON and every protocol."},
         "retryable": {"type": "boolean", "description": "Whether the same request may succeed later."},
         "suggested_action": {"type": "string", "description": "What to do next."},
-        "details": {"type": "object", "description": "Further facts, such as the version that stands there."},
+        "details": {"type": "object", "description": "Further facts, such as the current version."},
     },
     "required": ["title", "status", "detail", "code"],
 }
@@ -54,8 +54,8 @@ CONDITIONS: Final = [
         "schema": {"type": "string", "pattern": r'^(\*|"[!#-~]*")$'},
     }
     for name, description in (
-        ("If-Match", "Versions in quotes, one of which must stand there, or `*`."),
-        ("If-None-Match", "Versions in quotes, none of which may stand there, or `*`: there must be no file."),
+        ("If-Match", "Versions in quotes, one of which must be current, or `*`."),
+        ("If-None-Match", "Versions in quotes, none of which may be current, or `*`: the file must not exist."),
     )
 ]
 EVERYWHERE: Final = (400, 401, 403, 408, 413, 421, 422, 429, 431, 500, 503)

@@ -177,12 +177,12 @@ class Guard:
     def _required_login(self, scope: Scope, key: str, origin: str | None) -> str:
         # Browsers tell no origin with a page's own plain requests that only read; all others carry it.
         if origin is None and (scope["type"] != "http" or scope["method"] not in _SAFE_METHODS):
-            raise Refusal(403, "WRONG_ORIGIN", "A login counts only for requests that tell their origin")
+            raise Refusal(403, "WRONG_ORIGIN", "A login is valid only for requests that name their origin")
         secret = self._cookie_value(scope)
         login = None if secret is None else self._logins.login_of(secret, key, origin)
         if login is None:
             # Not let in as an agent: what a person does must not be done in another's name.
-            raise Refusal(401, "LOGIN_OVER", "The login is over, or its cookie and its key do not belong together")
+            raise Refusal(401, "LOGIN_OVER", "The login has ended, or its cookie and its key do not belong together")
         return login
 
     def _cookie_value(self, scope: Scope) -> str | None:

@@ -190,7 +190,7 @@ def _form_of(asked: ApprovalRequest) -> wire.ElicitRequestFormParams:
     if asked.reason == "conflict":
         # Without the text that both sides started from, nothing can be put together.
         answers = {name: title for name, title in _UNSAVED.items() if name != "merge" or asked.base_text is not None}
-        properties = {"answer": _choice("What shall become of it?", answers)}
+        properties = {"answer": _choice("What should happen to it?", answers)}
         if "merge" in answers:
             properties["text"] = _TEXT
     else:

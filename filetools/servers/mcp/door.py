@@ -142,7 +142,7 @@ class Sealing(RequestStateBoundary):
             if not isinstance(error.data, dict) or error.data.get("reason") != _REASON:
                 raise
             if not self._is_ours(ctx.params or {}):
-                message = "requestState is not what this server gave out; call again without it, and it asks anew"
+                message = "requestState is not what this server issued; call again without it to be asked again"
                 raise MCPError(wire.INVALID_PARAMS, message, {"reason": _REASON}) from error
         bare = {name: value for name, value in (ctx.params or {}).items() if name not in _CARRIED}
         return await super().__call__(replace(ctx, params=bare), call_next)

@@ -51,7 +51,7 @@ MOST_ROOTS: Final = 50
 ANSWER_SECONDS: Final = 30.0
 """How long a client may take to tell its roots."""
 _NONE_SERVED: Final = "no folder is served"
-_SERVE_ONE: Final = "Start the server with a folder, or from a client that tells its roots."
+_SERVE_ONE: Final = "Start the server with a folder, or from a client that names its roots."
 
 
 OpenFolder = Callable[[Path], Opening]

@@ -91,7 +91,7 @@ def check(given: EditorCommand) -> None:
 LEVELS: Final = 2
 MOST_ROWS: Final = 1000
 _LOOK: Final = "View the file and repeat the command with text copied from it."
-_MORE: Final = "Give more of the lines around the place that is meant."
+_MORE: Final = "Include more of the lines around the place you mean."
 _UNSAVED: Final = "\nThe change is in text that a person has open and has not saved; the file has it when they save."
 
 

@@ -27,7 +27,7 @@ def test_an_unknown_descriptor_is_refused(kept: CommandLine) -> None:
         done = kept("fd", *command, "--actor", "alice")
         assert (done.code, done.text) == (1, "")
         assert "FD_NOT_FOUND: File descriptor fd:9 not found. Available FDs: fd:1" in done.error
-        assert "hint: 'filetools fd list' tells which there are; --actor says whose." in done.error
+        assert "hint: 'filetools fd list' lists them; --actor selects the agent." in done.error
     assert kept("fd", "read", "fd:1").code == 1  # which is alice's, and nobody else's
 
 

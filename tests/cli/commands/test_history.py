@@ -47,7 +47,7 @@ def contents(items: list[dict[str, Any]]) -> list[str]:
         (("extract", "9c"), "No session found with prefix '9c'"),
         (("analyze", "--input", "nope"), "nope: No such file or directory"),
         (("analyze", "--input", "no.json"), "no.json: item 1 is no feedback item: `session_id` is missing"),
-        (("collect", "--output", "/dev/null"), "/dev/null: It is no file"),
+        (("collect", "--output", "/dev/null"), "/dev/null: It is not a file"),
         (("extract", "3b", "--output", "notes.md/said.json"), "ROOT/notes.md/said.json: Not a directory"),
     ],
 )  # fmt: skip
@@ -122,19 +122,6 @@ def test_data_goes_through_pipes_whatever_the_locale(logged: CommandLine) -> Non
     }  # fmt: skip
 
 
-def test_options_reach_the_filters(logged: CommandLine) -> None:
-    everything = logged("history", "collect").raw
-    failed = {**ITEM, "feedback_type": "tool_denial", "content": "No such file or directory", "denied_by_user": False}
-    items = json.dumps([*json.loads(everything), failed]).encode()
-    both = ("--include-sidechains", "--include-errors")
-    for option in both:
-        assert logged("history", "analyze", "--input", "-", option, stdin=items).lines[0] == "total: 4"
-    texts = logged("history", "rules", "--input", "-", "--min-length", "25", *both, stdin=items).lines
-    assert [line[:24] for line in texts if line[:1] != " "] == [
-        "1. Always run the tests", f"2. {WILD[:21]}", "3. No such file or direc",
-    ]  # fmt: skip
-
-
 def test_texts_of_logs_cannot_steer_a_terminal(logged: CommandLine) -> None:
     logged("history", "collect", "--output", "said.json")
     for line in (("list",), ("rules", "--input", "said.json"), ("collect",), ("extract", "2a")):
@@ -166,11 +153,3 @@ def test_output_in_a_root_is_a_change_that_can_be_undone(logged: CommandLine, tm
     assert (newest["path"], newest["actor"]["id"]) == ("new/said.json", "alice")
     assert logged("undo", "--of", "alice").code == 0
     assert said.read_bytes() == b"[]\n"
-
-
-def test_what_a_root_refuses_is_told_in_one_line(logged: CommandLine) -> None:
-    assert logged("init").code == 0
-    for place in (".vscode/settings.json", ".filetools/said.json", "src"):
-        done = logged("history", "extract", "3b", "--output", place, "--actor", "alice")
-        assert (done.code, done.raw, done.error.count("\n")) == (1, b"", 1), done.error
-    assert not (logged.folder / ".vscode").exists()

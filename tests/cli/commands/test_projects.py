@@ -22,7 +22,7 @@ def test_what_cannot_be_registered_is_refused(run: CommandLine) -> None:
         assert (done.code, done.text) == (code, ""), (line, done.error)
         assert told in done.error
     assert run("project", "list").lines == []
-    assert "There is no project" in run("project", "list").error
+    assert "There are no projects" in run("project", "list").error
 
 
 def test_projects_are_added_listed_moved_and_removed(run: CommandLine) -> None:
@@ -32,7 +32,7 @@ def test_projects_are_added_listed_moved_and_removed(run: CommandLine) -> None:
     assert (name, path) == ("lib", str(run.folder.parent / "library"))
     again = run("project", "add", "../library/")
     assert (again.code, again.text) == (1, "")
-    assert f"PROJECT_EXISTS: There is a project at ~/library already: {identity}" in again.error
+    assert f"PROJECT_EXISTS: A project already exists at ~/library: {identity}" in again.error
     assert run("project", "list").lines == [row]
     os.rename(path, f"{path}-2")
     (listed,) = run("project", "list", "--json").json["data"]["projects"]

@@ -43,7 +43,7 @@ def test_what_is_no_file_keeps_its_place(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("folder", "pipe"):
-        with pytest.raises(OSError, match="It is no file"):
+        with pytest.raises(OSError, match="It is not a file"):
             put(tmp_path / name)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "pipe"]
 

@@ -16,12 +16,8 @@ from tests.support.terminal import CommandLine
     [
         (("mcp",), "needs a ROOT"),
         (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem serves several"),
-        (("mcp", "--dialect", "memory"), "'memory' needs a ROOT"),
-        (("mcp", "nowhere", "--dialect", "mcp-filesystem"), "There is no directory 'nowhere'"),
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
-        (("mcp", ".", "--dialect", "claude-code", "--tools", "core"), "no group of tools named 'core'"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "has not the tools of editors"),
-        (("mcp", ".", "--dialect", "mcp-filesystem", "--structured"), "has not other results"),
         (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror goes with one ROOT only"),
     ],
 )

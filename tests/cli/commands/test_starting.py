@@ -124,7 +124,7 @@ def test_the_first_change_makes_the_state_and_reading_goes_by_it_from_then_on(
     run: CommandLine, temporary: Path
 ) -> None:
     asked = run("status")
-    assert "There is no state yet; the first change makes it, or 'filetools init'." in asked.lines
+    assert "There is no state yet; the first change or 'filetools init' creates it." in asked.lines
     assert "There is no state yet" in run("log").error
     state = run("status", "--json").json["data"]
     assert (state["has_state"], state["epoch"], state["position"], state["read_only"]) == (False, None, None, None)

@@ -21,11 +21,6 @@ def test_write_refuses_paths_out_of_reach_with_5(run: CommandLine, path: str) ->
     assert not (run.folder.parent / "x").exists()
 
 
-def test_write_refuses_two_sources(run: CommandLine) -> None:
-    assert run("write", "a.txt", "--content", "x", "--from", "notes.md").code == 2
-    assert not (run.folder / "a.txt").exists()
-
-
 def test_write_takes_the_bytes_of_standard_input(run: CommandLine) -> None:
     done = run("write", "new/file.bin", stdin=b"\x00\xff\r\n")
     assert done.lines[0].split() == ["created", "new/file.bin", "4", "bytes"]
@@ -37,12 +32,6 @@ def test_write_expecting_the_version_that_was_read(run: CommandLine) -> None:
     done = run("write", "notes.md", "--from", "src/app.py", "--expected-version", version, "--json")
     assert (done.code, done.json["data"]["replaced_version"]) == (0, version)
     assert (run.folder / "notes.md").read_text() == "one\ntwo\nthree\n"
-
-
-def test_write_keeps_a_mirror(run: CommandLine) -> None:
-    done = run("write", "a.txt", "--content", "x", "--mirror", "../backup", "--durability", "relaxed", "--json")
-    assert done.json["data"]["mirror"] == "in_sync"
-    assert (run.folder.parent / "backup" / "a.txt").read_text() == "x"
 
 
 def test_append_finds_the_root_from_a_folder_inside(run: CommandLine) -> None:

@@ -214,7 +214,7 @@ async def test_of_several_folders_a_missing_one_is_a_warning(places: tuple[Path,
         async with Client(stdio_client(ours(places[0], places[0] / "missing", places[1]), errlog=told)) as client:
             assert await allowed(client) == [str(place) for place in places]
         told.seek(0)
-        assert "missing' is no folder" in told.read().replace("\n", " ")
+        assert "missing' is not a folder" in told.read().replace("\n", " ")
 
 
 def test_the_outermost_of_some_folders_are_told(places: tuple[Path, Path]) -> None:

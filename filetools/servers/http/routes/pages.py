@@ -135,7 +135,7 @@ async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | 
         raise Refusal(403, "WRONG_ORIGIN", "Logging in needs the header Origin: the login counts for that origin alone")
     made = shared.logins.redeem(given.code, origin)
     if made is None:
-        raise Refusal(403, "WRONG_CODE", "This code was used already, is too old, or is none")
+        raise Refusal(403, "WRONG_CODE", "This code was used already, is too old, or is not a code")
     answer = JSONResponse({"next": shared.options.page, "key": made.key}, headers={"Cache-Control": "no-store"})
     answer.set_cookie(
         cookie_name(shared.options.port), made.secret,

@@ -42,7 +42,7 @@ const SENTENCES = {
 	connecting: "Connecting …",
 	waiting: "The server does not answer. What you type is kept in this window, and sent when it is back.",
 	"logged-out":
-		"Your login is over. What you typed is kept in this window: run “filetools serve --open” on this root again, and it goes on.",
+		"You have been logged out. What you typed is kept in this window: run “filetools serve --open” on this root again to continue.",
 };
 
 function tellConnection(state) {

@@ -390,11 +390,11 @@ class Questions {
 
 	#tick() {
 		const now = performance.now();
-		for (const [id, { ends }] of this.#queue) if (ends < now) this.#drop(id, "was not answered in time, and so denied");
+		for (const [id, { ends }] of this.#queue) if (ends < now) this.#drop(id, "was not answered in time and was denied");
 		const shown = this.#queue.get(this.#shown);
 		if (shown && this.left) {
 			const seconds = Math.max(0, Math.round((shown.ends - now) / 1000));
-			this.left.textContent = `Denied by itself in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.`;
+			this.left.textContent = `Will be denied in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.`;
 		}
 	}
 

@@ -129,7 +129,7 @@ class NotebookEdit(Parameters):
     """Parameters of NotebookEdit."""
 
     notebook_path: Annotated[str, Field(description="Absolute, or relative to the root")]
-    cell_id: Annotated[str | None, Field(description="insert: the new cell stands behind it; without, at the top")] = (
+    cell_id: Annotated[str | None, Field(description="insert: the new cell goes behind it; without it, at the top")] = (
         None
     )
     new_source: str

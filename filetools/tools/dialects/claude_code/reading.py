@@ -150,9 +150,9 @@ READING: tuple[AnyTool, ...] = (
     Tool(
         name="Read",
         description=(
-            "Read a file: text with line numbers, as cat -n has them, and a tab behind each, which are not part of it; pictures"
+            "Read a file: text with line numbers as from cat -n, each with a tab, which are not part of the file; pictures"
             " (PNG, JPEG, GIF, WebP), PDFs, and notebooks (.ipynb) cell by cell. By default the first 2000 lines; offset and"
-            " limit read parts. Text that a person has not saved yet is read, too."
+            " limit read parts. It also reads text that a person has not saved yet."
         ),
         parameters=Read,
         handler=read,

@@ -198,7 +198,7 @@ _CHANGING: Final[tuple[AnyTool, ...]] = (
                 "type": "array",
                 "items": record(
                     ("oldText", "newText"),
-                    oldText={**TEXT, "description": "Text to replace, exactly as it stands there; it must be there once"},
+                    oldText={**TEXT, "description": "Text to replace, exactly as in the file; it must occur once"},
                     newText={**TEXT, "description": "Text to put in its place"},
                 ),
             },
@@ -211,7 +211,7 @@ _CHANGING: Final[tuple[AnyTool, ...]] = (
     ),
     _changing_tool(
         "create_directory", OnePath, create_directory, schema=_PATH, is_idempotent=True, is_additive=True,
-        description="Create a folder with its missing parents. One that exists is no error.",
+        description="Create a folder with its missing parents. An existing folder is not an error.",
     ),
 )  # fmt: skip
 _LISTING: Final[tuple[AnyTool, ...]] = (

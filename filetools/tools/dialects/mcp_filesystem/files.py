@@ -111,7 +111,7 @@ async def _read(context: ToolContext, raw_path: str, *, head: int | None = None,
             raise PathIsDirectoryError(raw_path)
         read = await place.files.read_file(place.path, offset=offset, limit=count or None)
         if read.is_binary:
-            raise InvalidArgumentError(f"{raw_path} is no text; read it with read_media_file", path=raw_path)
+            raise InvalidArgumentError(f"{raw_path} is not text; read it with read_media_file", path=raw_path)
     return read
 
 

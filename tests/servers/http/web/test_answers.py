@@ -335,10 +335,10 @@ def test_a_question_that_nobody_answers_in_time_is_denied_and_goes(
         asking.log_in(page)
         page.locator("#tree").focus()
         call = raising(agents, asking, "1.1.0")
-        expect(page.locator("#question-left")).to_contain_text("Denied by itself in 9:")
+        expect(page.locator("#question-left")).to_contain_text("Will be denied in 9:")
         page.clock.fast_forward("10:01")
         expect(page.locator("#question")).to_be_hidden()
-        expect(page.locator("#status")).to_contain_text("was not answered in time, and so denied")
+        expect(page.locator("#status")).to_contain_text("was not answered in time and was denied")
         deny(page)  # this machine's own clock has not gone on
         assert not call.result(60)["success"]
 
