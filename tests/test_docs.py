@@ -7,7 +7,6 @@ import inspect
 import json
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from filetools import events
 from tests.support.declared import REPOSITORY
 from tests.support.examples import Shell, assert_matches, blocks, run_page
 from tests.support.reference import FOLDER, PAGES
-from tests.support.terminal import Server
+from tests.support.terminal import shared_server
 
 DOCS = REPOSITORY / "docs"
 TEXTS = {
@@ -42,10 +41,8 @@ PASTED = ["README.md", "docs/tutorial.md", "docs/events.md"]
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    server = Server()
-    yield Shell(server, tmp_path_factory.mktemp("commands"))
-    server.close()
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(shared_server(), tmp_path_factory.mktemp("commands"))
 
 
 @pytest.mark.parametrize(

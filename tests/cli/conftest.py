@@ -1,18 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.terminal import CommandLine, Server
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
+from tests.support.terminal import CommandLine, shared_server
 
 
 @pytest.fixture
@@ -25,5 +17,5 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(server: Server, root: Path, tmp_path: Path) -> CommandLine:
-    return CommandLine(server, root, tmp_path)
+def run(root: Path, tmp_path: Path) -> CommandLine:
+    return CommandLine(shared_server(), root, tmp_path)

@@ -62,25 +62,20 @@ async def called(files: FileToolsFacade, chance: random.Random) -> str:
     return f"called {act} {one} {other}"
 
 
-@pytest.mark.parametrize("seed", range(dose(6)))
-async def test_what_programs_did_while_nobody_watched(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("calls", [False, True])
+@pytest.mark.parametrize("seed", range(dose(3)))
+async def test_what_was_done_while_nobody_watched(tmp_path: Path, seed: int, calls: bool) -> None:
     async with filetools.open(tmp_path, settings=ALONE) as files:
-        await there_and_back(files, tmp_path, seed, calls=False)
+        await there_and_back(files, tmp_path, 10_000 * calls + seed, calls=calls)
 
 
-@pytest.mark.parametrize("seed", range(dose(4)))
-async def test_what_programs_and_calls_did_while_nobody_watched(tmp_path: Path, seed: int) -> None:
-    async with filetools.open(tmp_path, settings=ALONE) as files:
-        await there_and_back(files, tmp_path, 10_000 + seed, calls=True)
-
-
-@pytest.mark.parametrize("seed", range(dose(6)))
+@pytest.mark.parametrize("seed", range(dose(3)))
 async def test_what_programs_did_under_the_eyes_of_a_watcher(tmp_path: Path, seed: int) -> None:
     async with watched(tmp_path) as (files, _):
         await there_and_back(files, tmp_path, 20_000 + seed, calls=False)
 
 
-@pytest.mark.parametrize("seed", range(dose(6)))
+@pytest.mark.parametrize("seed", range(dose(3)))
 async def test_a_part_of_it(tmp_path: Path, seed: int) -> None:
     program = Program(tmp_path, 30_000 + seed)
     program.grow(14)

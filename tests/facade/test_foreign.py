@@ -16,10 +16,9 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-from tests.support.crashing import leftovers
+from tests.support.crashing import CrashingOpening, leftovers
 from tests.support.dose import dose
 from tests.support.facade_worker import RELAXED
-from tests.support.meddling import MeddlingOpening
 from tests.support.opened import refused, steps_until, watched
 from tests.support.people import EDITOR
 
@@ -62,7 +61,7 @@ async def test_a_save_between_look_and_exchange_is_kept_as_a_version(
     tmp_path: Path, save: Callable[[Path], None]
 ) -> None:
     (tmp_path / "a.txt").write_text("first\n")
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         opening.plan.acts["Prepared.exchange"] = lambda: save(tmp_path / "a.txt")
         result = await files.write_file("a.txt", "agent\n")
@@ -75,7 +74,7 @@ async def test_a_save_between_look_and_exchange_is_kept_as_a_version(
 
 
 async def test_a_file_made_between_look_and_exchange_is_not_overwritten_unseen(tmp_path: Path) -> None:
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         opening.plan.acts["Prepared.exchange"] = lambda: write_in_place(tmp_path / "a.txt")
         await refused("FILE_EXISTS", files.create_file("a.txt", "agent\n"))
@@ -88,7 +87,7 @@ async def test_a_file_made_between_look_and_exchange_is_not_overwritten_unseen(t
 
 async def test_a_file_deleted_between_look_and_exchange_is_written_anew(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("first\n")
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         opening.plan.acts["Prepared.exchange"] = (tmp_path / "a.txt").unlink
         await files.write_file("a.txt", "agent\n")
@@ -97,7 +96,7 @@ async def test_a_file_deleted_between_look_and_exchange_is_written_anew(tmp_path
 
 async def test_a_save_in_the_instant_of_a_deletion_is_kept(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("first\n")
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         opening.plan.acts["remove"] = lambda: replace_aside(tmp_path / "a.txt")
         await files.delete_file("a.txt")
@@ -289,7 +288,7 @@ async def test_a_file_too_large_to_be_kept_is_not_replaced(tmp_path: Path) -> No
 
 
 async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goes_is_kept(tmp_path: Path) -> None:
-    opening = MeddlingOpening(tmp_path, {"sync_after_seconds": 0.02})
+    opening = CrashingOpening(tmp_path, settings={"sync_after_seconds": 0.02})
     async with opening as files:
         await files.write_file("a.txt", "first\n")
         late = (tmp_path / "a.txt").open("a")
@@ -309,7 +308,7 @@ async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goe
 
 async def test_a_file_that_vanishes_before_the_new_bytes_are_written_is_made_anew(tmp_path: Path) -> None:
     """Editors that save by renaming take the file away for an instant."""
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         await files.write_file("a.txt", "first\n")
         opening.plan.acts["prepare"] = (tmp_path / "a.txt").unlink

@@ -21,8 +21,8 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
 from filetools.models.files import BatchResult
 from filetools.models.result import Result
+from tests.support.crashing import CrashingOpening
 from tests.support.facade_worker import RELAXED
-from tests.support.meddling import MeddlingOpening
 from tests.support.opened import refused
 
 LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"
@@ -147,7 +147,7 @@ async def test_an_edit_of_unsaved_text_is_no_knowledge_of_it(desk: Desk) -> None
 async def test_a_save_that_is_set_back_leaves_the_document_unsaved(tmp_path: Path) -> None:
     place = tmp_path / "a.txt"
     place.write_text(LINES)
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         opened = await files.buffers.open("a.txt")
         await files.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "typed\n")])
@@ -168,7 +168,7 @@ async def test_a_save_that_is_set_back_leaves_the_document_unsaved(tmp_path: Pat
 
 async def test_a_write_that_is_set_back_leaves_the_document_as_it_was(tmp_path: Path) -> None:
     place = tmp_path / "a.txt"
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         await files.write_file("a.txt", LINES)
         opened = await files.buffers.open("a.txt")
@@ -181,7 +181,7 @@ async def test_a_write_that_is_set_back_leaves_the_document_as_it_was(tmp_path: 
 async def test_an_editor_that_opens_a_file_sees_nothing_of_changes_that_are_refused_meanwhile(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("one\n")
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         loop, plan, is_in_file, is_open = asyncio.get_running_loop(), opening.plan, Event(), Event()
         hunks = "".join(f"*** Update File: {name}\n@@\n-one\n+refused\n" for name in ("a.txt", "b.txt"))
@@ -210,7 +210,7 @@ async def test_an_editor_that_opens_a_file_sees_nothing_of_changes_that_are_refu
 
 
 async def test_a_move_that_is_set_back_leaves_the_document_where_its_file_is(tmp_path: Path) -> None:
-    opening = MeddlingOpening(tmp_path)
+    opening = CrashingOpening(tmp_path)
     async with opening as files:
         await files.write_file("a.txt", LINES)
         opened = await files.buffers.open("a.txt")

@@ -48,9 +48,7 @@ class Failing:
 STRICT = [name for name in CASES if name != "make folder"]
 
 
-@pytest.mark.parametrize(
-    "methods", [("prepare",), ("Prepared.exchange", "move", "remove"), ("Prepared.exchange", "move", "remove", "probe")]
-)
+@pytest.mark.parametrize("methods", [("prepare",), ("Prepared.exchange", "move", "remove", "probe")])
 @pytest.mark.parametrize("name", STRICT)
 async def test_a_strict_call_is_in_both_or_in_neither(tmp_path: Path, name: str, methods: tuple[str, ...]) -> None:
     action, wanted = CASES[name]
@@ -94,17 +92,6 @@ async def test_a_move_into_an_excluded_folder_leaves_the_mirror_without_its_sour
         await files.move_file("node_modules/d", "t")
         await caught_up(files)
         assert snapshot(folder) == {"b.txt": b"a", "t": None, "t/e.txt": b"e"}
-
-
-async def test_foreign_changes_reach_the_mirror_too(tmp_path: Path) -> None:
-    root, folder = tmp_path / "root", tmp_path / "mirror"
-    root.mkdir()
-    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
-        await files.write_file("a.txt", "agent")
-        (root / "a.txt").write_text("person")
-        await refused("VERSION_MISMATCH", files.delete_file("a.txt", expected_version="0" * 64))
-        await caught_up(files)
-        assert snapshot(folder) == {"a.txt": b"person"}
 
 
 async def test_while_paused_changes_are_owed_and_paid_after(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -21,7 +20,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.journal.schema import SCHEMA_VERSION
 from filetools.stores.late import LateStore
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
-from tests.support.faulty import EXIT_CODE, Plan
+from tests.support.faulty import Plan
 from tests.support.opened import ScriptedOpening, outcome_of, recorded, refused, steps_until, told
 
 T = TypeVar("T")
@@ -408,7 +407,7 @@ async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path:
     """A process died between commit and exchange; before the root is opened again something else stands there."""
     root = tmp_path / "root"
     grow(root, {"a.txt": b"old"})
-    assert not die_at(root, lambda files: files.write_file("a.txt", "new"), DieBefore(method="Prepared.exchange"))
+    assert not die_at(root, lambda files: files.write_file("a.txt", "new"), Plan.die_before("Prepared.exchange"))
     (root / "a.txt").unlink()
     if instead == "folder":
         (root / "a.txt").mkdir()
@@ -423,20 +422,6 @@ async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path:
         await files.write_file("b.txt", "goes on")
         assert ("create", "b.txt", "agent") in await recorded(files)
         assert (await files.versions("a.txt")).versions[0].kept
-
-
-@dataclass
-class DieBefore(Plan):
-    """Ends the process before the first call of a method."""
-
-    method: str = ""
-
-    def run(
-        self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
-    ) -> T:
-        if method == self.method:
-            os._exit(EXIT_CODE)
-        return action()
 
 
 class TestMirrors:

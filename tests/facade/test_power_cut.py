@@ -15,7 +15,6 @@ import filetools
 from filetools.app.health import examine
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError
-from filetools.sync.recovery import is_left_by_power_cut
 from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, grow, snapshot
 from tests.support.faulty import Plan
 from tests.support.opened import until_watched
@@ -255,45 +254,6 @@ def test_without_a_restart_an_older_text_is_somebodys_choice(tmp_path: Path) -> 
     assert asyncio.run(opened_text(tmp_path, "a.txt"))[0] == "old\n"
 
 
-def test_one_foreign_byte_makes_it_a_save() -> None:
-    torn = bytearray(NEW[:SECTOR] + bytes(SECTOR) + NEW[2 * SECTOR :])
-    assert is_left_by_power_cut(bytes(torn), [OLD, NEW])
-    torn[SECTOR + 3] = 1
-    assert not is_left_by_power_cut(bytes(torn), [OLD, NEW])
-    assert not is_left_by_power_cut(NEW + b"more", [OLD, NEW])
-
-
-def test_folders_that_are_deleted_moved_and_brought_back_are_synced_before_that_is_acknowledged(tmp_path: Path) -> None:
-    (tmp_path / "d/e").mkdir(parents=True)
-    (tmp_path / "f").mkdir()
-    names = {"move", "remove", "remove_empty_directory", "restore", "Displaced.sync", "sync"}
-
-    async def act(files: filetools.FileToolsFacade) -> None:
-        await files.delete_directory("d", recursive=True)
-        await files.undo()
-        await files.move_file("d/e", "f/g")
-        await files.delete_directory("f/g")
-
-    calls = count_calls(tmp_path, act).calls
-    synced_after: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    latest: list[tuple[str, str]] = []
-    for call in calls:
-        if call.store != "primary" or call.method not in names:
-            continue
-        if "sync" not in call.method:
-            latest = synced_after[call.method, call.path] = []
-        else:
-            latest.append((call.method, call.path))  # the keeper may sync other folders meanwhile
-    wanted = {
-        ("remove", "d"): [("Displaced.sync", "d"), ("sync", "")],
-        ("restore", "d"): [("sync", "")],
-        ("move", "d/e"): [("sync", "f"), ("sync", "d")],
-        ("remove_empty_directory", "f/g"): [("sync", "f")],
-    }
-    assert synced_after.keys() == wanted.keys()
-    assert all(set(wanted[step]) <= set(synced_after[step]) for step in wanted)
-
-
 def test_what_cannot_be_restored_is_told_and_tried_again_until_it_is(tmp_path: Path) -> None:
     written_and_killed(tmp_path, "a.txt")
     (tmp_path / "a.txt").write_bytes(b"")
@@ -334,24 +294,6 @@ def test_a_restore_that_failed_at_opening_is_made_while_the_root_is_open(tmp_pat
             assert (await files.read_file("a.txt")).content == LONG
 
     asyncio.run(main())
-
-
-def test_a_power_cut_while_restoring_leaves_the_rest_to_the_next_opening(tmp_path: Path) -> None:
-    async def write_some(files: filetools.FileToolsFacade) -> None:
-        for name in "abc":
-            await files.write_file(f"{name}.txt", LONG)
-
-    killed_after(tmp_path, write_some)
-    for name in "abc":
-        (tmp_path / f"{name}.txt").write_bytes(b"")
-    restart_machine(tmp_path)
-
-    async def nothing(files: filetools.FileToolsFacade) -> None:
-        raise AssertionError("it dies before")
-
-    assert not die_at(tmp_path, nothing, Plan.die(5, exits=True))
-    assert sum((tmp_path / f"{name}.txt").read_text() == LONG for name in "abc") < 3
-    assert reopened(tmp_path) == {f"{name}.txt": LONG.encode() for name in "abc"}
 
 
 async def test_a_move_of_a_folder_by_another_program_is_synced_before_it_is_recorded(tmp_path: Path) -> None:

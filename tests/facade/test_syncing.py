@@ -10,7 +10,7 @@ import pytest
 from filetools.errors import AccessDeniedError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.syncer import sync_files
-from tests.support.meddling import MeddlingOpening
+from tests.support.crashing import CrashingOpening
 
 OFF = {"sync_after_seconds": 3600.0}
 
@@ -28,7 +28,7 @@ async def settled(files: FileToolsFacade) -> None:
 
 
 def meddle(
-    opening: MeddlingOpening, files: FileToolsFacade, method: str, *, then: Callable[[], None] = lambda: None
+    opening: CrashingOpening, files: FileToolsFacade, method: str, *, then: Callable[[], None] = lambda: None
 ) -> None:
     """Have all files synced in the instant before a call of the store."""
 
@@ -40,7 +40,7 @@ def meddle(
 
 
 async def test_a_file_whose_folder_is_about_to_be_renamed_is_not_taken_for_synced(tmp_path: Path) -> None:
-    opening = MeddlingOpening(tmp_path, OFF)
+    opening = CrashingOpening(tmp_path, settings=OFF)
     async with opening as files:
         await files.create_directory("a")
         await settled(files)
@@ -53,7 +53,7 @@ async def test_a_file_whose_folder_is_about_to_be_renamed_is_not_taken_for_synce
 
 
 async def test_a_file_whose_folder_was_to_be_renamed_in_vain_is_not_taken_for_synced(tmp_path: Path) -> None:
-    opening = MeddlingOpening(tmp_path, OFF)
+    opening = CrashingOpening(tmp_path, settings=OFF)
     async with opening as files:
         await files.create_directory("a")
         await settled(files)

@@ -14,9 +14,6 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.errors import DiskFullError
-from filetools.journal.changes import Change
-from filetools.models.records import EXTERNAL, Operation
-from filetools.paths.workspace_path import WorkspacePath
 from tests.facade.test_mirror import QUICK, caught_up
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, outcome_of, recorded, refused, version
@@ -76,19 +73,6 @@ async def test_folders_left_by_a_failed_undo_do_not_make_it_count(tmp_path: Path
         assert (tmp_path / "n" / "m" / "new.txt").read_text() == "n\n"
 
 
-async def test_nothing_is_written_where_preparing_fails(tmp_path: Path) -> None:
-    grow(tmp_path, BEFORE)
-    async with ScriptedOpening(tmp_path, before=Once("prepare", failing(full_disk), at=3)) as files:
-        alice = files.for_actor(ALICE)
-        await alice.write_file("a.txt", "A\n")
-        await alice.write_file("z.txt", "Z\n")
-        after = snapshot(tmp_path)
-        await refused("DISK_FULL", alice.undo(since=1))
-        assert snapshot(tmp_path) == after
-        await alice.undo(since=1)
-        assert snapshot(tmp_path) == BEFORE
-
-
 @pytest.mark.parametrize("policy", ["eventual", "strict"])
 async def test_a_mirror_follows_undo_redo_and_folders_out_of_the_trash(tmp_path: Path, policy: str) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
@@ -117,19 +101,6 @@ async def test_a_strict_mirror_moves_a_file_that_nobody_has_recorded_yet(tmp_pat
         await files.sync_all()
         await files.move_file("z.txt", "y/z.txt")
         assert snapshot(root) == snapshot(mirror)
-
-
-async def test_unsaved_text_is_kept_by_an_undo(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        alice, ann = files.for_actor(ALICE), files.for_actor(Actor(kind="editor", id="ann", session="w1"))
-        await alice.edit_file("a.txt", [Edit(old="two", new="TWO")])
-        opened = await ann.buffers.open("a.txt")
-        typed = opened.text.replace("five", "FIVE")
-        await ann.buffers.change(opened.handle, text=typed, buffer_version=opened.buffer_version)
-        await alice.undo()
-        assert (tmp_path / "a.txt").read_text() == "one\ntwo\nthree\nfour\nfive\n"
-        assert (await ann.read_file("a.txt")).content == "one\ntwo\nthree\nfour\nFIVE\n"
 
 
 @pytest.mark.parametrize("at", range(1, 7))
@@ -232,29 +203,6 @@ async def test_a_folder_comes_back_with_the_names_in_it_that_no_call_can_write(
         await assert_at_rest(files, tmp_path)
 
 
-async def test_a_restore_and_a_mirror_follow_a_folder_with_names_that_no_call_can_write(tmp_path: Path) -> None:
-    root, mirror = tmp_path / "root", tmp_path / "mirror"
-    grow(root, BEFORE)
-    wanted = grow_odd(root)
-    async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings=QUICK) as files:
-        alice = files.for_actor(ALICE)
-        await alice.checkpoint("start")
-        await alice.delete_directory("d", recursive=True)
-        await alice.restore("start")
-        assert (files_below(root), (mirror / "d" / "e.txt").read_bytes()) == (wanted, b"deep\n")
-
-
-async def test_names_that_no_call_can_write_go_with_a_folder_that_moved_and_whose_files_changed(tmp_path: Path) -> None:
-    grow(tmp_path, BEFORE)
-    wanted = grow_odd(tmp_path)
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        alice = files.for_actor(ALICE)
-        await alice.write_file("d/e.txt", "changed\n")
-        await alice.move_file("d", "x/t")
-        await alice.undo(since=1)
-        assert files_below(tmp_path) == wanted
-
-
 async def test_what_cannot_come_back_out_of_the_trash_by_its_name_is_a_conflict_that_is_told(tmp_path: Path) -> None:
     grow(tmp_path, BEFORE)
     wanted = grow_odd(tmp_path)
@@ -267,19 +215,3 @@ async def test_what_cannot_come_back_out_of_the_trash_by_its_name_is_a_conflict_
         await alice.undo()
         await alice.undo()
         assert files_below(tmp_path) == wanted
-
-
-async def test_a_folder_stays_if_what_is_restored_was_in_an_empty_one_that_a_move_has_replaced(tmp_path: Path) -> None:
-    grow(tmp_path, BEFORE)
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        await files.create_directory("old/made")
-        await files.checkpoint("start")
-        await files.delete_directory("old/made", recursive=True)
-        journal, key = files._parts.journal, files._parts.workspace.key
-        (tmp_path / "d").rename(tmp_path / "old")  # as a program may, over a folder that is empty
-        paths = WorkspacePath("d"), WorkspacePath("old")
-        move = Change(operation=Operation.MOVE_DIRECTORY, path=paths[1], key=key(paths[1]), old_path=paths[0],
-                      old_key=key(paths[0]), applied=True, external=True)  # fmt: skip
-        journal.commit([move], EXTERNAL)
-        await files.restore("start")
-    assert snapshot(tmp_path) == {**BEFORE, "old": None, "old/made": None}

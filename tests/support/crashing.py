@@ -57,19 +57,23 @@ class CrashingOpening(Opening):
     """Opens a root whose store and journal follow a plan."""
 
     def __init__(
-        self, root: Path, plan: Plan, mirror: Path | None = None, settings: Mapping[str, Any] | None = None
+        self,
+        root: Path,
+        plan: Plan | None = None,
+        mirror: Path | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(root, mirror, None, {**QUIET, **(settings or {})})
-        self._plan = plan
+        self.plan = plan or Plan()
 
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
-        return FaultyStore(super()._open_store(workspace, private_directory), self._plan)
+        return FaultyStore(super()._open_store(workspace, private_directory), self.plan)
 
     def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:
         journal = FaultyJournal(
             directory, durability=durability, on_visible=bell.ring, on_committed=bell.ring_for_others
         )
-        journal.plan = self._plan
+        journal.plan = self.plan
         return journal
 
 

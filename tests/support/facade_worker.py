@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import filetools
 from filetools.content.text_edits import TextEdit
@@ -21,9 +20,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
 from filetools.models.records import Actor
 from tests.support.crashing import CrashingOpening
-from tests.support.faulty import EXIT_CODE, Plan
-
-T = TypeVar("T")
+from tests.support.faulty import Plan
 
 RELAXED: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 
@@ -198,24 +195,9 @@ async def lines_of_input() -> AsyncIterator[str]:
         yield line
 
 
-class DyingPlan(Plan):
-    """Ends the process in place of the first call of one method."""
-
-    method = ""
-
-    def run(
-        self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
-    ) -> T:
-        if method == self.method:
-            os._exit(EXIT_CODE)
-        return super().run(store, method, path, action, half)
-
-
 async def move_and_die(root: Path, source: str, destination: str) -> None:
     """Move a file and die between the commit and the renaming."""
-    plan = DyingPlan()
-    async with CrashingOpening(root, plan) as files:
-        plan.method = "move"
+    async with CrashingOpening(root, Plan.die_before("move")) as files:
         await files.move_file(source, destination, overwrite=True)
 
 

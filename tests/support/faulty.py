@@ -86,6 +86,8 @@ class Plan:
     is_dead: bool = False
     is_armed: bool = True
     """Else calls are neither counted nor do they fail."""
+    acts: dict[str, Callable[[], object]] = field(default_factory=dict)
+    """What a stranger does once in the very instant before the first call of each method."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -97,6 +99,11 @@ class Plan:
     def die(cls, at: int, moment: Moment = "before", *, exits: bool = False) -> Plan:
         """Die at one call: by `Died`, or with `exits` by the end of the process."""
         return cls((Fault(at=at, moment=moment, exits=exits),))
+
+    @classmethod
+    def die_before(cls, method: str) -> Plan:
+        """End the process before the first call of a method."""
+        return cls(acts={method: lambda: os._exit(EXIT_CODE)})
 
     @classmethod
     def fail(
@@ -114,6 +121,8 @@ class Plan:
         self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
     ) -> T:
         """Count one call and do it, unless a fault is due."""
+        if (act := self.acts.pop(method, None)) is not None:
+            act()
         if not self.is_armed:
             return action()
         with self._lock:

@@ -8,19 +8,17 @@ What they share is one `command_server`, which is started with the first of them
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import select
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from tests.support.declared import REPOSITORY
-from tests.support.terminal import Server
+from tests.support.terminal import shared_server
 
 PATIENCE_SECONDS: Final = 100.0
 
@@ -99,14 +97,6 @@ class Forked:
         return self.returncode
 
 
-@cache
-def loaded_server() -> Server:
-    """Return what has everything loaded, and starts processes of this one."""
-    server = Server()
-    atexit.register(server.close)
-    return server
-
-
 def forked(
     module: str,
     *arguments: str | Path,
@@ -130,7 +120,7 @@ def forked(
     }  # fmt: skip
     (hears, asks), (output, written), (source, report) = os.pipe(), os.pipe(), os.pipe()
     errors = 2 if stderr is None else stderr.fileno()
-    loaded_server().start(request, (hears, written, errors), report)
+    shared_server().start(request, (hears, written, errors), report)
     for descriptor in (hears, written, report):
         os.close(descriptor)
     return Forked(asks, output, source)

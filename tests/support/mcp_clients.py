@@ -20,7 +20,7 @@ from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
 from tests.support import command_client
 from tests.support.declared import REPOSITORY
-from tests.support.forked import loaded_server
+from tests.support.terminal import shared_server
 
 ERAS: Final = ("auto", "legacy")
 """The present revision of the protocol, and those that begin with a handshake."""
@@ -48,7 +48,7 @@ def process(root: Path, *arguments: str) -> StdioServerParameters:
 
 def command(*arguments: str) -> list[str]:
     """Return a command that runs `filetools mcp`, forked likewise."""
-    server = f"{command_client.VARIABLE}={loaded_server().address}"
+    server = f"{command_client.VARIABLE}={shared_server().address}"
     return ["env", server, sys.executable, "-IS", command_client.__file__, "mcp", *arguments]
 
 
@@ -57,7 +57,7 @@ def forked(folder: Path, *arguments: str, **environment: str) -> StdioServerPara
     return StdioServerParameters(
         command=sys.executable,
         args=["-IS", command_client.__file__, *arguments],
-        env={command_client.VARIABLE: loaded_server().address, "PYTHONPATH": str(REPOSITORY), **environment},
+        env={command_client.VARIABLE: shared_server().address, "PYTHONPATH": str(REPOSITORY), **environment},
         cwd=folder,
     )
 

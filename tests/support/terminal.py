@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import pty
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -113,6 +115,14 @@ class Server:
         self._connection.close()
         shutil.rmtree(Path(self.address).parent)
         self._process.wait(PATIENCE_SECONDS)
+
+
+@cache
+def shared_server() -> Server:
+    """Return the one server of this process of tests, which ends with it."""
+    server = Server()
+    atexit.register(server.close)
+    return server
 
 
 class CommandLine:

@@ -12,7 +12,7 @@ import filetools
 from filetools.editors.editor_state import EditorState
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.limbo import sweep
-from tests.support.meddling import MeddlingOpening
+from tests.support.crashing import CrashingOpening
 from tests.support.schedules.agents import Agent
 from tests.support.schedules.people import Person
 from tests.support.schedules.strangers import Stranger
@@ -30,7 +30,7 @@ async def opened_town(folder: Path, seed: int, *, has_mirror: bool) -> AsyncIter
     chance = Random(seed)
     paths = ("a.txt", "b.txt", "sub/c.txt")[: chance.randint(2, 3)]
     settings = MIRRORED if has_mirror else SETTINGS
-    meddling = None if has_mirror else MeddlingOpening(root, settings)
+    meddling = None if has_mirror else CrashingOpening(root, settings=settings)
     async with meddling or filetools.open(root, mirror=mirror, settings=settings) as files:
         for path in paths:
             await place(files, root, path, is_known=has_mirror or chance.random() < 0.7)

@@ -14,7 +14,7 @@ from filetools.content.wire import wire_text
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.saving import sweep_handles
 from tests.support.crashing import leftovers, snapshot
-from tests.support.meddling import MeddlingPlan
+from tests.support.faulty import Plan
 from tests.support.schedules.ledger import NONE, Ledger, Standing, Tokens
 from tests.support.schedules.tokens import Mint, tokens_in
 
@@ -35,7 +35,7 @@ class Town:
     paths: tuple[str, ...] = PATHS
     mint: Mint = field(default_factory=Mint)
     ledger: Ledger = field(default_factory=Ledger)
-    plan: MeddlingPlan | None = None
+    plan: Plan | None = None
     """Lets a foreign program act in the instant of an exchange, where the schedule has one."""
     _read: dict[str, Tokens] = field(default_factory=dict)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -12,15 +13,18 @@ from typing import Any, Final, Protocol
 
 import httpx2
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.mcp_clients import process, text_of
 from tests.support.schedules.tokens import tokens_in
-from tests.support.storms.scene import Scene, changed_lines, number_of
+from tests.support.storms.scene import CUT_OFF, Scene, changed_lines, number_of
 
 PATIENCE_SECONDS: Final = 60.0
 TRIES: Final = 3
 """How often a write under a condition is made anew on the text that stands there now."""
+LONGEST_SECONDS: Final = 0.03
+"""After which a call is given up."""
 MOST_AT_ONCE: Final = 25
 """Changes that are read over one connection before it is cut, at most."""
 _CODE: Final = re.compile(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b")
@@ -164,8 +168,8 @@ class Agent:
     async def act(self) -> None:
         """Do something."""
         path = self.scene.path(self.chance)
-        acts = (self._write, self._edit, self._append)
-        await self.chance.choices(acts, (4, 4, 0 if isinstance(self.door, DialectDoor) else 2))[0](path)
+        acts = (self._write, self._edit, self._cancel, self._append)
+        await self.chance.choices(acts, (4, 4, 2, 0 if isinstance(self.door, DialectDoor) else 2))[0](path)
 
     async def _read(self, path: str) -> str:
         self.known[path], version = await self.door.read(path)
@@ -191,6 +195,19 @@ class Agent:
         # Only what adds and removes nothing is taken back: by whom else a line was known meanwhile, nobody can say.
         elif is_done and old in new and isinstance(self.door, NativeDoor) and self.chance.random() < 0.3:
             await self._tried(f"undo {new!r}", self.door.call("undo_changes"), new, old)
+
+    async def _cancel(self, path: str) -> None:
+        """Give up a call at some moment: it is done, or not."""
+        await self._read(path)
+        old, line = self.known.pop(path).splitlines()[0], self.scene.mint.line(self.letter)
+        call = asyncio.create_task(self.door.edit(path, old, f"{old}\n{line}"))
+        await asyncio.wait([call], timeout=self.chance.random() * LONGEST_SECONDS)
+        call.cancel()
+        refusal: str | None = CUT_OFF
+        with suppress(asyncio.CancelledError, MCPError, RefusedError):
+            await call
+            refusal = None
+        self.scene.note(self.letter, f"give up {line!r} in {path}", refusal, tokens_in(line), may_be_done=True)
 
     async def _append(self, path: str) -> None:
         line = self.scene.mint.line(self.letter) + "\n"

@@ -50,12 +50,24 @@ class Scene:
         """Return what stands on the disk."""
         return (self.root / path).read_bytes().decode()
 
-    def note(self, letter: str, what: str, refusal: str | None, adds: Tokens = NONE, removes: Tokens = NONE) -> bool:
-        """Enter what a party was told; returns whether it was done."""
+    def note(
+        self,
+        letter: str,
+        what: str,
+        refusal: str | None,
+        adds: Tokens = NONE,
+        removes: Tokens = NONE,
+        *,
+        may_be_done: bool = False,
+    ) -> bool:
+        """Enter what a party was told; returns whether it was done, as far as it knows."""
         if refusal is not None and refusal not in EXPECTED:
             self.faults.append(f"{letter}: {what} was refused: {refusal}")
         # A line that is replaced by itself and another one is neither added nor removed.
-        deed = Deed(who=letter, what=what, refusal=refusal, adds=adds - removes, removes=removes - adds)
+        carries = adds if may_be_done else NONE
+        deed = Deed(
+            who=letter, what=what, refusal=refusal, adds=adds - removes, removes=removes - adds, carries=carries
+        )  # fmt: skip
         self.ledger.note(deed)
         return refusal is None
 
