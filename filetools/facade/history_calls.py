@@ -99,7 +99,7 @@ class HistoryCalls(ActorCalls):
             limit: Most changes, from 1; the counts are of all.
 
         Raises:
-            InvalidArgumentError: There is no checkpoint of that name, it is a number of an earlier release, or `limit` is
+            InvalidArgumentError: There is no checkpoint of that name, its tree was damaged, or `limit` is
                 under 1.
         """
         if limit < 1:

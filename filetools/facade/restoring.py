@@ -34,7 +34,7 @@ class RestoreTarget:
     number: int
     """Number of the newest record that it shows."""
     tree: Mapping[str, SnapshotRow] | None
-    """What stood in the tree, by key; None of a checkpoint that is a number alone."""
+    """What stood in the tree, by key; None of a checkpoint whose rows were damaged, which is a number alone."""
     seen: TreeLook
     """What stands now."""
     path: WorkspacePath = ROOT

@@ -297,7 +297,7 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarg
 
 def _standing_before(parts: Parts, number: int) -> Standing:
     """Return what stood in the tree at the newest checkpoint before a record, and the number of the newest record then."""
-    earlier = [each for each in parts.journal.checkpoints.all() if each.number < number and each.snapshot is not None]
+    earlier = [each for each in parts.journal.checkpoints.all() if each.number < number]
     newest = max(earlier, key=lambda each: each.number, default=None)
     found = parts.journal.checkpoints.snapshot(newest.name) if newest is not None else None
     rows = found[1] if found is not None else None

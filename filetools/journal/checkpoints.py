@@ -84,12 +84,12 @@ class Checkpoint:
     """Number of the newest record at that moment; 0 if there was none."""
     time: float
     """Seconds since the epoch."""
-    snapshot: int | None = None
-    """Number of its snapshot; None of a checkpoint that an earlier release has made, which is a number alone."""
-    files: int | None = None
-    bytes: int | None = None
+    snapshot: int
+    """Number of its snapshot; 0 before it has one."""
+    files: int
+    bytes: int
     """Bytes of all its files."""
-    rows: int | None = None
+    rows: int
     """Files, folders and links in its snapshot."""
     automatic: bool = False
     """Whether nobody named it, so that it expires."""
@@ -151,7 +151,7 @@ class Checkpoints:
         tree = PlainRows.of(SnapshotRow._make, tree)
         files, size = self._counted(tree)
         draft = Checkpoint(
-            name=name, number=number, time=0.0, files=files, bytes=size, rows=len(tree), automatic=automatic
+            name=name, number=number, time=0.0, snapshot=0, files=files, bytes=size, rows=len(tree), automatic=automatic
         )
         while replace or self.get(name) is None:
             known = self._newest
@@ -206,8 +206,7 @@ class Checkpoints:
         if found is None:
             return None
         if len(rows) != found.rows:
-            if found.snapshot is not None:
-                _log.warning("of the snapshot %r %d rows are there, not %s", name, len(rows), found.rows)
+            _log.warning("of the snapshot %r %d rows are there, not %d", name, len(rows), found.rows)
             return found, None
         return found, _snapshot(rows)
 

@@ -16,7 +16,7 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-SCHEMA_VERSION: Final = 20
+SCHEMA_VERSION: Final = 21
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -130,10 +130,10 @@ _TABLES: Final = (
         name TEXT PRIMARY KEY,
         number INTEGER NOT NULL,
         time REAL NOT NULL,
-        snapshot INTEGER,
-        files INTEGER,
-        bytes INTEGER,
-        rows INTEGER,
+        snapshot INTEGER NOT NULL,
+        files INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        rows INTEGER NOT NULL,
         automatic INTEGER NOT NULL DEFAULT 0
     ) WITHOUT ROWID""",
     # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.

@@ -107,9 +107,9 @@ class CheckpointResult(Result):
     """Journal number of the newest change at that moment."""
     time: float
     """Seconds since the epoch."""
-    files: int | None = None
-    """Files in it; None if an earlier release made it, which kept no tree."""
-    bytes: int | None = None
+    files: int
+    """Files in it."""
+    bytes: int
     """Their size in all."""
     by_hash_alone: list[str] = Field(default_factory=list)
     """Files that were too large to be kept: a restore cannot bring them back."""

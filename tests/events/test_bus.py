@@ -337,18 +337,18 @@ async def test_a_batch_delivers_every_event_once_in_order() -> None:
 
     async def listener(events: list[FileCreated]) -> None:
         lists.append(events)
-        if events[-1].seq == 29_999:
+        if events[-1].seq == 5_999:
             done.set()
 
     bus.batch("file:*", listener, wait=0.01, max_wait=0.05)
-    for number in range(30_000):
+    for number in range(6_000):
         bus.publish(created(number))
-        if number % 1_000 == 0:
+        if number % 200 == 0:
             await asyncio.sleep(0)
     async with asyncio.timeout(60):
         await done.wait()
-    assert [event.seq for events in lists for event in events] == list(range(30_000))
-    assert len(lists) < 1_000
+    assert [event.seq for events in lists for event in events] == list(range(6_000))
+    assert len(lists) < 200
     await bus.aclose()
 
 

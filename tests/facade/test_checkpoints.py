@@ -29,11 +29,10 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def forget_snapshot(files: FileToolsFacade, name: str) -> None:
-    """Make a checkpoint as an earlier release has left it: a number with a name."""
+def forget_snapshots(files: FileToolsFacade) -> None:
+    """Leave of all checkpoints what damage may leave: numbers with a name."""
     database: Any = files._parts.journal.checkpoints
-    query = "UPDATE checkpoints SET snapshot = NULL, files = NULL, bytes = NULL WHERE name = ?"
-    database._database.write(lambda connection: connection.execute(query, (name,)))
+    database._database.write(lambda connection: connection.execute("DELETE FROM snapshot_rows"))
 
 
 @pytest.fixture
@@ -122,7 +121,7 @@ async def test_redo_of_a_restore_gives_back_what_an_undo_had_made(files: FileToo
 
 async def test_what_nobody_knows_is_listed_and_stays(files: FileToolsFacade, root: Path) -> None:
     await files.checkpoint("start")
-    forget_snapshot(files, "start")
+    forget_snapshots(files)
     content = b"foreign\n"
     (root / "a.txt").write_bytes(content)
     change = Change(

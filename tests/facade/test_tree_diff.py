@@ -16,7 +16,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.tree_diff import LARGEST_DIFFED_BYTES
 from filetools.models.tree_diff import TreeDiffResult
 from filetools.permissions.rules import Rule
-from tests.facade.test_checkpoints import forget_snapshot
+from tests.facade.test_checkpoints import forget_snapshots
 from tests.support.opened import refused
 from tests.support.storms.pictures import on_disk
 from tests.support.unprivileged import as_nobody
@@ -66,7 +66,7 @@ async def test_limits_paths_and_checkpoints_without_a_tree_are_refused(root: Pat
         await files.delete_checkpoint("x")
         await refused("INVALID_ARGUMENT", files.diff_tree("x"))
         await files.checkpoint("number")
-        forget_snapshot(files, "number")
+        forget_snapshots(files)
         assert "number without a tree" in (await refused("INVALID_ARGUMENT", files.diff_tree("number"))).message
 
 

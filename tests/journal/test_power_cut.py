@@ -62,7 +62,7 @@ def test_a_killed_process_loses_nothing_it_acknowledged(state: Path, durability:
 def test_a_copy_of_any_moment_is_a_beginning(state: Path) -> None:
     with worker(state, "commit", "relaxed", "0", "2000") as process:
         assert process.said() == "ready"
-        for turn in range(6):
+        for turn in range(3):
             for _ in range(15):
                 acknowledged = int(process.said().split()[1])
             found = numbers(copied(state, f"copy{turn}"))

@@ -117,7 +117,7 @@ def extra(command: str, number: int) -> list[int]:
 def test_four_processes_with_two_spellings_count_exactly(directory: Path, tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0")
-    rounds = dose(100)
+    rounds = dose(40)
     with workers(4, "count", directory, counter, rounds) as answers:
         pass
     assert answers == ["done"] * 4
@@ -128,6 +128,6 @@ def test_random_sets_of_keys_never_deadlock_nor_meet(directory: Path, tmp_path: 
     counters = [tmp_path / f"count-{key}" for key in "abcdef"]
     for counter in counters:
         counter.write_text("0")
-    with workers(3, "mix", directory, dose(50)) as answers:
+    with workers(3, "mix", directory, dose(20)) as answers:
         pass
     assert sum(int(counter.read_text()) for counter in counters) == sum(map(int, answers))

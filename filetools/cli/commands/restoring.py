@@ -169,8 +169,6 @@ def _show_checkpoints(result: CheckpointsResult) -> None:
 
 def _held(result: CheckpointResult) -> str:
     """Return what is in a checkpoint."""
-    if result.files is None or result.bytes is None:
-        return f"the changes after number {result.number}"
     return f"{result.files:,} file{'' if result.files == 1 else 's'}, {decimal(result.bytes)}"
 
 
