@@ -30,14 +30,12 @@ class PollingThread(threading.Thread):
     Args:
         task: What to watch.
         reason: Told as a resync once the first look is done; None if polling was wanted from the start.
-        interval_seconds: Shortest pause between two looks.
     """
 
-    def __init__(self, task: Task, *, reason: str | None = None, interval_seconds: float = INTERVAL_SECONDS) -> None:
+    def __init__(self, task: Task, *, reason: str | None = None) -> None:
         super().__init__(name="filetools watch", daemon=True)
         self._task = task
         self._reason = reason
-        self._interval_seconds = interval_seconds
         self._leaving = threading.Event()
 
     def leave(self) -> None:
@@ -64,7 +62,7 @@ class PollingThread(threading.Thread):
         if self._reason is not None:
             self._task.handover.resync(self._reason)
         self._task.on_ready()
-        while not self._leaving.wait(max(self._interval_seconds, (time.monotonic() - began) / SHARE_OF_TIME)):
+        while not self._leaving.wait(max(INTERVAL_SECONDS, (time.monotonic() - began) / SHARE_OF_TIME)):
             began = time.monotonic()
             if identity is None or _identity(root) != identity:
                 self._task.handover.resync("gone")

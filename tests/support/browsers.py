@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, WebSocket
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, WebSocket, expect
 
 from tests.support.http_servers import HttpServer, http_server
 
@@ -24,6 +25,9 @@ ARGUMENTS: Final = (
 )  # fmt: skip
 PATIENCE_MS: Final = 60_000
 """How long a test waits for what must come; nothing is measured by it."""
+SHORT_PATIENCE_MS: Final = 4_000
+"""How long a test waits for what a planted fault keeps from coming."""
+_patience = {"ms": PATIENCE_MS}
 
 
 def browser_program() -> str:
@@ -32,6 +36,12 @@ def browser_program() -> str:
     if found is None:
         pytest.skip(f"needs a browser: none of {', '.join(PROGRAMS)} is installed")
     return found
+
+
+def have_patience(milliseconds: int = PATIENCE_MS) -> None:
+    """Set how long everything waits in a page from now on."""
+    _patience["ms"] = milliseconds
+    expect.set_options(timeout=milliseconds)
 
 
 def launched(playwright: Playwright, **options: Any) -> Browser:
@@ -86,11 +96,11 @@ class Served:
         """What is served."""
         return self.server.root
 
-    def log_in(self, page: Page) -> None:
-        """Log a page's browser in and wait until the editor page is connected."""
+    def log_in(self, page: Page, *, has_editor: bool = True) -> None:
+        """Log a page's browser in and wait until the editor page is connected, perhaps without its editor."""
         page.goto(f"{self.server.address}/login#code={self.codes.pop()}")
         page.wait_for_url(f"{self.server.address}/")
-        connected(page)
+        connected(page, has_editor=has_editor)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool as an agent does, and return the envelope."""
@@ -117,11 +127,11 @@ def served(root: Path, *arguments: str, permissions: str | None = "allow") -> It
         yield Served(server, [found[1]])
 
 
-def until(page: Page, condition: str) -> None:
+def until(page: Page, condition: str, patience_ms: int | None = None) -> None:
     """Wait until an expression of JavaScript is true in a page; Playwright's own way is refused by the page's policy."""
     page.evaluate(
         f"""async () => {{
-          const ends = performance.now() + {PATIENCE_MS};
+          const ends = performance.now() + {_patience["ms"]};
           while (!({condition})) {{
             if (performance.now() > ends) throw new Error("it never came true: " + {json.dumps(condition)});
             await new Promise((resolve) => setTimeout(resolve, 20));
@@ -130,10 +140,17 @@ def until(page: Page, condition: str) -> None:
     )
 
 
-def connected(page: Page) -> None:
-    """Wait until the editor page has its connection and its editor."""
-    until(page, "window.filetools?.live.state === 'connected'")
-    page.evaluate("async () => { await window.filetools.editor.monaco; }")
+def connected(page: Page, *, has_editor: bool = True) -> None:
+    """Wait until the editor page has its connection, and its editor unless that is held back."""
+    until(page, "window.filetools?.live.state === 'connected'", PATIENCE_MS)
+    if has_editor:
+        page.evaluate("async () => { await window.filetools.editor.monaco; }")
+
+
+def without_editor(page: Page) -> Page:
+    """Hold Monaco back, which most of a page's time is spent on; for what the rest of the page does."""
+    page.route("**/editor.main.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+    return page
 
 
 @contextmanager
@@ -147,3 +164,71 @@ def window(browser: Browser, watched: Watched, **options: Any) -> Iterator[tuple
         yield context, page
     finally:
         context.close()
+
+
+CLEAR: Final = """async () => {
+  const { editor, live } = filetools;
+  const ask = editor.askInline;
+  editor.askInline = async () => "discard";
+  for (const tab of [...editor.tabs]) if (!(await editor.close(tab.path))) throw new Error(`${tab.path} stays open`);
+  editor.askInline = ask;
+  if (document.querySelector("dialog[open], [role=alertdialog]") || !document.getElementById("question-bar").hidden)
+    throw new Error("somebody is asked");
+  document.getElementById("status").textContent = "";
+  const filter = document.getElementById("filter");
+  filter.value = "";
+  filter.dispatchEvent(new Event("input"));
+  document.activeElement.blur();
+}"""
+"""Close all files without a question. Whoever finds a question has a page that cannot be used again."""
+
+
+class Desk:
+    """One server and one page on it for many tests, each of which begins with an empty root and no open file.
+
+    Args:
+        browser: What shows the page.
+        folder: Where roots are made.
+        arguments: Of `filetools serve`.
+        permissions: The preset for agents; None names none.
+    """
+
+    def __init__(self, browser: Browser, folder: Path, *arguments: str, permissions: str | None = "allow") -> None:
+        self._browser = browser
+        self._folder = folder
+        self._arguments = arguments
+        self._permissions = permissions
+        self._opened = ExitStack()
+        self._page: Page | None = None
+        self.watched = Watched()
+
+    @contextmanager
+    def cleared(self) -> Iterator[Page]:
+        """Give a test the page, and clear up behind it; after a failure the next one gets another server and page."""
+        page, self._page = self._page or self._open(), None
+        self.watched.errors.clear()
+        self.watched.expected.clear()
+        page.keyboard.press("Control+s")  # a command: whoever types is not interrupted by questions
+        yield page
+        self.watched.check()
+        page.evaluate(CLEAR)
+        for place in self.serving.root.iterdir():
+            if place.is_dir() and place.name != ".filetools":
+                shutil.rmtree(place)
+            elif place.name != ".filetools":
+                place.unlink()
+        until(page, "!document.querySelector('#tree [role=treeitem]')")
+        self._page = page
+
+    def close(self) -> None:
+        """End server and page."""
+        self._opened.close()
+
+    def _open(self) -> Page:
+        self.close()
+        root = Path(tempfile.mkdtemp(dir=self._folder)) / "project"
+        root.mkdir()
+        self.serving = self._opened.enter_context(served(root, *self._arguments, permissions=self._permissions))
+        _, page = self._opened.enter_context(window(self._browser, self.watched))
+        self.serving.log_in(page)
+        return page

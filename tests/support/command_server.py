@@ -12,6 +12,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -38,20 +39,29 @@ def load() -> None:
                 importlib.import_module(inner.name)
 
 
-def serve(connection: socket.socket) -> None:
-    """Serve until the connection is closed."""
+def serve(connection: socket.socket, listener: socket.socket) -> None:
+    """Serve until the connection is closed: requests that come over it, and over connections that others make."""
     load()
     gc.freeze()  # else each process would copy the memory of all that is loaded, to look for garbage in it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    opened = [connection, listener]
     while True:
-        request, descriptors, _, _ = socket.recv_fds(connection, LARGEST_REQUEST_BYTES, 4)
-        if not request:
-            return
-        if os.fork() == 0:
-            connection.close()
-            _supervise(json.loads(request), descriptors)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        for each in select.select(opened, [], [])[0]:
+            if each is listener:
+                opened.append(listener.accept()[0])
+                continue
+            request, descriptors, _, _ = socket.recv_fds(each, LARGEST_REQUEST_BYTES, 4)
+            if not request and each is connection:
+                return
+            if not request:
+                opened.remove(each)
+                each.close()
+            elif os.fork() == 0:
+                for other in opened:
+                    other.close()
+                _supervise(json.loads(request), descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
 
 
 def _supervise(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
@@ -102,4 +112,4 @@ def _run(module: str) -> int:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(*(socket.socket(fileno=int(number)) for number in sys.argv[1:]))

@@ -18,7 +18,9 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
+from tests.support import command_client
 from tests.support.declared import REPOSITORY
+from tests.support.terminal import shared_server
 
 ERAS: Final = ("auto", "legacy")
 """The present revision of the protocol, and those that begin with a handshake."""
@@ -40,12 +42,23 @@ async def opened_door(
 
 
 def process(root: Path, *arguments: str) -> StdioServerParameters:
-    """Return what starts `filetools mcp ROOT` as a process."""
+    """Return what starts `filetools mcp ROOT` as a process, forked from one that has everything loaded."""
+    return forked(root, "mcp", str(root), *arguments)
+
+
+def command(*arguments: str) -> list[str]:
+    """Return a command that runs `filetools mcp`, forked likewise."""
+    server = f"{command_client.VARIABLE}={shared_server().address}"
+    return ["env", server, sys.executable, "-IS", command_client.__file__, "mcp", *arguments]
+
+
+def forked(folder: Path, *arguments: str, **environment: str) -> StdioServerParameters:
+    """Return what runs `filetools` in a folder, forked likewise."""
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "filetools", "mcp", str(root), *arguments],
-        env={"PYTHONPATH": str(REPOSITORY)},
-        cwd=root,
+        args=["-IS", command_client.__file__, *arguments],
+        env={command_client.VARIABLE: shared_server().address, "PYTHONPATH": str(REPOSITORY), **environment},
+        cwd=folder,
     )
 
 

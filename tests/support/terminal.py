@@ -7,10 +7,12 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -91,9 +93,14 @@ class Server:
 
     def __init__(self) -> None:
         self._connection, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = (sys.executable, "-m", command_server.__name__, str(other.fileno()))
-        self._process = subprocess.Popen(command, pass_fds=(other.fileno(),))
-        other.close()
+        self.address = str(Path(tempfile.mkdtemp(prefix="commands-")) / "socket")
+        """Where requests are taken, too, from whoever has not inherited the descriptor."""
+        with other, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.address)
+            listener.listen()
+            numbers = (other.fileno(), listener.fileno())
+            command = (sys.executable, "-m", command_server.__name__, *map(str, numbers))
+            self._process = subprocess.Popen(command, pass_fds=numbers)
 
     @property
     def descriptor(self) -> int:
@@ -106,6 +113,7 @@ class Server:
 
     def close(self) -> None:
         self._connection.close()
+        shutil.rmtree(Path(self.address).parent)
         self._process.wait(PATIENCE_SECONDS)
 
 

@@ -77,7 +77,14 @@ def watch_threads() -> int:
     return sum(thread.name == "filetools watch" for thread in threading.enumerate())
 
 
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polls more often, for tests in which no look can come in the middle of a change."""
+    monkeypatch.setattr("filetools.watch.polling.INTERVAL_SECONDS", 0.02)
+
+
 @every_method
+@pytest.mark.usefixtures("quick_looks")
 async def test_a_root_that_is_not_there_is_gone(tmp_path: Path, method: Method) -> None:
     async with watching(tmp_path / "missing", method=method) as (_, told):
         await until(lambda: told.resyncs == ["gone"])
@@ -332,6 +339,7 @@ async def test_without_a_descriptor_left_it_polls(tmp_path: Path, caplog: pytest
 
 
 @every_method
+@pytest.mark.usefixtures("quick_looks")
 @pytest.mark.parametrize("how", ["deleted", "moved"])
 async def test_a_lost_root_is_gone(tmp_path: Path, method: Method, how: str) -> None:
     if method == "observer" and how == "moved":
@@ -379,6 +387,7 @@ async def test_closing_at_once_leaks_nothing(tmp_path: Path, method: Method) -> 
 
 
 @LINUX_ONLY
+@pytest.mark.usefixtures("quick_looks")
 async def test_a_failing_rule_leads_to_polling(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     failed: list[str] = []
 

@@ -40,8 +40,14 @@ def test_agents_ask_nobody_where_nobody_is(root: Path) -> None:
         assert said(server) == ""
 
 
-@pytest.mark.parametrize("place", ["option", "environment", "settings of the user"])
-@pytest.mark.parametrize(("preset", "code"), [("allow", None), ("read_only", "TOOL_BLOCKED")])
+@pytest.mark.parametrize(
+    ("place", "preset", "code"),
+    [
+        ("option", "read_only", "TOOL_BLOCKED"),
+        ("environment", "allow", None),
+        ("settings of the user", "read_only", "TOOL_BLOCKED"),
+    ],
+)
 def test_a_preset_that_was_named_holds(root: Path, place: str, preset: str, code: str | None) -> None:
     arguments, environment = ["--open"], {**NO_BROWSER, "XDG_CONFIG_HOME": str(root.parent / "config")}
     if place == "option":

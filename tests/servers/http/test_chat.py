@@ -182,18 +182,6 @@ def test_what_is_no_command_is_told_before_anything_is_served(command: str) -> N
         AgentOptions(command=command)
 
 
-async def test_it_is_described_where_it_is(root: Path) -> None:
-    paths = {"/v1/models", "/v1/chat/completions"}
-    async with served(root) as (_, client):
-        assert not paths & (await client.get("/openapi.json")).json()["paths"].keys()
-    async with served(root, agent=AgentOptions(command=AGENT, token=TOKEN)) as (_, client):
-        described = (await client.get("/openapi.json")).json()["paths"]
-    for path, method in zip(sorted(paths), ("post", "get"), strict=True):
-        told = described[path][method]["responses"]
-        assert {"401", "403", "404", "429", "502"} <= told.keys()
-        assert set(told["401"]["content"]) == {"application/json"}
-
-
 # What is refused.
 
 
@@ -201,29 +189,19 @@ async def test_it_is_described_where_it_is(root: Path) -> None:
     ("change", "param"),
     [
         ({"messages": []}, "messages"),
-        ({"messages": user("") * 10_001}, "messages"),
-        ({"messages": "hello"}, "messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
-        ({"messages": [*user("x"), {"role": "assistant", "content": "y"}]}, "messages"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
         ({"messages": [{"role": "user", "content": None}]}, "messages[0].content"),
         ({"messages": user([{"type": "image_url", "image_url": {"url": "x"}}])}, "messages[0].content[0].type"),
-        ({"messages": user([{"type": "input_audio", "input_audio": {}}])}, "messages[0].content[0].type"),
         ({"messages": [{"role": "user", "content": "x", "tool_calls": [{}]}]}, "messages[0].tool_calls"),
         ({"model": None}, "model"),
-        ({"model": 5}, "model"),
         ({"stream": "yes"}, "stream"),
-        ({"stream": 1}, "stream"),
         ({"stream_options": {"include_usage": "yes"}}, "stream_options.include_usage"),
         ({"tools": [{"type": "function"}]}, "tools"),
-        ({"functions": [{}]}, "functions"),
         ({"n": 2}, "n"),
-        ({"audio": {"voice": "x"}}, "audio"),
-        ({"modalities": ["audio"]}, "modalities"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"whatever": 1}, "whatever"),
         ({"file_discovery_patterns": ["a|b"]}, "file_discovery_patterns"),
-        ({"file_discovery_patterns": "*.md"}, "file_discovery_patterns"),
         ({"output_dirs": [5]}, "output_dirs[0]"),
     ],
 )
@@ -234,7 +212,7 @@ def test_what_is_not_supported_is_refused_by_its_name(server: HttpServer, change
     assert error["message"].startswith(param)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff", b'{"model": "\\ud800"}'])
+@pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b'{"model": "\\ud800"}'])
 def test_what_is_no_order_is_400(server: HttpServer, body: bytes) -> None:
     answer = post(server, body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_argument")
@@ -273,12 +251,6 @@ def test_the_clients_own_exceptions_tell_what_is_wrong(server: HttpServer, clien
 # What it says.
 
 
-def test_the_one_model_is_the_program(client: openai.OpenAI) -> None:
-    assert [model.to_dict() for model in client.models.list()] == [
-        {"id": MODEL, "object": "model", "created": 0, "owned_by": "filetools"}
-    ]
-
-
 def test_the_prompt_has_all_that_was_said_and_the_newest_last(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(
         model=MODEL,
@@ -294,19 +266,6 @@ def test_the_prompt_has_all_that_was_said_and_the_newest_last(client: openai.Ope
     )
     expected = f"be kind\n\nbe\nquick\n\nUser: one\n\nAssistant: two\n\nlast\n\n {SCRIPT}end(prompt)"
     assert answer.choices[0].message.content == expected
-
-
-def test_an_answer_can_be_sent_back(client: openai.OpenAI) -> None:
-    first = ask(client, "end('one')").choices[0].message
-    messages = [*user("x"), first.model_dump(), *user(f"{SCRIPT}end(prompt)")]
-    answer = client.chat.completions.create(model=MODEL, messages=messages)
-    assert answer.choices[0].message.content == f"User: x\n\nAssistant: one\n\n{SCRIPT}end(prompt)"
-
-
-def test_ten_thousand_messages_arrive(server: HttpServer) -> None:
-    messages = [*user("x" * 100) * 9_999, *user(f"{SCRIPT}end(str(prompt.count('x' * 100)))")]
-    answer = post(server, {"model": MODEL, "messages": messages}).json()
-    assert answer["choices"][0]["message"]["content"] == "9999"
 
 
 def test_an_answer_is_whole(client: openai.OpenAI) -> None:
@@ -351,14 +310,6 @@ def test_a_stream_tells_all_in_its_order(server: HttpServer) -> None:
     assert json.loads(data.removeprefix("data: ")) == {**metadata, **same, "choices": []}
     assert [file["url"] for file in metadata["files_created"]] == ["/v1/files/claudedocs/stream.md"]
     assert last == "data: [DONE]"
-
-
-def test_clients_that_know_nothing_of_metadata_are_not_disturbed(client: openai.OpenAI) -> None:
-    script = "write('claudedocs/plain.md', 'x'); say('one'); say('two'); end('two')"
-    chunks = list(streamed(client, script, extra_headers=DISCOVER))
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "one\n\ntwo"
-    [told] = [chunk for chunk in chunks if not chunk.choices]
-    assert [file["filename"] for file in told.files_created] == ["plain.md"]
 
 
 @pytest.mark.parametrize(("script", "is_told"), [("/sc:research\nend()", True), ("'/sc:research'; end()", False)])
@@ -456,19 +407,8 @@ def test_an_agent_that_fails_in_mid_stream_ends_it_with_an_error(server: HttpSer
 
 
 def test_garbage_and_lines_without_end_cost_nothing_but_themselves(client: openai.OpenAI) -> None:
-    script = "say('one'); print('garbage'); print('{' * 100_000_000); print('[1]'); print(); say('two'); end()"
+    script = "say('one'); print('garbage'); print('{' * 20_000_000); print('[1]'); print(); say('two'); end()"
     assert ask(client, script).choices[0].message.content == "one\n\ntwo"
-
-
-async def test_a_program_that_there_is_not_is_502(root: Path) -> None:
-    async with served(root, agent=AgentOptions(command="/nowhere/agent -p", token=TOKEN)) as (_, client):
-        for stream in (False, True):
-            order = {"model": "agent", "messages": user("x"), "stream": stream}
-            answer = await client.post("/v1/chat/completions", json=order)
-            assert (answer.status_code, answer.headers["x-should-retry"]) == (502, "false")
-            assert "No such file or directory" in answer.json()["error"]["message"]
-        rows = (await client.get("/v1/runs")).json()["runs"]
-        assert [row["status"] for row in rows] == ["failed", "failed"]
 
 
 def test_a_run_that_never_ends_is_stopped(server: HttpServer, client: openai.OpenAI, gate: str) -> None:
@@ -523,8 +463,7 @@ def is_there(pid: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("manners", ["", "ignore_the_end(); "])
-@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("stream", "manners"), [(True, ""), (False, "ignore_the_end(); ")])
 async def test_who_goes_away_stops_the_agent(
     root: Path, gate: str, monkeypatch: pytest.MonkeyPatch, stream: bool, manners: str
 ) -> None:

@@ -56,28 +56,6 @@ class Client:
         return asyncio.create_task(stream({"type": "http", "method": method}, self.receive, self.send))
 
 
-async def test_a_source_that_ends_ends_the_stream() -> None:
-    client = Client("one", "last")
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await client.start()
-    assert client.sent == ["", "one", "last", ""]
-    assert client.ended.is_set()
-
-
-@pytest.mark.parametrize("way", ["leaves", "server stops"])
-async def test_who_ends_a_stream_ends_its_source(way: str) -> None:
-    client = Client("one")
-    serving = client.start()
-    await client.has("one")
-    if way == "leaves":
-        client.leave()
-    else:
-        client.closing.set()
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await serving
-    assert client.ended.is_set()
-
-
 async def test_silence_is_broken_by_comments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "QUIET_SECONDS", 0.01)
     client = Client("one")

@@ -89,13 +89,6 @@ def test_a_long_address_is_no_server_error(server: HttpServer) -> None:
     assert statuses(server.raw(request(f"/v1/list?path={'%20' * 15_000}", server.host))) == [422]
 
 
-@pytest.mark.parametrize(
-    "target", ["*", "http://127.0.0.1/v1/status", "//v1/status", "/v1//status", "/V1/status", "/%761/status"]
-)
-def test_other_forms_of_an_address_lead_nowhere(server: HttpServer, target: str) -> None:
-    assert statuses(server.raw(request(target, server.host))) == [404]
-
-
 @pytest.mark.parametrize("path", ["/v1/transactions", "/v1/undo", "/mcp", "/login"])
 def test_a_body_over_4_mib_is_413(server: HttpServer, path: str) -> None:
     announced = request(path, server.host, JSON, f"Content-Length: {4 * MIB + 1}", method="POST")
@@ -127,17 +120,6 @@ def test_deep_json_is_refused_unread(server: HttpServer, path: str, body: bytes)
     )
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"\xff", b"{", b"null", b"[]", b'{"operations": 1}', b'{"operations": [{"op": "x"}]}']
-)
-def test_json_that_is_no_order_is_422(server: HttpServer, body: bytes) -> None:
-    answer = server.raw(
-        request("/v1/transactions", server.host, JSON, f"Content-Length: {len(body)}", method="POST", body=body)
-    )
-    assert statuses(answer)[0] in (400, 422)
-    assert b"application/problem+json" in answer
-
-
 @pytest.mark.parametrize("rest", [b"zz\r\n", b"-1\r\nx\r\n", b"ffffffffffffffffffff\r\nx", b"1\r\nxx\r\n0\r\n\r\n"])
 def test_broken_chunks_are_refused_and_write_nothing(server: HttpServer, rest: bytes) -> None:
     head = request("/v1/files/chunked", server.host, "Transfer-Encoding: chunked", method="PUT")
@@ -146,12 +128,6 @@ def test_broken_chunks_are_refused_and_write_nothing(server: HttpServer, rest: b
         connected.shutdown(socket.SHUT_WR)
         assert statuses(read_all(connected)) in ([], [400])
     assert not (server.root / "chunked").exists()
-
-
-def test_a_client_that_goes_in_the_middle_writes_nothing(server: HttpServer) -> None:
-    with server.socket() as connected:
-        connected.sendall(request("/v1/files/half", server.host, "Content-Length: 100", method="PUT", body=b"half"))
-    assert statuses(server.raw(request("/v1/files/half", server.host))) == [404]
 
 
 def test_requests_sent_at_once_are_answered_in_order(server: HttpServer) -> None:
@@ -189,14 +165,14 @@ def test_more_than_is_held_at_once_is_429_and_then_let_go(hurried: HttpServer) -
 
 
 def test_a_client_that_reads_nothing_is_dropped(hurried: HttpServer) -> None:
-    (hurried.root / "large").write_bytes(b"x" * 50 * MIB)
+    (hurried.root / "large").write_bytes(b"x" * 20 * MIB)
     with hurried.socket() as connected:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connected.sendall(request("/v1/files/large", hurried.host))
         assert connected.recv(1) == b"H"
         wait_until_one_is_open(hurried)
         # What lay ready comes now, and then no more.
-        assert len(read_all(connected)) < 50 * MIB
+        assert len(read_all(connected)) < 20 * MIB
 
 
 def wait_until_one_is_open(serving: HttpServer) -> None:
@@ -207,7 +183,7 @@ def wait_until_one_is_open(serving: HttpServer) -> None:
 
 
 def test_hundreds_of_idle_connections_stop_nobody(server: HttpServer) -> None:
-    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(300)]
+    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(100)]
     try:
         assert statuses(server.raw(request("/v1/status", server.host))) == [200]
     finally:
@@ -241,13 +217,3 @@ def test_what_is_posted_is_json_and_says_so(server: HttpServer, path: str) -> No
         sent = request(path, server.host, header, f"Content-Length: {len(body)}", method="POST", body=body)
         problem(server.raw(sent), 415, "UNSUPPORTED_MEDIA_TYPE")
     assert not (server.root / "posted.txt").exists()
-
-
-def test_json_by_any_of_its_names_is_taken(server: HttpServer) -> None:
-    body = b'{"path": "posted.json", "content": "x", "expected_version": null}'
-    for kind in ("application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"):
-        header = f"Content-Type: {kind}"
-        sent = request(
-            "/v1/tools/file_info", server.host, header, f"Content-Length: {len(body)}", method="POST", body=body
-        )
-        assert statuses(server.raw(sent)) != [415]

@@ -126,14 +126,3 @@ async def test_a_person_stops_the_call_of_an_agent(server: HttpServer, person: d
         await page.frame("event", event="agent:tool:started", tool_call_id="long")
         await page.do("abort", call="long")
         assert (await call).json()["error_code"] == "ABORTED"
-
-
-async def test_what_a_person_types_is_the_persons(server: HttpServer, person: dict[str, str]) -> None:
-    (server.root / "typed.txt").write_text("\n")
-    async with live(server.address, headers=person, session="window-1") as page:
-        editor = await page.edit("typed.txt")
-        editor.type(0, 0, "typed")
-        await editor.settled()
-        await page.do("save", handle=editor.handle)
-        changed = await page.frame("event", event="file:modified", path="typed.txt")
-        assert (changed["actor"]["kind"], changed["actor"]["session"]) == ("editor", "window-1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -62,12 +61,6 @@ async def serving(root: Path) -> AsyncIterator[Served]:
 
 def facts(answer: httpx2.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
-
-
-def plain(run: Run) -> dict[str, Any]:
-    """Return a run as JSON has it."""
-    row: dict[str, Any] = json.loads(json.dumps(run.to_dict()))
-    return row
 
 
 async def test_a_run_that_there_is_none_of_is_404(root: Path) -> None:
@@ -133,34 +126,6 @@ async def test_people_take_back_the_runs_of_agents(root: Path) -> None:
         run = await served.run(lambda: made.write_text("one"))
         answer = await served.client.post("/v1/undo", json={"run": run.id}, headers=served.login)
         assert (answer.status_code, made.exists()) == (200, False)
-
-
-async def test_runs_are_listed_the_newest_first(root: Path) -> None:
-    async with serving(root) as served:
-        for number in range(3):
-            await served.run(lambda: None, session=f"s{number}")
-        listed = (await served.client.get("/v1/runs", params={"limit": 2})).json()
-        assert listed == {"runs": [plain(run) for run in await served.agent.runs.list(2)]}
-        assert [run["session"] for run in listed["runs"]] == ["s2", "s1"]
-        assert (await served.client.get("/v1/runs", params={"limit": 0})).status_code == 422
-
-
-async def test_a_run_tells_of_its_files_where_they_are(root: Path) -> None:
-    async with serving(root) as served:
-        names = ["é #1%.md", "twice%2f.md"]
-
-        def work() -> None:
-            for name in names:
-                (served.root / name).write_text("one")
-
-        run = await served.run(work)
-        told = (await served.client.get(f"/v1/runs/{run.id}")).json()
-        metadata = await served.agent.runs.metadata(run.id)
-        for file in metadata["files_created"]:
-            if file["filename"] == names[0]:
-                file["url"] = "/v1/files/%C3%A9%20%231%25.md"
-        assert told == plain(run) | {"metadata": metadata}
-        assert sorted(file["filename"] for file in metadata["files_created"]) == sorted(names)
 
 
 async def test_a_file_is_served_as_the_run_left_it_or_not_at_all(root: Path) -> None:

@@ -40,11 +40,6 @@ def execute(server: HttpServer, tool: str, given: dict[str, Any]) -> httpx2.Resp
     return httpx2.post(f"{server.address}/v1/execute", json={"tool": tool, "input": given})
 
 
-def test_an_unknown_tool_is_told_in_these_words(server: HttpServer) -> None:
-    answer = execute(server, "x", {}).json()
-    assert (answer["success"], answer["error"]) == (False, "Unknown tool: x")
-
-
 def test_bad_arguments_are_422_with_the_envelope(server: HttpServer) -> None:
     for answer in (call(server, "read_file", pat="a.txt"), execute(server, "read_file", {"path": 5})):
         assert answer.status_code == 422
@@ -151,33 +146,6 @@ async def test_closing_the_stream_stops_the_call(server: HttpServer) -> None:
         await running(client, server, "closed", is_running=False)
 
 
-async def test_a_stream_that_is_closed_leaves_nothing_behind(tmp_path: Path) -> None:
-    body = b'{"wait_seconds":50}'
-    headers = {"host": "127.0.0.1:8765", "content-type": "application/json", "accept": "text/event-stream"}
-    scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
-        "path": "", "raw_path": b"/v1/tools/watch_changes", "query_string": b"", "root_path": "",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-    }  # fmt: skip
-    async with (
-        filetools.open(tmp_path, settings={"durability": "relaxed"}) as files,
-        http_application(files, HttpOptions()) as application,
-    ):
-        received = iter([{"type": "http.request", "body": body}])
-
-        async def receive() -> dict[str, Any]:
-            if (message := next(received, None)) is not None:
-                return message
-            while not application.shared.log.running():
-                await asyncio.sleep(0)
-            return {"type": "http.disconnect"}
-
-        before = asyncio.all_tasks()
-        await application(scope, receive, _sent)
-        left = asyncio.all_tasks() - before
-        assert [each for each in left if "Queue" in repr(each)] == []
-
-
 async def fail(_context: ToolContext, parameters: Failing) -> dict[str, Any]:
     if parameters.crash:
         raise ZeroDivisionError("secret")
@@ -241,10 +209,6 @@ def test_the_tools_for_context_are_among_those_that_a_parsing_run_is_limited_in(
     assert answers[0].json()["data"]["truncated"] is False
 
 
-async def _sent(message: Any) -> None:
-    """Take what is answered."""
-
-
 async def test_a_call_is_stopped_by_its_name(server: HttpServer) -> None:
     async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as client:
         url = f"{server.address}/v1/tools/watch_changes"
@@ -274,13 +238,6 @@ def test_an_agent_sees_what_waits_and_answers_nothing(server: HttpServer) -> Non
     for body in ({}, {"answer": "yes"}, {"answer": "allow", "by": "ann"}):
         assert httpx2.post(place, json=body).status_code == 422
     assert not (server.root / ".vscode").exists()
-
-
-def test_a_body_as_deep_as_it_may_be_large_is_422(server: HttpServer) -> None:
-    for kind in ("application/json", "application/vnd.api+json"):
-        body = b'{"path":' * 100_000
-        answer = httpx2.post(f"{server.address}/v1/tools/read_file", content=body, headers={"Content-Type": kind})
-        assert answer.status_code == 422
 
 
 def test_a_long_search_tells_its_first_rows_before_the_rest(server: HttpServer) -> None:

@@ -12,7 +12,6 @@ from mcp import Client
 from mcp_types import INVALID_PARAMS, AudioContent, ImageContent, ResourceLink, TextContent
 
 from filetools.content.version import version_of
-from filetools.errors import InvalidArgumentError
 from filetools.events.types import Event
 from filetools.models.records import Actor
 from filetools.servers.mcp.door import Door
@@ -42,11 +41,6 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(root: Path, mode: str
 async def test_bad_arguments_are_an_error_of_the_tool(root: Path, mode: str, arguments: dict[str, Any]) -> None:
     async with opened_door(root, mode) as (client, _):
         assert (await failure(client, "read_file", **arguments)).startswith("INVALID_ARGUMENT: ")
-
-
-def test_a_group_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="did you mean 'core'"):
-        DoorOptions(tools=("cor",)).selected()
 
 
 async def test_replacing_a_file_needs_its_version(root: Path) -> None:
@@ -181,16 +175,6 @@ def session(name: str) -> Any:
     return {"filetools/session": name}
 
 
-async def test_long_names_of_sessions_that_begin_alike_are_two_sessions(root: Path) -> None:
-    long = "s" * 120
-    async with opened_door(root) as (client, files):
-        for name in (long, f"{long}1", f"{long}2"):
-            await client.call_tool("write_file", {"path": f"f{name[120:]}", "content": ""}, meta=session(name))
-        sessions = [record.actor.session or "" for record in (await files.changes()).records]
-    assert sessions[0] == long
-    assert (len(set(sessions)), max(map(len, sessions))) == (3, 120)
-
-
 async def test_the_session_of_a_call_is_the_one_it_names(root: Path) -> None:
     async with opened_door(root) as (client, files):
         await client.call_tool("write_file", {"path": "a", "content": ""}, meta=session("s1"))
@@ -200,15 +184,6 @@ async def test_the_session_of_a_call_is_the_one_it_names(root: Path) -> None:
     assert (records["a"].session, records["b"].session) == ("s1", "s2")
     assert records["c"].session not in ("s1", "s2", None)
     assert {actor.kind for actor in records.values()} == {"agent"}
-
-
-async def test_what_was_read_is_written_down_for_sessions_that_can_come_back_alone(root: Path) -> None:
-    async with opened_door(root) as (client, files):
-        await client.call_tool("read_file", {"path": "src/app.py"})
-        await client.call_tool("read_file", {"path": "notes.md"}, meta=session("s1"))
-        await files._parts.crew.run(files._parts.tracker.save)
-        kept = files._parts.journal._database.rows("SELECT hash FROM contents WHERE used < 0")  # type: ignore[attr-defined]
-    assert kept == [(bytes.fromhex(version_of(b"notes\n").removeprefix("sha256:")),)]
 
 
 async def test_an_editor_acts_for_a_person_only_if_the_operator_says_so(root: Path) -> None:

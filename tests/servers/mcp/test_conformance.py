@@ -1,4 +1,4 @@
-"""The official suite against our door, with the suite's fixture beside our tools and without; a longer check.
+"""The official suite against our door; a longer check.
 
 It is no test of the suite's: what fails is compared exactly with what `docs/conformance.yml` says, both ways.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.declared import REPOSITORY
+from tests.support.http_servers import http_server
 from tests.support.node import PREVIEW, RELEASE, program
 
 pytestmark = pytest.mark.timeout(300)
@@ -75,25 +75,16 @@ def outcome_of(results: Path) -> Outcome:
     return Outcome(frozenset(ran), frozenset(failed))
 
 
-@pytest.fixture(scope="module", params=["fixture", "product"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Which server it is, and its address."""
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the server is."""
     for package in (RELEASE, PREVIEW):
         program(package, SCRIPT)
-    root = tmp_path_factory.mktemp("project")
+    root = tmp_path_factory.mktemp("conformance") / "project"
+    root.mkdir()
     (root / "watched.txt").write_text("watched\n")
-    modules = {"fixture": ["tests.support.conformance_server"], "product": ["filetools", "serve", "--port", "0"]}
-    command = [sys.executable, "-m", *modules[request.param], str(root)]
-    with subprocess.Popen(
-        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            address = re.fullmatch(r"Serving .* at (http://\S+)\n", process.stdout.readline())
-            assert address is not None
-            yield request.param, f"{address[1]}/mcp"
-        finally:
-            process.terminate()
+    with http_server(root) as server:
+        yield f"{server.address}/mcp"
 
 
 def test_every_expected_failure_has_its_reason() -> None:
@@ -101,15 +92,12 @@ def test_every_expected_failure_has_its_reason() -> None:
 
 
 @pytest.mark.parametrize(("package", "wanted"), RUNS, ids=RUN_NAMES)
-def test_exactly_what_is_declared_fails(
-    server: tuple[str, str], tmp_path: Path, package: str, wanted: tuple[str, ...]
-) -> None:
-    kind, url = server
+def test_exactly_what_is_declared_fails(address: str, tmp_path: Path, package: str, wanted: tuple[str, ...]) -> None:
     ended = subprocess.run(
-        [*program(package, SCRIPT), "server", "--url", url, "--output-dir", str(tmp_path), *wanted],
+        [*program(package, SCRIPT), "server", "--url", address, "--output-dir", str(tmp_path), *wanted],
         cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     outcome = outcome_of(tmp_path)
-    expected = {each for each in declared() if kind == "product" or each.startswith("tasks-")}
+    expected = set(declared())
     assert len(outcome.ran) >= 30, ended.stdout + ended.stderr
     assert (outcome.surprising(expected), outcome.missed(expected)) == (set(), set()), ended.stdout[-20_000:]

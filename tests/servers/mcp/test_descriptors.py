@@ -99,13 +99,6 @@ async def test_structured_results_stay_whole(root: Path) -> None:
         assert len(result.structured_content["entries"]) == MANY
 
 
-async def test_a_dialect_has_no_descriptors(root: Path) -> None:
-    (root / "big.txt").write_text("line\n" * 5000)
-    async with Client(process(root, "--dialect", "claude-code")) as client:
-        result = await client.call_tool("Read", {"file_path": "big.txt"})
-        assert "<fd_" not in text_of(result)
-
-
 async def test_ids_of_a_shared_door_cannot_be_guessed(root: Path) -> None:
     async with opened_door(root, tools=TOOLS, is_shared=True) as (client, _):
         result = await client.call_tool("list_files", {"path": "many"})

@@ -25,6 +25,8 @@ from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.transports import run_until_cancelled
 from tests.servers.mcp.test_stdio import HELLO
 from tests.support.declared import REPOSITORY
+from tests.support.forked import forked
+from tests.support.mcp_clients import command
 
 READY: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
@@ -34,9 +36,34 @@ def request(number: int, method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
+class Started:
+    """The command with its input open, forked from a process that has everything loaded."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.errors = root.parent / f"{root.name}-errors.txt"
+        with self.errors.open("w") as errors:
+            self.process = forked("filetools.__main__", "mcp", root, *arguments, stderr=errors)
+
+    def exchange(self, messages: Sequence[dict[str, Any]], *, answers: int) -> list[Any]:
+        """Send messages, and return so many answers."""
+        for each in messages:
+            self.process.ask(json.dumps(each))
+        return [self.process.hear() for _ in range(answers)]
+
+    def ended(self, by: signal.Signals | None = None) -> tuple[int, str]:
+        """End it by a signal, or with its input; return exit code and errors after all that it still answers is JSON-RPC."""
+        with self.process:
+            if by is None:
+                self.process.stdin.close()
+            else:
+                self.process.send_signal(by)  # which must end it although its input stays open
+            assert all(each["jsonrpc"] == "2.0" for each in self.process.rest())
+            return self.process.wait(), self.errors.read_text()
+
+
 @contextmanager
 def started(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Start the command with its input open; it is ended at the latest with the block."""
+    """Start the command as clients do, with its input open; it is ended at the latest with the block."""
     with subprocess.Popen(
         [sys.executable, "-m", "filetools", "mcp", str(root), *arguments],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
@@ -45,15 +72,6 @@ def started(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             yield server
         finally:
             server.kill()
-
-
-def exchange(server: subprocess.Popen[str], messages: Sequence[dict[str, Any]], *, answers: int) -> list[Any]:
-    """Send messages, and return so many answers."""
-    assert server.stdin is not None
-    assert server.stdout is not None
-    server.stdin.write("".join(f"{json.dumps(each)}\n" for each in messages))
-    server.stdin.flush()
-    return [json.loads(server.stdout.readline()) for _ in range(answers)]
 
 
 def write(number: int, path: Path | str, content: str) -> dict[str, Any]:
@@ -72,10 +90,12 @@ def write(number: int, path: Path | str, content: str) -> dict[str, Any]:
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_answered(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    command = [sys.executable, "-m", "filetools", "mcp", str(tmp_path), *arguments]
     lines = f"{json.dumps(HELLO)}\n"
-    ended = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        command(str(tmp_path), *arguments), input=lines, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ended.returncode, ended.stdout) == (2, "")
+    assert arguments[1:] != ("cor",) or "did you mean 'core'" in ended.stderr
 
 
 SIGNALS = [number for name in ("SIGTERM", "SIGINT", "SIGHUP") if (number := getattr(signal, name, None))]
@@ -83,23 +103,23 @@ WRITES = 12
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
-@pytest.mark.parametrize(("number", "several"), [*((number, False) for number in SIGNALS), (SIGNALS[0], True)])
-def test_a_signal_in_the_midst_of_calls_closes_the_workspace_before_the_process_dies_of_it(
-    tmp_path: Path, number: signal.Signals, several: bool
+@pytest.mark.parametrize(
+    ("by", "several"), [*((number, False) for number in SIGNALS), (SIGNALS[0], True), (None, False)]
+)
+def test_what_ends_it_in_the_midst_of_calls_closes_the_workspace_first(
+    tmp_path: Path, by: signal.Signals | None, several: bool
 ) -> None:
-    content = "y" * 1_000_000
-    with started(tmp_path, *(("--dialect", "mcp-filesystem") if several else ())) as server:
-        place = tmp_path if several else Path()
-        exchange(server, [HELLO, READY, write(2, place / "first", "x")], answers=2)
-        exchange(server, [write(each, place / f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
-        server.send_signal(number)
-        output, errors = server.communicate(timeout=100)
-        assert (server.returncode, errors) == (-number, "")
-    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in output.splitlines())
-    state = tmp_path / ".filetools/state"
+    root, content = tmp_path / "root", "y" * 1_000_000
+    root.mkdir()
+    server = Started(root, *(("--dialect", "mcp-filesystem") if several else ()))
+    place = root if several else Path()
+    server.exchange([HELLO, READY, write(2, place / "first", "x")], answers=2)
+    server.exchange([write(each, place / f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
+    assert server.ended(by) == (-by if by else 0, "")
+    state = root / ".filetools/state"
     assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
     assert list((state / "tmp").iterdir()) == []
-    found = {each.name: each.read_text() for each in tmp_path.iterdir() if each.is_file()}
+    found = {each.name: each.read_text() for each in root.iterdir() if each.is_file()}
     assert found.pop("first") == "x"
     assert set(found.values()) == {content}
 
@@ -140,15 +160,3 @@ def test_a_signal_before_anything_is_asked_ends_the_process(tmp_path: Path, numb
         assert server.stdout is not None
         assert server.stdout.read() == ""
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_input_that_is_closed_in_the_midst_of_calls_leaves_a_closed_workspace(tmp_path: Path) -> None:
-    content = "y" * 1_000_000
-    with started(tmp_path) as server:
-        exchange(server, [HELLO, READY, write(2, "first", "x")], answers=2)
-        exchange(server, [write(each, f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
-        _, errors = server.communicate(timeout=100)
-        assert (server.returncode, errors) == (0, "")
-    state = tmp_path / ".filetools/state"
-    assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
-    assert {each.read_text() for each in tmp_path.glob("file*")} == {content}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -20,7 +19,7 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.transports import http_application
-from tests.support.mcp_clients import ERAS, RELAXED, refused, text
+from tests.support.mcp_clients import ERAS, RELAXED, refused
 from tests.support.opened import steps_until
 
 NOTES = "filetools:///files/notes.md"
@@ -45,17 +44,6 @@ async def served(root: Path) -> AsyncIterator[tuple[str, FileToolsFacade]]:
             await serving
 
 
-@pytest.mark.parametrize("mode", ERAS)
-async def test_tools_and_resources_over_http(root: Path, mode: str) -> None:
-    async with served(root) as (url, files), Client(url, mode=mode) as client:
-        await text(client, "write_file", path="new.txt", content="new\n")
-        assert (await text(client, "read_file", path="new.txt")).startswith("new\n")
-        [contents] = (await client.read_resource(NOTES)).contents
-        assert contents.model_dump()["text"] == "notes\n"
-        [record] = [each for each in (await files.changes()).records if each.path == "new.txt"]
-        assert record.actor.session
-
-
 async def test_addresses_of_the_machine_are_refused_over_http(root: Path) -> None:
     async with served(root) as (url, _), Client(url) as client:
         await refused(-32602, client.read_resource((root / "notes.md").as_uri()))
@@ -66,15 +54,6 @@ async def test_other_hosts_and_origins_are_refused(root: Path) -> None:
         for headers in ({"host": "evil.example"}, {"origin": "http://evil.example"}):
             answer = await client.post(url, json={}, headers=headers)
             assert answer.status_code in (403, 421)
-
-
-@pytest.mark.parametrize("mode", ERAS)
-async def test_a_header_names_the_session(root: Path, mode: str) -> None:
-    async with served(root) as (url, files), httpx2.AsyncClient(headers={"Filetools-Session": "mine"}) as http:
-        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            await text(client, "write_file", path="new.txt", content="")
-        [record] = [each for each in (await files.changes()).records if each.path == "new.txt"]
-        assert record.actor.session == "mine"
 
 
 async def test_changes_are_told_over_http(root: Path) -> None:

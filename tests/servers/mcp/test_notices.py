@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,6 @@ from mcp_types import INTERNAL_ERROR, ResourceListChangedNotification, ResourceU
 import filetools
 from filetools.editors import documents
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.gate import Gate
 from filetools.models.records import Actor
 from filetools.servers.mcp import notices
 from filetools.servers.mcp.door import Door
@@ -140,24 +138,6 @@ async def test_a_document_stays_open_while_its_editor_listens(root: Path, monkey
                 nearly_over = leased_until(files)
                 await steps_until(lambda before=nearly_over: leased_until(files) > before)  # type: ignore[misc]
         await text(client, "buffer_close", handle=opened["handle"])
-
-
-async def test_a_renewal_that_fails_for_once_is_tried_again(
-    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(notices, "RENEW_SECONDS", 0.05)
-    async with opened_door(root, is_editor=True, settings={"lock_timeout_seconds": 1.0}) as (client, files):
-        opened = await facts(client, "buffer_open", path="notes.md")
-        async with client.listen(resource_subscriptions=[f"filetools:///buffers/{opened['handle']}"]):
-            gate = Gate(root / ".filetools", timeout_seconds=60)
-            with gate:
-                with sqlite3.connect(root / ".filetools/state" / "journal.db") as database:
-                    database.execute("UPDATE document_handles SET leased_until = leased_until - 30")
-                database.close()
-                nearly_over = leased_until(files)
-                await steps_until(lambda: "not renewed yet" in caplog.text)
-            gate.close()
-            await steps_until(lambda: leased_until(files) > nearly_over)
 
 
 @asynccontextmanager

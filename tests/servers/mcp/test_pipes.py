@@ -18,8 +18,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from filetools.servers.mcp.pipes import MessageReader, MessageWriter
-from tests.servers.mcp.test_stdio import HELLO, command
+from tests.servers.mcp.test_stdio import HELLO
 from tests.support.declared import REPOSITORY
+from tests.support.mcp_clients import command
 
 Ends = tuple[int, int]
 
@@ -65,17 +66,6 @@ async def drained(descriptor: int) -> bytes:
         if not piece:
             return bytes(found)
         found += piece
-
-
-@pytest.mark.parametrize("wrong", [b"no json\n", b"[]\n", line(method="m", params={"a": "x"}).replace(b"x", b"\xff")])
-async def test_what_is_no_message_is_an_error_and_the_next_one_is_read(ends: Ends, wrong: bytes) -> None:
-    read, write = ends
-    await feed(write, wrong + line(id=1, method="m"))
-    reader = MessageReader(read)
-    assert isinstance(await reader.receive(), ValueError)
-    following = await reader.receive()
-    assert isinstance(following, SessionMessage)
-    assert isinstance(following.message, JSONRPCRequest)
 
 
 BROKEN = line(id=7, method="m", params={"a": "x"})
@@ -173,16 +163,6 @@ async def test_a_client_that_has_gone_is_told_to_the_sender(ends: Ends) -> None:
         with pytest.raises(anyio.BrokenResourceError):
             await writer.send(note("x"))
     await writer.aclose()
-
-
-async def test_a_client_that_goes_while_it_is_waited_for_is_told_to_the_sender(ends: Ends) -> None:
-    read, write = ends
-    writer = MessageWriter(write)
-    sending = asyncio.create_task(writer.send(note("x" * 1_000_000)))
-    await asyncio.sleep(0)
-    os.close(read)
-    with pytest.raises(anyio.BrokenResourceError):
-        await asyncio.wait_for(sending, 30)
 
 
 async def test_messages_are_whole_and_in_order_however_slow_the_client_and_whoever_is_cancelled(ends: Ends) -> None:

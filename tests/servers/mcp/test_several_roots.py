@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +14,7 @@ from typing import Any
 import mcp_types as wire
 import pytest
 from mcp import Client
-from mcp.client.stdio import stdio_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import filetools
 from filetools.app.folders import Folder, folder_at, outermost
@@ -25,13 +24,17 @@ from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.roots_door import RootsDoor
 from filetools.tools.dialects import dialect_named
 from tests.support.crashing import grow
-from tests.support.mcp_clients import ERAS, RELAXED, failure, text
+from tests.support.mcp_clients import ERAS, RELAXED, command, failure, forked, text
 from tests.support.mcp_people import Person, shown_to
-from tests.support.side_by_side import ours
 
 pytestmark = pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
 """Those who use the revisions that have it."""
 OPTIONS = DoorOptions(dialect=dialect_named("mcp-filesystem"))
+
+
+def ours(*folders: Path) -> StdioServerParameters:
+    """Return what starts the command with some folders."""
+    return forked(folders[0], "mcp", *map(str, folders), "--dialect", "mcp-filesystem")
 
 
 def opening(place: Path) -> Opening:
@@ -230,10 +233,8 @@ def test_a_call_is_understood_without_the_official_client(places: tuple[Path, Pa
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "read_text_file", "arguments": {"path": f"{places[0]}/a.txt"}}},
     ]  # fmt: skip
-    start = ours(*places)
-    with subprocess.Popen(
-        [sys.executable, *start.args], env=start.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
+    start = command(*map(str, places), "--dialect", "mcp-filesystem")
+    with subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write("".join(f"{json.dumps(each)}\n" for each in messages))

@@ -248,6 +248,7 @@ export class LiveDocument extends Emitter {
 	#isOvertaken = false; // whether a whole text came since it was sent, and another will come
 	#isDirty = false;
 	#isReady = false;
+	#isClosing = false; // told of its end, it is not opened anew
 	#isClaimed = false;
 	#refusals = 0;
 	#timer = null;
@@ -298,8 +299,10 @@ export class LiveDocument extends Emitter {
 		if (this.pending) await this.#settled();
 		const asked = this.#isReady ? this.live.request("close", { handle: this.handle }) : null;
 		this.#isReady = false;
+		this.#isClosing = true;
 		const closed = await asked?.catch((error) => {
 			if (error.code === "CONNECTION_LOST") return null;
+			this.#isClosing = false;
 			this.resume(); // it goes on
 			throw error;
 		});
@@ -342,7 +345,7 @@ export class LiveDocument extends Emitter {
 		const isOurs = document !== undefined && document === this.#document;
 		if (isOurs && event === "buffer:moved") this.#rename(path);
 		else if (isOurs && event === "buffer:behind") this.behind = true;
-		else if (isOurs && event === "buffer:closed") return this.#reopen();
+		else if (isOurs && event === "buffer:closed") return this.#isClosing ? undefined : this.#reopen();
 		else if (isOurs && event === "buffer:saved") [this.version, this.behind] = [saved, false];
 		else if (path !== this.path || !/^file:(created|modified|deleted)$/.test(event)) return undefined;
 		else this.deleted = event === "file:deleted";

@@ -26,7 +26,7 @@ TEXT = "one\ntwo\n"
 CAT = Actor(kind="editor", id="cat", session="window-3")
 FILLER = "\N{GRINNING FACE}"
 FIRST_SIGNS = {"ann": 0x4E00, "ben": 0x5E00, "cat": 0x6E00}
-SEEDS = 12
+SEEDS = 5
 
 
 @pytest.fixture
@@ -87,20 +87,6 @@ async def test_who_comes_back_with_a_version_gets_what_others_did_and_no_text(fi
             other.type(0, 0, "c ")
             await other.settled()
             assert (await ann.frame("edits", since=4))["edits"] == insertion(0, "c ")
-
-
-async def test_who_has_missed_nothing_gets_no_edits(files: FileToolsFacade, hub: Hub) -> None:
-    async with connected(files, hub, BEN) as ben:
-        other = await ben.edit("list.txt")
-        async with connected(files, hub, ANN) as ann:
-            handle = (await ann.do("open", path="list.txt"))["handle"]
-            await typed(ann, handle, 1, "mine ")
-        async with connected(files, hub, ANN) as ann:
-            await ann.do("open", path="list.txt", handle=handle, buffer_version=2)
-            other.type(0, 0, "x")
-            await other.settled()
-            await ann.frame("edits", since=2)
-            assert len(ann.of("edits")) == 1
 
 
 @pytest.mark.parametrize("has_arrived", [True, False])
@@ -211,20 +197,6 @@ async def test_a_window_that_closes_takes_no_handle_from_another_one_that_has_it
         await right.settled()
         assert (await two.do("close", handle=right.handle))["kept_version"]
     assert (await files.status())["documents"] == []
-
-
-async def test_an_editor_that_comes_back_in_the_midst_of_typing_doubles_and_loses_nothing(
-    files: FileToolsFacade, hub: Hub
-) -> None:
-    async with connected(files, hub, ANN) as ann:
-        editor = await ann.edit("list.txt")
-        editor.type(0, 0, "a")
-        await asyncio.sleep(0)
-        editor.type(1, 1, "b")
-    async with connected(files, hub, ANN) as ann:
-        assert (await editor.come_back(ann))["resumed"]
-        await editor.settled()
-        assert editor.text == f"ab{TEXT}" == (await files.read_file("list.txt")).content
 
 
 class Typist:

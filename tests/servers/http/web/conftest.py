@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,22 +14,39 @@ collect_ignore_glob = [] if find_spec("rocher") and find_spec("playwright") else
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from tests.support.browsers import Served, Watched
+    from tests.support.browsers import Desk, Served, Watched
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests of a process."""
-    from playwright.sync_api import expect, sync_playwright
+_OPEN = ExitStack()
+_BROWSERS: list[Browser] = []
 
-    from tests.support.browsers import PATIENCE_MS, browser_program, launched
+
+@pytest.fixture(scope="module")
+def browser() -> Browser:
+    """One browser for the tests of this folder that a process runs on end."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.support.browsers import browser_program, have_patience, launched
 
     browser_program()
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        started = launched(playwright)
-        yield started
-        started.close()
+    have_patience()
+    if not _BROWSERS:
+        started = launched(_OPEN.enter_context(sync_playwright()))
+        _OPEN.callback(started.close)
+        _OPEN.callback(_BROWSERS.clear)
+        _BROWSERS.append(started)
+    return _BROWSERS[0]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Close the browser before another folder's test: Playwright keeps an event loop running, beside which none can start."""
+    if nextitem is None or nextitem.path.parent != Path(__file__).parent:
+        _OPEN.close()
+
+
+def pytest_sessionfinish() -> None:
+    _OPEN.close()
 
 
 @pytest.fixture
@@ -64,3 +82,13 @@ def serving(root: Path, browser: Browser) -> Iterator[Served]:
 
     with served(root) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def desk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A server and a page for those tests of a module that leave both as they were."""
+    from tests.support.browsers import Desk
+
+    made = Desk(browser, tmp_path_factory.mktemp("desk"))
+    yield made
+    made.close()

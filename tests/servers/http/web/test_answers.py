@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support import scripted_agent
-from tests.support.browsers import Served, Watched, connected, served, until, window
+from tests.support.browsers import Desk, Served, Watched, connected, served, until, window
 from tests.support.live_pages import OUTAGE
 from tests.support.pages import open_file, settled, shows, text_of
 from tests.support.scripted_agent import SCRIPT
@@ -25,21 +25,48 @@ from tests.support.scripted_agent import SCRIPT
 PACKAGE = '{\n  "name": "app",\n  "version": "1.0.0"\n}\n'
 AGENT = shlex.join([sys.executable, scripted_agent.__file__])
 TITLE = "#question-title"
+DISPOSED = ("InstantiationService has been disposed", "reading 'layout'")
+"""What Monaco reports of a question that ends before it is shown."""
 
 
 @pytest.fixture
-def asking(root: Path, browser: Browser, request: pytest.FixtureRequest) -> Iterator[Served]:
-    """A root whose agents ask before they change anything, with a text and a protected file."""
+def preset() -> str:
+    """What agents may: ask before they change anything."""
+    return "ask"
+
+
+# Where agents may write, only what meets unsaved text asks.
+meets = pytest.mark.parametrize("preset", ["allow"])
+
+
+@pytest.fixture(scope="module")
+def desks(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Desk]]:
+    presets = ("ask", "allow")
+    made = {
+        each: Desk(browser, tmp_path_factory.mktemp("desk"), "--agent", AGENT, permissions=each) for each in presets
+    }
+    yield made
+    for desk in made.values():
+        desk.close()
+
+
+@pytest.fixture
+def page(desks: dict[str, Desk], preset: str) -> Iterator[Page]:
+    with desks[preset].cleared() as cleared:
+        desks[preset].watched.expect(*DISPOSED)
+        cleared.locator("#tree").focus()
+        yield cleared
+
+
+@pytest.fixture
+def asking(desks: dict[str, Desk], preset: str, page: Page) -> Served:
+    """A root with a text and a protected file."""
+    root = desks[preset].serving.root
     (root / "package.json").write_text(PACKAGE)
     (root / "notes.md").write_text("one\n2\n3\n")
     (root / ".vscode").mkdir()
     (root / ".vscode/settings.json").write_text("{}\n")
-    with served(root, "--agent", AGENT, permissions=getattr(request, "param", "ask")) as found:
-        yield found
-
-
-# Where agents may write, only what meets unsaved text asks.
-meets = pytest.mark.parametrize("asking", ["allow"], indirect=True)
+    return desks[preset].serving
 
 
 @pytest.fixture
@@ -52,6 +79,7 @@ def agents() -> Iterator[ThreadPoolExecutor]:
 def raising(agents: ThreadPoolExecutor, asking: Served, new: str) -> Future[dict[str, Any]]:
     """Let an agent raise the version, once a person lets it."""
     arguments = {"path": "package.json", "old_string": "1.0.0", "new_string": new}
+    assert "1.0.0" in asking.does("read_file", path="package.json")["content"]
     return agents.submit(asking.call, "edit_file", **arguments)
 
 
@@ -80,7 +108,6 @@ def deny(page: Page) -> None:
 
 def meeting(asking: Served, page: Page, agents: ThreadPoolExecutor) -> Future[dict[str, Any]]:
     """Type something, and let an agent write the same line."""
-    asking.log_in(page)
     asking.does("read_file", path="notes.md")
     open_file(page, "notes.md")
     page.keyboard.press("Shift+End")
@@ -156,17 +183,20 @@ def test_an_agent_that_meets_unsaved_text_gets_what_the_person_merges(
 
 @meets
 def test_what_was_merged_stays_in_view_when_the_question_ends_meanwhile(
-    asking: Served, page: Page, agents: ThreadPoolExecutor, browser: Browser, watched: Watched
+    asking: Served, page: Page, agents: ThreadPoolExecutor, desks: dict[str, Desk]
 ) -> None:
     call = meeting(asking, page, agents)
     merging(page)
+    page.keyboard.press("Control+s")  # is not for the file behind the question
     page.keyboard.press("Escape")
     press(page, "Back")
+    assert (asking.root / "notes.md").read_text() == "one\n2\n3\n"
     press(page, "Merge …")
+    expect(page.get_by_role("region", name="Result").locator(".view-lines")).to_contain_text("mine and theirs")
     until(page, "filetools.questions.result?.hasModel()")
     page.evaluate("filetools.questions.result.focus()")
     page.keyboard.press("End")
-    with other_window(page, watched) as other:
+    with other_window(page, desks["allow"].watched) as other:
         other.keyboard.press("F8")
         expect(other.get_by_role("button", name="Cancel")).to_be_enabled()
         other.keyboard.press("Escape")
@@ -183,40 +213,26 @@ def test_what_was_merged_stays_in_view_when_the_question_ends_meanwhile(
     assert (asking.root / "notes.md").read_text() == "one\n2\n3\n"
 
 
-@meets
-def test_going_back_from_a_merge_keeps_what_was_merged(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
-    call = meeting(asking, page, agents)
-    merging(page)
-    page.keyboard.press("Control+s")  # is not for the file behind the question
-    page.keyboard.press("Escape")
-    press(page, "Back")
-    assert (asking.root / "notes.md").read_text() == "one\n2\n3\n"
-    press(page, "Merge …")
-    expect(page.get_by_role("region", name="Result").locator(".view-lines")).to_contain_text("mine and theirs")
-    press(page, "Write the result")
-    assert call.result(60)["success"]
-
-
 def test_an_answer_for_the_run_holds_for_the_next_call_of_the_session(
-    asking: Served, page: Page, agents: ThreadPoolExecutor
+    root: Path, browser: Browser, watched: Watched, agents: ThreadPoolExecutor
 ) -> None:
-    asking.log_in(page)
-    page.locator("#tree").focus()
-    asking.does("read_file", path="package.json")
-    call = raising(agents, asking, "1.1.0")
-    expect(page.locator(TITLE)).to_be_visible()
-    press(page, "Allow for the rest of this run")
-    assert call.result(60)["success"]
-    assert asking.call("edit_file", path="package.json", old_string="1.1.0", new_string="1.2.0")["success"]
-    expect(page.locator("#question")).to_be_hidden()
+    (root / "package.json").write_text(PACKAGE)
+    # A server of its own: the answer holds for every later call of such agents.
+    with served(root, permissions="ask") as asking, window(browser, watched) as (_, page):
+        asking.log_in(page)
+        page.locator("#tree").focus()
+        call = raising(agents, asking, "1.1.0")
+        expect(page.locator(TITLE)).to_be_visible()
+        press(page, "Allow for the rest of this run")
+        assert call.result(60)["success"]
+        assert asking.call("edit_file", path="package.json", old_string="1.1.0", new_string="1.2.0")["success"]
+        expect(page.locator("#question")).to_be_hidden()
 
 
 @pytest.mark.parametrize("ending", ["allow", "stop"])
 def test_a_question_of_a_run_shows_how_far_it_is_and_stops_it(
     asking: Served, page: Page, agents: ThreadPoolExecutor, ending: str
 ) -> None:
-    asking.log_in(page)
-    page.locator("#tree").focus()
     script = f"call('Read'); call('Grep'); put({asking.server.address!r}, 'made.txt', 'made'); end('done')"
     token = asking.server.token
     question = {"messages": [{"role": "user", "content": f"{SCRIPT}{script}"}], "model": Path(sys.executable).name}
@@ -248,11 +264,9 @@ def other_window(page: Page, watched: Watched) -> AbstractContextManager[Page]:
 
 
 def test_a_question_that_another_window_answers_goes_from_this_one(
-    asking: Served, page: Page, agents: ThreadPoolExecutor, watched: Watched
+    asking: Served, page: Page, agents: ThreadPoolExecutor, desks: dict[str, Desk]
 ) -> None:
-    asking.log_in(page)
-    page.locator("#tree").focus()
-    with other_window(page, watched) as other:
+    with other_window(page, desks["ask"].watched) as other:
         call = raising(agents, asking, "1.1.0")
         for each in (page, other):
             expect(each.locator(TITLE)).to_be_visible()
@@ -267,7 +281,6 @@ def test_a_question_that_another_window_answers_goes_from_this_one(
 def test_an_own_save_of_a_protected_file_is_answered_by_keyboard_and_letters_go_on_into_the_text(
     asking: Served, page: Page
 ) -> None:
-    asking.log_in(page)
     open_file(page, ".vscode/settings.json")
     page.keyboard.type("// ")
     page.keyboard.press("Control+s")
@@ -287,7 +300,6 @@ def test_an_own_save_of_a_protected_file_is_answered_by_keyboard_and_letters_go_
 
 
 def test_an_own_save_takes_no_letter_from_another_field(asking: Served, page: Page) -> None:
-    asking.log_in(page)
     open_file(page, ".vscode/settings.json")
     page.keyboard.type("// ")
     page.keyboard.press("Control+s")
@@ -303,7 +315,6 @@ def test_an_own_save_takes_no_letter_from_another_field(asking: Served, page: Pa
 
 
 def test_an_own_save_that_is_not_answered_ends_with_the_question(asking: Served, page: Page) -> None:
-    asking.log_in(page)
     open_file(page, ".vscode/settings.json")
     page.keyboard.type("// ")
     page.keyboard.press("Control+s")
@@ -316,23 +327,23 @@ def test_an_own_save_that_is_not_answered_ends_with_the_question(asking: Served,
 
 
 def test_a_question_that_nobody_answers_in_time_is_denied_and_goes(
-    asking: Served, page: Page, agents: ThreadPoolExecutor
+    root: Path, browser: Browser, watched: Watched, agents: ThreadPoolExecutor
 ) -> None:
-    page.clock.install()
-    asking.log_in(page)
-    page.locator("#tree").focus()
-    call = raising(agents, asking, "1.1.0")
-    expect(page.locator("#question-left")).to_contain_text("Will be denied in 9:")
-    page.clock.fast_forward("10:01")
-    expect(page.locator("#question")).to_be_hidden()
-    expect(page.locator("#status")).to_contain_text("was not answered in time and was denied")
-    deny(page)  # this machine's own clock has not gone on
-    assert not call.result(60)["success"]
+    (root / "package.json").write_text(PACKAGE)
+    with served(root, permissions="ask") as asking, window(browser, watched) as (_, page):
+        page.clock.install()
+        asking.log_in(page)
+        page.locator("#tree").focus()
+        call = raising(agents, asking, "1.1.0")
+        expect(page.locator("#question-left")).to_contain_text("Will be denied in 9:")
+        page.clock.fast_forward("10:01")
+        expect(page.locator("#question")).to_be_hidden()
+        expect(page.locator("#status")).to_contain_text("was not answered in time and was denied")
+        deny(page)  # this machine's own clock has not gone on
+        assert not call.result(60)["success"]
 
 
 def test_the_time_that_is_left_goes_on_over_a_reload(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
-    asking.log_in(page)
-    page.locator("#tree").focus()
     raising(agents, asking, "1.1.0")
     expect(page.locator("#question-left")).to_have_text(re.compile(r"in 9:5[0-5]"))
     before = page.locator("#question-left").text_content() or ""
@@ -364,52 +375,57 @@ def test_a_question_waits_while_the_server_is_gone_and_its_answer_is_not_taken_f
 
 
 def test_a_merge_of_the_persons_own_comes_before_questions_of_others(
-    asking: Served, page: Page, agents: ThreadPoolExecutor
+    root: Path, browser: Browser, watched: Watched, agents: ThreadPoolExecutor
 ) -> None:
-    asking.log_in(page)
-    page.locator("#tree").focus()
-    call = raising(agents, asking, "1.1.0")
-    expect(page.locator(TITLE)).to_contain_text("package.json")
-    page.evaluate(
-        """() => {
-          const texts = { path: "notes.md", base: "one", ours: "mine", theirs: "theirs" };
-          window.merged = filetools.questions.mergeDialog(texts).then((text) => (window.answer = [text]));
-        }"""
-    )
-    expect(page.locator(TITLE)).to_have_text("Merge notes.md")
-    second = agents.submit(asking.call, "write_file", path="new.txt", content="new")
-    expect(page.locator("#question-count")).to_have_text("2 questions wait")
-    deny(page)
-    assert not call.result(60)["success"]
-    expect(page.locator("#question-count")).to_have_text("1 question waits")
-    expect(page.locator(TITLE)).to_have_text("Merge notes.md")
-    press(page, "Cancel")
-    until(page, "window.answer")
-    assert page.evaluate("window.answer") == [None]
-    expect(page.locator(TITLE)).to_contain_text("new.txt")
-    press(page, "Deny")
-    assert not second.result(60)["success"]
+    (root / "package.json").write_text(PACKAGE)
+    with served(root, permissions="ask") as asking, window(browser, watched) as (_, page):
+        asking.log_in(page)
+        page.locator("#tree").focus()
+        call = raising(agents, asking, "1.1.0")
+        expect(page.locator(TITLE)).to_contain_text("package.json")
+        page.evaluate(
+            """() => {
+              const texts = { path: "notes.md", base: "one", ours: "mine", theirs: "theirs" };
+              window.merged = filetools.questions.mergeDialog(texts).then((text) => (window.answer = [text]));
+            }"""
+        )
+        expect(page.locator(TITLE)).to_have_text("Merge notes.md")
+        second = agents.submit(asking.call, "write_file", path="new.txt", content="new")
+        expect(page.locator("#question-count")).to_have_text("2 questions wait")
+        deny(page)
+        assert not call.result(60)["success"]
+        expect(page.locator("#question-count")).to_have_text("1 question waits")
+        expect(page.locator(TITLE)).to_have_text("Merge notes.md")
+        press(page, "Cancel")
+        until(page, "window.answer")
+        assert page.evaluate("window.answer") == [None]
+        expect(page.locator(TITLE)).to_contain_text("new.txt")
+        press(page, "Deny")
+        assert not second.result(60)["success"]
 
 
 def test_letters_meant_for_the_text_keep_the_answers_off(
-    asking: Served, page: Page, agents: ThreadPoolExecutor
+    root: Path, browser: Browser, watched: Watched, agents: ThreadPoolExecutor
 ) -> None:
-    asking.log_in(page)
-    page.locator("#tree").focus()
-    call = raising(agents, asking, "1.1.0")
-    expect(page.get_by_role("button", name="Deny")).to_be_enabled()
-    states = page.evaluate(
-        """() => {
-          const title = document.getElementById("question-title");
-          const press = (key) => title.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-          const isOpen = () => document.getElementById("question").open;
-          press("a");
-          press("Enter");
-          press("Escape");
-          return isOpen();
-        }"""
-    )
-    assert states
-    assert not call.done()
-    press(page, "Deny")
-    assert call.result(60)["error_code"] == "APPROVAL_DENIED"
+    (root / "package.json").write_text(PACKAGE)
+    with served(root, permissions="ask") as asking, window(browser, watched) as (_, page):
+        asking.log_in(page)
+        page.locator("#tree").focus()
+        call = raising(agents, asking, "1.1.0")
+        expect(page.get_by_role("button", name="Deny")).to_be_enabled()
+        states = page.evaluate(
+            """() => {
+              const title = document.getElementById("question-title");
+              const made = (key) => new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+              const press = (key) => title.dispatchEvent(made(key));
+              const isOpen = () => document.getElementById("question").open;
+              press("a");
+              press("Enter");
+              press("Escape");
+              return isOpen();
+            }"""
+        )
+        assert states
+        assert not call.done()
+        press(page, "Deny")
+        assert call.result(60)["error_code"] == "APPROVAL_DENIED"

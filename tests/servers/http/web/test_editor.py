@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browsers import Served, Watched, connected, served, until, window
+from tests.support.browsers import Desk, Served, Watched, connected, served, until, window
 from tests.support.live_pages import OUTAGE
 from tests.support.pages import open_file, settled, shows, text_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 401))
+
+
+@pytest.fixture
+def page(desk: Desk) -> Iterator[Page]:
+    """The page of all tests here; those that leave it otherwise open one themselves."""
+    with desk.cleared() as cleared:
+        yield cleared
+
+
+@pytest.fixture
+def serving(desk: Desk, page: Page) -> Served:
+    return desk.serving
 
 
 def view_of(page: Page) -> Any:
@@ -52,7 +65,6 @@ def edit(serving: Served, path: str, old: str, new: str) -> None:
 
 def test_a_file_is_shown_and_typing_reaches_the_file_when_it_is_saved(serving: Served, page: Page) -> None:
     (serving.root / "notes.md").write_text("one\n")
-    serving.log_in(page)
     open_file(page, "notes.md")
     page.keyboard.type("zero ")
     expect(page.locator("#tabs [data-path='notes.md']")).to_have_attribute("data-dirty", "true")
@@ -63,27 +75,24 @@ def test_a_file_is_shown_and_typing_reaches_the_file_when_it_is_saved(serving: S
     expect(page).to_have_title("notes.md · filetools")
 
 
-@pytest.mark.parametrize(("old", "new"), [("line 3\n", "line 3\nmore\nand more\n"), ("line 4\nline 5\nline 6\n", "")])
-def test_an_agents_edit_above_leaves_selections_and_view(serving: Served, page: Page, old: str, new: str) -> None:
+def test_an_agents_edit_above_leaves_selections_and_view(serving: Served, page: Page) -> None:
     (serving.root / "notes.md").write_text(LINES)
-    serving.log_in(page)
     open_file(page, "notes.md")
     page.evaluate("filetools.editor.code.setScrollTop(3001, 1)")
     select(page, (175, 2, 177, 4), (180, 3, 180, 3))
-    before = view_of(page)
-    edit(serving, "notes.md", old, new)
-    shows(page, LINES.replace(old, new, 1))
-    after = view_of(page)
-    moved = new.count("\n") - old.count("\n")
-    wanted = [[line + moved, column, to_line + moved, to] for line, column, to_line, to in before["selections"]]
-    assert after == {**before, "selections": wanted}
-    assert text_of(page) == LINES.replace(old, new, 1)
+    before, text = view_of(page), LINES
+    for old, new, by in (("line 3\n", "line 3\nmore\nand more\n", 2), ("line 4\nline 5\nline 6\n", "", -1)):
+        edit(serving, "notes.md", old, new)
+        text = text.replace(old, new, 1)
+        shows(page, text)
+        wanted = [[line + by, column, to_line + by, to] for line, column, to_line, to in before["selections"]]
+        assert view_of(page) == {**before, "selections": wanted}
+    assert text_of(page) == text
 
 
 def test_a_file_in_the_background_is_found_where_it_was_left(serving: Served, page: Page) -> None:
     (serving.root / "notes.md").write_text(LINES)
     (serving.root / "other.md").write_text("other\n")
-    serving.log_in(page)
     open_file(page, "notes.md")
     page.evaluate("filetools.editor.code.setScrollTop(3001, 1)")
     select(page, (175, 2, 177, 4))
@@ -95,37 +104,31 @@ def test_a_file_in_the_background_is_found_where_it_was_left(serving: Served, pa
     assert view_of(page) == {**before, "selections": [[176, 2, 178, 4]]}
 
 
-@pytest.mark.parametrize(
-    ("place", "new", "selection", "kept"),
-    [
+def test_an_edit_where_the_caret_is_leaves_it_where_the_person_means_it(serving: Served, page: Page) -> None:
+    text = "one\ntwo\nthree\n"
+    cases: list[tuple[int, str, tuple[int, int, int, int], list[int]]] = [
         (4, "X", (2, 1, 2, 1), [2, 1, 2, 1]),  # beside a caret: what is typed next stands before it
         (4, "whole line\n", (2, 1, 2, 1), [3, 1, 3, 1]),  # a caret goes with its line
         (7, "\nmore", (2, 4, 2, 4), [2, 4, 2, 4]),  # at the end of a caret's line
         (4, "X", (2, 1, 2, 4), [2, 2, 2, 5]),  # before what is selected
         (7, "X", (2, 4, 2, 1), [2, 4, 2, 1]),  # behind what is selected, from right to left
         (6, "X", (2, 1, 2, 4), [2, 1, 2, 5]),  # in the midst of it
-    ],
-)
-def test_an_edit_where_the_caret_is_leaves_it_where_the_person_means_it(
-    serving: Served, page: Page, place: int, new: str, selection: tuple[int, int, int, int], kept: list[int]
-) -> None:
-    (serving.root / "notes.md").write_text("one\ntwo\nthree\n")
-    serving.log_in(page)
-    open_file(page, "notes.md")
-    select(page, selection)
-    opened = serving.does("buffer_open", path="notes.md")
-    edits = [{"start": place, "end": place, "text": new}]
-    serving.does("buffer_change", handle=opened["handle"], buffer_version=opened["buffer_version"], edits=edits)
-    until(page, "filetools.editor.active.document.text.length > 14")
-    assert view_of(page)["selections"] == [kept]
-    text = "one\ntwo\nthree\n"
-    assert text_of(page) == text[:place] + new + text[place:]
+    ]
+    for number, (place, new, selection, kept) in enumerate(cases):
+        path = f"{number}.md"
+        (serving.root / path).write_text(text)
+        open_file(page, path)
+        select(page, selection)
+        opened = serving.does("buffer_open", path=path)
+        edits = [{"start": place, "end": place, "text": new}]
+        serving.does("buffer_change", handle=opened["handle"], buffer_version=opened["buffer_version"], edits=edits)
+        until(page, "filetools.editor.active.document.text.length > 14")
+        assert (view_of(page)["selections"], text_of(page)) == ([kept], text[:place] + new + text[place:]), number
 
 
 def test_undo_takes_back_one_persons_step_at_a_time(serving: Served, page: Page) -> None:
     """An agent's edit is a step of its own: the letters before and after it come and go by themselves."""
     (serving.root / "notes.md").write_text("one\ntwo\n")
-    serving.log_in(page)
     open_file(page, "notes.md")
     page.keyboard.type("abc")
     settled(page)
@@ -141,25 +144,8 @@ def test_undo_takes_back_one_persons_step_at_a_time(serving: Served, page: Page)
     assert text_of(page) == "abcone\ntwo\n"
 
 
-def test_several_edits_of_one_change_are_each_put_where_they_belong(serving: Served, page: Page) -> None:
-    (serving.root / "notes.md").write_text(LINES)
-    serving.log_in(page)
-    open_file(page, "notes.md")
-    page.evaluate("filetools.editor.code.setScrollTop(3001, 1)")
-    before = view_of(page)
-    edits = [("line 3\n", "a longer line 3\nand more\n"), ("line 90\n", ""), ("line 301\n", "last\n")]
-    serving.does("edit_file", path="notes.md", edits=[{"old_string": old, "new_string": new} for old, new in edits])
-    text = LINES
-    for old, new in edits:
-        text = text.replace(old, new, 1)
-    shows(page, text)
-    assert text_of(page) == text
-    assert view_of(page)["first"] == before["first"]
-
-
 def test_white_space_of_a_new_line_is_not_taken_away_by_anothers_edit(serving: Served, page: Page) -> None:
     (serving.root / "a.py").write_text("def f():\n    pass\nend\n")
-    serving.log_in(page)
     open_file(page, "a.py")
     for key in ("ArrowDown", "End", "Enter"):
         page.keyboard.press(key)
@@ -171,33 +157,29 @@ def test_white_space_of_a_new_line_is_not_taken_away_by_anothers_edit(serving: S
     assert text_of(page) == "def f():\n    pass\n    x\nEND\n"
 
 
-@pytest.mark.parametrize(
-    ("content", "typed", "facts"),
-    [
+def test_what_nobody_typed_stays_in_the_file(serving: Served, page: Page) -> None:
+    cases = [
         (b"one\r\ntwo\r\n", b"x\r\none\r\ntwo\r\n", ["CRLF", "UTF-8"]),
         (b"one\r\ntwo\n", b"x\r\none\r\ntwo\n", ["mixed line ends", "UTF-8"]),
         (b"\xef\xbb\xbf\xef\xbb\xbfone\n", b"\xef\xbb\xbfx\n\xef\xbb\xbfone\n", ["LF", "UTF-8 with BOM"]),
         ("one\u2028two\x85\n".encode(), "x\none\u2028two\x85\n".encode(), ["LF", "UTF-8"]),
         (b"caf\xe9\n", b"x\ncaf\xe9\n", ["LF", "LATIN-1"]),
-    ],
-)
-def test_what_nobody_typed_stays_in_the_file(
-    serving: Served, page: Page, content: bytes, typed: bytes, facts: list[str]
-) -> None:
-    (serving.root / "a.txt").write_bytes(content)
-    serving.log_in(page)
-    open_file(page, "a.txt")
-    assert page.locator("#file-bar [data-fact=newline], #file-bar [data-fact=encoding]").all_inner_texts() == facts
-    page.keyboard.type("x\n")
-    page.keyboard.press("Control+s")
-    expect(page.locator("#status")).to_have_text("Saved a.txt.")
-    text_of(page)
-    assert (serving.root / "a.txt").read_bytes() == typed
+    ]
+    for number, (content, typed, facts) in enumerate(cases):
+        path = f"{number}.txt"
+        (serving.root / path).write_bytes(content)
+        open_file(page, path)
+        settled(page)
+        assert page.locator("#file-bar [data-fact=newline], #file-bar [data-fact=encoding]").all_inner_texts() == facts
+        page.keyboard.type("x\n")
+        page.keyboard.press("Control+s")
+        expect(page.locator("#status")).to_have_text(f"Saved {path}.")
+        text_of(page)
+        assert (serving.root / path).read_bytes() == typed
 
 
 def test_a_line_of_two_million_characters_can_be_edited(serving: Served, page: Page) -> None:
     (serving.root / "long.txt").write_text("x y" * 700_000)
-    serving.log_in(page)
     open_file(page, "long.txt")
     page.keyboard.type("abc")
     page.keyboard.press("Control+End")
@@ -211,7 +193,6 @@ def test_what_no_editor_opens_is_shown_read_only(serving: Served, page: Page) ->
     strange = "<img src=x onerror=alert(1)>.bin"
     (serving.root / strange).write_bytes(bytes(range(256)) * 1024)
     (serving.root / "big.log").write_text("a line\n" * 1_700_000)
-    serving.log_in(page)
     open_file(page, strange)
     view = page.get_by_role("region", name=f"{strange}, read-only")
     expect(view.get_by_role("heading")).to_have_text(f"A binary file: {strange}")
@@ -227,7 +208,6 @@ def test_what_no_editor_opens_is_shown_read_only(serving: Served, page: Page) ->
 
 def test_a_viewed_file_that_becomes_text_can_be_edited(serving: Served, page: Page) -> None:
     (serving.root / "a.bin").write_bytes(b"\0\1\2")
-    serving.log_in(page)
     open_file(page, "a.bin")
     expect(page.get_by_role("region", name="a.bin, read-only")).to_be_visible()
     (serving.root / "a.bin").write_text("text\n")
@@ -239,35 +219,35 @@ def test_a_viewed_file_that_becomes_text_can_be_edited(serving: Served, page: Pa
 
 
 def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_while(
-    serving: Served, page: Page
+    root: Path, browser: Browser, watched: Watched
 ) -> None:
-    (serving.root / "notes.md").write_text("one\ntwo\nthree\n")
-    page.clock.install()
-    serving.log_in(page)
-    open_file(page, "notes.md")
-    edit(serving, "notes.md", "two", "TWO")
-    name = page.locator(".caret-name")
-    expect(name).to_have_text("http (agent)")
-    expect(page.locator(".glow")).to_have_count(1)
-    expect(page.locator("#file-bar [data-fact=others]")).to_have_text("editing now: http (agent)")
-    expect(page.locator(".mark")).to_have_attribute("title", re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
-    page.keyboard.press("ArrowDown")
-    expect(page.locator("#file-bar [data-fact=who]")).to_have_text(re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
-    page.keyboard.press("ArrowUp")
-    page.keyboard.type("zero\n")
-    until(page, "filetools.editor.active.others.at(3).startsWith('http')")
-    page.clock.fast_forward(31_000)
-    expect(name).to_have_count(0)
-    expect(page.locator("#file-bar [data-fact=others]")).to_be_hidden()
-    expect(page.locator(".glow")).to_have_count(0)
-    expect(page.locator(".mark")).to_have_count(1)
+    (root / "notes.md").write_text("one\ntwo\nthree\n")
+    with served(root) as serving, window(browser, watched) as (_, page):
+        page.clock.install()
+        serving.log_in(page)
+        open_file(page, "notes.md")
+        edit(serving, "notes.md", "two", "TWO")
+        name = page.locator(".caret-name")
+        expect(name).to_have_text("http (agent)")
+        expect(page.locator(".glow")).to_have_count(1)
+        expect(page.locator("#file-bar [data-fact=others]")).to_have_text("editing now: http (agent)")
+        expect(page.locator(".mark")).to_have_attribute("title", re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
+        page.keyboard.press("ArrowDown")
+        expect(page.locator("#file-bar [data-fact=who]")).to_have_text(re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
+        page.keyboard.press("ArrowUp")
+        page.keyboard.type("zero\n")
+        until(page, "filetools.editor.active.others.at(3).startsWith('http')")
+        page.clock.fast_forward(31_000)
+        expect(name).to_have_count(0)
+        expect(page.locator("#file-bar [data-fact=others]")).to_be_hidden()
+        expect(page.locator(".glow")).to_have_count(0)
+        expect(page.locator(".mark")).to_have_count(1)
 
 
-def test_text_that_was_not_sent_is_there_after_a_reload(serving: Served, page: Page, watched: Watched) -> None:
-    watched.expect(*OUTAGE)
+def test_text_that_was_not_sent_is_there_after_a_reload(serving: Served, page: Page, desk: Desk) -> None:
+    desk.watched.expect(*OUTAGE)
     (serving.root / "notes.md").write_text("one\n")
     (serving.root / "other.md").write_text("other\n")
-    serving.log_in(page)
     open_file(page, "other.md")
     open_file(page, "notes.md")
     page.evaluate("filetools.live.close()")
@@ -316,7 +296,6 @@ def test_typing_goes_on_over_a_killed_server_and_an_expired_login(
 
 def test_a_person_saves_while_an_agent_edits(serving: Served, page: Page) -> None:
     (serving.root / "notes.md").write_text(LINES)
-    serving.log_in(page)
     open_file(page, "notes.md")
     text = LINES
     for number in range(5):
@@ -332,70 +311,48 @@ def test_a_person_saves_while_an_agent_edits(serving: Served, page: Page) -> Non
     assert (serving.root / "notes.md").read_text() == text_of(page) == text
 
 
-@pytest.mark.parametrize(
-    ("answer", "wanted"),
-    [
+def test_a_save_over_the_same_place_asks(serving: Served, page: Page) -> None:
+    for answer, wanted in (
         ("Overwrite", "mine\n2\n3\n4\nfive\n"),
         ("Merge …", "mine\n2\n3\n4\nFIVE\n"),
         ("Cancel", "theirs\n2\n3\n4\nFIVE\n"),
-    ],
-)
-def test_a_save_over_the_same_place_asks(serving: Served, page: Page, answer: str, wanted: str) -> None:
-    (serving.root / "notes.md").write_text("one\n2\n3\n4\nfive\n")
-    serving.log_in(page)
-    open_file(page, "notes.md")
-    page.keyboard.press("Shift+End")
-    page.keyboard.type("mine")
-    settled(page)
-    (serving.root / "notes.md").write_text("theirs\n2\n3\n4\nFIVE\n")
-    until(page, "filetools.editor.active.document.behind")
-    page.keyboard.press("Control+s")
-    page.get_by_role("alertdialog").get_by_role("button", name=answer).click()
-    if answer == "Merge …":
-        page.get_by_role("button", name="Use the result").click()
-    until(page, "!filetools.editor.active.task")
-    assert (serving.root / "notes.md").read_text() == wanted
-    assert text_of(page) == ("mine\n2\n3\n4\nfive\n" if answer == "Cancel" else wanted)
-
-
-@pytest.mark.parametrize(
-    ("answer", "on_disk", "tabs"), [("Save", "x one\n", 0), ("Discard", "one\n", 0), ("Cancel", "one\n", 1)]
-)
-def test_closing_a_file_that_is_not_saved_asks(
-    serving: Served, page: Page, answer: str, on_disk: str, tabs: int
-) -> None:
-    (serving.root / "notes.md").write_text("one\n")
-    serving.log_in(page)
-    open_file(page, "notes.md")
-    page.keyboard.type("x ")
-    page.keyboard.press("Alt+w")
-    page.keyboard.press("Alt+w")  # is asked once
-    page.get_by_role("alertdialog").get_by_role("button", name=answer, exact=True).click()
-    expect(page.get_by_role("alertdialog")).to_have_count(0)
-    expect(page.get_by_role("tab")).to_have_count(tabs)
-    assert (serving.root / "notes.md").read_text() == on_disk
-    if answer == "Discard":
-        expect(page.locator("#status")).to_contain_text("Its text is kept as version sha256:")
-    if answer == "Cancel":
-        assert text_of(page) == "x one\n"
-
-
-def test_a_protected_file_is_saved_once_the_person_says_so(root: Path, browser: Browser, watched: Watched) -> None:
-    (root / ".vscode").mkdir()
-    (root / ".vscode/settings.json").write_text("{}\n")
-    with served(root, permissions="ask") as serving, window(browser, watched) as (_, page):
-        serving.log_in(page)
-        open_file(page, ".vscode/settings.json")
-        page.keyboard.type("//\n")
+    ):
+        file = serving.root / f"{answer[:5]}.md"
+        file.write_text("one\n2\n3\n4\nfive\n")
+        open_file(page, file.name)
+        page.keyboard.press("Shift+End")
+        page.keyboard.type("mine")
+        settled(page)
+        file.write_text("theirs\n2\n3\n4\nFIVE\n")
+        until(page, "filetools.editor.active.document.behind")
         page.keyboard.press("Control+s")
-        page.get_by_role("alertdialog").get_by_role("button", name="Save it").click()
-        expect(page.locator("#status")).to_have_text("Saved .vscode/settings.json.")
-        assert (root / ".vscode/settings.json").read_text() == "//\n{}\n"
+        page.get_by_role("alertdialog").get_by_role("button", name=answer).click()
+        if answer == "Merge …":
+            page.get_by_role("button", name="Use the result").click()
+        until(page, "!filetools.editor.active.task")
+        assert file.read_text() == wanted
+        assert text_of(page) == ("mine\n2\n3\n4\nfive\n" if answer == "Cancel" else wanted)
+
+
+def test_closing_a_file_that_is_not_saved_asks(serving: Served, page: Page) -> None:
+    for answer, on_disk, tabs in (("Save", "x one\n", 0), ("Discard", "one\n", 0), ("Cancel", "one\n", 1)):
+        file = serving.root / f"{answer}.md"
+        file.write_text("one\n")
+        open_file(page, file.name)
+        page.keyboard.type("x ")
+        page.keyboard.press("Alt+w")
+        page.keyboard.press("Alt+w")  # is asked once
+        page.get_by_role("alertdialog").get_by_role("button", name=answer, exact=True).click()
+        expect(page.get_by_role("alertdialog")).to_have_count(0)
+        expect(page.get_by_role("tab")).to_have_count(tabs)
+        assert file.read_text() == on_disk
+        if answer == "Discard":
+            expect(page.locator("#status")).to_contain_text("Its text is kept as version sha256:")
+    assert text_of(page) == "x one\n"
 
 
 def test_a_file_that_is_moved_or_deleted_stays_under_the_caret(serving: Served, page: Page) -> None:
     (serving.root / "notes.md").write_text("one\n")
-    serving.log_in(page)
     open_file(page, "notes.md")
     page.keyboard.type("a ")
     settled(page)
@@ -416,7 +373,6 @@ def test_a_file_that_is_moved_or_deleted_stays_under_the_caret(serving: Served, 
 def test_a_file_that_cannot_be_opened_takes_the_keyboard_from_nobody(serving: Served, page: Page) -> None:
     (serving.root / "notes.md").write_text("one\n")
     (serving.root / "folder").mkdir()
-    serving.log_in(page)
     open_file(page, "notes.md")
     page.focus("#filter")
     page.evaluate("filetools.editor.open('folder')")
@@ -427,7 +383,6 @@ def test_a_file_that_cannot_be_opened_takes_the_keyboard_from_nobody(serving: Se
 def test_tabs_are_walked_and_closed_by_keys(serving: Served, page: Page) -> None:
     for name in ("a.txt", "b.txt", "c.txt"):
         (serving.root / name).write_text(f"{name}\n")
-    serving.log_in(page)
     expect(page.get_by_text("Open a file from the tree")).to_be_visible()
     for name in ("a.txt", "b.txt", "c.txt"):
         open_file(page, name)
@@ -447,16 +402,8 @@ def test_tabs_are_walked_and_closed_by_keys(serving: Served, page: Page) -> None
 
 
 def test_monaco_follows_the_colours_of_the_system_and_starts_one_worker(serving: Served, page: Page) -> None:
-    workers: list[str] = []
-    page.on("worker", lambda worker: workers.append(worker.url))
-    for name, text in (
-        ("a.ts", "const a: number = 'x';\n"),
-        ("a.json", "{,}\n"),
-        ("a.css", "a {\n"),
-        ("a.html", "<p>\n"),
-    ):
-        (serving.root / name).write_text(text)
-    serving.log_in(page)
+    for name in ("a.ts", "a.json", "a.css", "a.html"):
+        (serving.root / name).write_text("{,}\n")
     for name in ("a.ts", "a.json", "a.css", "a.html"):
         open_file(page, name)
         page.keyboard.type(" ")
@@ -464,4 +411,5 @@ def test_monaco_follows_the_colours_of_the_system_and_starts_one_worker(serving:
     expect(page.locator(".monaco-editor.vs")).not_to_have_count(0)
     page.emulate_media(color_scheme="dark")
     expect(page.locator(".monaco-editor.vs-dark")).not_to_have_count(0)
-    assert len(workers) <= 1
+    page.emulate_media(color_scheme=None)
+    assert len(page.workers) <= 1

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -52,7 +53,7 @@ def plain(edits: list[TextEdit]) -> list[dict[str, Any]]:
 def test_edits_are_carried_and_put_together_as_the_server_does(live: LivePage) -> None:
     draw = random.Random(7)
     cases = []
-    for _ in range(2000):
+    for _ in range(500):
         text = "".join(draw.choices("0123\n", k=draw.randint(0, 12)))
         ours, theirs = edits_of(draw, text, "abc"), edits_of(draw, text, "xyz\n")
         later = edits_of(draw, apply_text_edits(text, ours), "def")
@@ -77,7 +78,7 @@ def test_edits_are_carried_and_put_together_as_the_server_does(live: LivePage) -
 def test_a_text_becomes_another_by_small_edits(live: LivePage) -> None:
     draw = random.Random(8)
     cases = []
-    for _ in range(3000):
+    for _ in range(800):
         lines = [
             "".join(draw.choices("ab \U0001f600\U0001f601", k=draw.randint(0, 4))) for _ in range(draw.randint(0, 9))
         ]
@@ -114,7 +115,7 @@ def test_what_is_typed_arrives_and_is_saved(live: LivePage) -> None:
 
 @pytest.mark.timeout(600)
 def test_26_letters_amid_8_edits_of_an_agent_are_all_there_on_both_sides(live: LivePage) -> None:
-    assert storm(live, 100) == []
+    assert storm(live, 25) == []
 
 
 def storm(live: LivePage, runs: int) -> list[Any]:
@@ -146,7 +147,7 @@ def test_two_windows_and_an_agent_end_with_one_text(live: LivePage, browser: Bro
 
 
 def test_cables_that_are_pulled_and_answers_that_are_lost_cost_no_letter(shaky: LivePage) -> None:
-    for seed in range(12):
+    for seed in range(5):
         (shaky.served.root / f"{seed}.txt").write_text(LINE)
         shaky.run("window.field = new Field(await live.open(given))", f"{seed}.txt")
         shaky.run(
@@ -165,6 +166,12 @@ def test_cables_that_are_pulled_and_answers_that_are_lost_cost_no_letter(shaky: 
 @pytest.mark.parametrize("has_arrived", [True, False])
 def test_a_change_whose_answer_was_lost_is_made_once(shaky: LivePage, has_arrived: bool) -> None:
     lost_answer(shaky, has_arrived=has_arrived)
+
+
+def test_a_document_that_is_closed_stays_closed(live: LivePage) -> None:
+    live.run("field.document.close()")
+    live.run("live.request('ping', {})")
+    assert httpx2.get(f"{live.served.server.address}/v1/status").json()["documents"] == []
 
 
 def lost_answer(live: LivePage, *, has_arrived: bool) -> None:
@@ -202,7 +209,7 @@ def reload_without_a_server(live: LivePage) -> None:
 def test_reloads_at_random_moments_cost_no_letter(shaky: LivePage) -> None:
     draw = random.Random(3)
     shaky.run("localStorage.setItem('typed', '')")
-    for seed in range(10):
+    for seed in range(4):
         left = f"LETTERS.slice({2 * seed}, {2 * seed + 6})"
         shaky.run(f"window.work = typeLetters(field, {left}, chance({seed}), {{ms: 6}})")
         shaky.until(f"field.text && localStorage.getItem('typed').length >= {seed * 2 + draw.randint(1, 2)}")
@@ -339,23 +346,21 @@ def test_a_text_whose_history_is_gone_comes_by_small_edits_under_what_was_typed(
     assert shaky.settle() == "typed 0 1 arrived 2 3 4 5 6 7" + "." * 1100 + "\n"
 
 
-@pytest.mark.parametrize(
-    ("edits", "text"),
-    [
+def test_halves_of_characters_and_foreign_line_ends_cost_only_themselves(live: LivePage) -> None:
+    cases: list[tuple[list[tuple[int, int, str]], str]] = [
         ([(0, 0, "\ud83d"), (1, 1, "\ude00")], "\U0001f600" + LINE),
         ([(0, 0, "\ud83d"), (3, 3, "x")], "\ufffd0 x" + LINE[2:]),
         ([(0, 0, "a\U0001f600b"), (2, 3, "\ude01")], "a\U0001f601b" + LINE),
         ([(0, 0, "a\U0001f600b"), (1, 2, "")], "a\ufffdb" + LINE),
         ([(0, 0, "one\r\ntwo\rthree")], "one\ntwo\nthree" + LINE),
-    ],
-)
-def test_halves_of_characters_and_foreign_line_ends_cost_only_themselves(
-    live: LivePage, edits: list[tuple[int, int, str]], text: str
-) -> None:
-    for start, end, new in edits:
-        codes = memoryview(new.encode("utf-16-le", "surrogatepass")).cast("H").tolist()
-        live.run("field.type(given[0], given[1], String.fromCharCode(...given[2]))", [start, end, codes])
-    assert live.settle() == text
+    ]
+    for number, (edits, text) in enumerate(cases):
+        (live.served.root / f"{number}.txt").write_text(LINE)
+        live.run("window.field = new Field(await live.open(given))", f"{number}.txt")
+        for start, end, new in edits:
+            codes = memoryview(new.encode("utf-16-le", "surrogatepass")).cast("H").tolist()
+            live.run("field.type(given[0], given[1], String.fromCharCode(...given[2]))", [start, end, codes])
+        assert live.settle() == text
 
 
 def test_a_huge_paste_is_sent_in_several_changes(live: LivePage) -> None:
@@ -404,16 +409,6 @@ def test_frames_of_unknown_types_are_passed_over(live: LivePage) -> None:
         "for (const frame of [{type: 'novel'}, {type: 'novel', handle: field.document.handle}, {}])"
         " sockets.at(-1).onmessage({data: JSON.stringify(frame)})"
     )
-    live.run("field.type(0, 0, 'x')")
-    assert live.settle() == "x" + LINE
-
-
-def test_a_wrong_clock_costs_nothing(serving: Served, page: Page) -> None:
-    (serving.root / "a.txt").write_text(LINE)
-    live = LivePage(page, serving)
-    live.run("const now = Date.now; Date.now = () => now() - 40 * 365 * 86400e3; window.live = connected()")
-    live.run("window.field = new Field(await live.open('a.txt'))")
-    live.run("cut()")
     live.run("field.type(0, 0, 'x')")
     assert live.settle() == "x" + LINE
 

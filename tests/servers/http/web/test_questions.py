@@ -5,30 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browsers import Served, served
+from tests.support.browsers import Desk, Served
 
 PACKAGE = '{\n  "name": "app",\n  "version": "1.0.0"\n}\n'
 
 
-@pytest.fixture
-def asking(root: Path, browser: Browser) -> Iterator[Served]:
-    """A root whose agents ask before they change anything."""
-    (root / "package.json").write_text(PACKAGE)
-    with served(root, permissions="ask") as found:
-        yield found
+@pytest.fixture(scope="module")
+def desk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """Where no preset is named, as most people serve: agents ask before they change anything."""
+    made = Desk(browser, tmp_path_factory.mktemp("desk"), permissions=None)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def attended(root: Path, browser: Browser) -> Iterator[Served]:
-    """A root that is served with the preset that nobody names."""
-    with served(root, permissions=None) as found:
-        yield found
+def page(desk: Desk) -> Iterator[Page]:
+    with desk.cleared() as cleared:
+        yield cleared
+
+
+@pytest.fixture
+def asking(desk: Desk, page: Page) -> Served:
+    (desk.serving.root / "package.json").write_text(PACKAGE)
+    return desk.serving
 
 
 @pytest.fixture
@@ -45,7 +49,6 @@ def raised(agents: ThreadPoolExecutor, asking: Served, old: str, new: str) -> Fu
 
 
 def test_a_person_approves_and_the_open_editor_shows_it(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
-    asking.log_in(page)
     page.evaluate("filetools.editor.open('package.json')")
     expect(page.locator(".view-lines").first).to_contain_text("1.0.0")
     page.focus("#tree")
@@ -60,20 +63,7 @@ def test_a_person_approves_and_the_open_editor_shows_it(asking: Served, page: Pa
     expect(page.locator("#editor .view-lines").first).to_contain_text("1.1.0")
 
 
-def test_where_no_preset_is_named_the_page_is_asked(attended: Served, page: Page, agents: ThreadPoolExecutor) -> None:
-    attended.log_in(page)
-    call = agents.submit(attended.call, "write_file", path="new.txt", content="text")
-    expect(page.locator("#question-title")).to_contain_text("new.txt")
-    assert not (attended.root / "new.txt").exists()
-    button = page.get_by_role("button", name="Allow", exact=True)
-    expect(button).to_be_enabled()
-    button.click()
-    assert call.result(60)["success"]
-    assert (attended.root / "new.txt").read_text() == "text"
-
-
 def test_a_person_denies_and_nothing_changes(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
-    asking.log_in(page)
     call = raised(agents, asking, "1.0.0", "9.9.9")
     expect(page.get_by_role("button", name="Deny")).to_be_enabled()
     page.keyboard.press("Escape")
@@ -82,31 +72,29 @@ def test_a_person_denies_and_nothing_changes(asking: Served, page: Page, agents:
     expect(page.locator("#question-bar")).to_be_hidden()
 
 
-@pytest.mark.parametrize("key", ["ArrowDown", "Control+z"])
 def test_whoever_moves_or_undoes_in_a_text_is_not_interrupted(
-    asking: Served, page: Page, agents: ThreadPoolExecutor, key: str
+    asking: Served, page: Page, agents: ThreadPoolExecutor
 ) -> None:
-    asking.log_in(page)
-    page.evaluate("filetools.editor.open('package.json')")
-    page.locator("#editor .monaco-editor").click()
-    page.keyboard.press(key)
-    call = raised(agents, asking, "1.0.0", "2.0.0")
-    for _ in range(2000):
+    for key in ("ArrowDown", "Control+z"):
+        page.evaluate("filetools.editor.open('package.json')")
+        page.locator("#editor .monaco-editor").click()
         page.keyboard.press(key)
-        if not page.locator("#question-bar").is_hidden():
-            break
-    assert not page.locator("#question").is_visible()
-    page.keyboard.press("F8")
-    expect(page.get_by_role("button", name="Deny")).to_be_enabled()
-    page.keyboard.press("Escape")
-    assert call.result(60)["error_code"] == "APPROVAL_DENIED"
+        call = raised(agents, asking, "1.0.0", "2.0.0")
+        for _ in range(2000):
+            page.keyboard.press(key)
+            if not page.locator("#question-bar").is_hidden():
+                break
+        assert not page.locator("#question").is_visible()
+        page.keyboard.press("F8")
+        expect(page.get_by_role("button", name="Deny")).to_be_enabled()
+        page.keyboard.press("Escape")
+        assert call.result(60)["error_code"] == "APPROVAL_DENIED"
 
 
 def test_letters_typed_while_a_question_comes_are_text_and_answer_nothing(
     asking: Served, page: Page, agents: ThreadPoolExecutor
 ) -> None:
     (asking.root / "diary.txt").write_text("")
-    asking.log_in(page)
     page.evaluate("filetools.editor.open('diary.txt')")
     page.locator("#editor .monaco-editor").click()
     page.keyboard.type("before ")
@@ -131,7 +119,6 @@ def test_letters_typed_while_a_question_comes_are_text_and_answer_nothing(
 def test_questions_queue_with_a_count_and_each_gets_its_answer(
     asking: Served, page: Page, agents: ThreadPoolExecutor
 ) -> None:
-    asking.log_in(page)
     calls = {
         name: agents.submit(asking.call, "write_file", path=f"<img src=x onerror=alert({name})>", content=name)
         for name in "123"
