@@ -64,7 +64,7 @@ def test_links_that_leave_the_folder_are_no_readme(place: Path, folder: ProjectF
     (place.parent / "secret.md").write_text("secret")
     (place / "sub").symlink_to(place.parent)
     (place / ".filetools").mkdir()
-    (place / ".filetools/state" / "token").write_text("secret")
+    (place / ".filetools" / "token").write_text("secret")
     (place / "other.md").symlink_to("plain.txt")
     (place / "plain.txt").write_text("inside")
     targets = {
@@ -73,7 +73,7 @@ def test_links_that_leave_the_folder_are_no_readme(place: Path, folder: ProjectF
         "Readme.md": "sub/secret.md",
         "README.markdown": "README.markdown",
         "readme.markdown": "gone.md",
-        "README.rst": ".filetools/state/token",
+        "README.rst": ".filetools/token",
         "readme.rst": ".",
         "README": "other.md",
         "readme": os.fsdecode(b"\xff.md"),

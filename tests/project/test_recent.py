@@ -56,7 +56,7 @@ def test_only_regular_files_that_are_there_count(folder: ProjectFolder) -> None:
     (place / "link").symlink_to("file")
     (place / "way").symlink_to("folder")
     (place / ".filetools").mkdir()
-    (place / ".filetools/state" / "token").write_text("x")
+    (place / ".filetools" / "token").write_text("x")
     os.mkfifo(place / "pipe")
     paths = [
         "folder",
@@ -66,7 +66,7 @@ def test_only_regular_files_that_are_there_count(folder: ProjectFolder) -> None:
         "gone",
         "gone/in",
         "file/in",
-        ".filetools/state/token",
+        ".filetools/token",
         "../x",
         "",
         "a\0",
