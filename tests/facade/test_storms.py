@@ -32,6 +32,9 @@ async def test_all_pictures_are_one_and_the_first_tree_comes_back(kind: int, tmp
 
 
 async def test_a_mirror_that_differs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "REST_SECONDS", 0.1)
-    faults = await run_storm(tmp_path, 0, at_rest=lambda storm: (storm.mirror / "more.txt").write_text("more\n"))
+    def spoil(storm: running.Storm) -> None:
+        (storm.mirror / "more.txt").write_text("more\n")
+        monkeypatch.setattr(running, "REST_SECONDS", 0.1)
+
+    faults = await run_storm(tmp_path, 0, at_rest=spoil)
     assert any(fault.startswith("mirror at more.txt") for fault in faults)
