@@ -131,6 +131,19 @@ def start(
     )  # fmt: skip
 
 
+def refused(root: Path, *arguments: str) -> str:
+    """Start a server that must not come up, and return what it says."""
+    said = root.parent / f"{root.name}-said.txt"
+    with (
+        said.open("w") as stderr,
+        forked(
+            "filetools.__main__", "serve", root, *arguments, folder=root, environment=_environment({}), stderr=stderr
+        ) as process,
+    ):
+        assert (process.line(), process.wait()) == ("", 2)
+    return said.read_text()
+
+
 def _environment(more: dict[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
     return {**kept, "PYTHONPATH": str(REPOSITORY), "FILETOOLS_DURABILITY": "relaxed", **more}

@@ -7,8 +7,6 @@ import hashlib
 import json
 import re
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +20,7 @@ from websockets.typing import Origin, Subprotocol
 
 from filetools.app.state import own_directory
 from filetools.servers.http.hosts import is_host_name
-from tests.support.declared import REPOSITORY
-from tests.support.http_servers import HttpServer, http_server, request, statuses
+from tests.support.http_servers import HttpServer, http_server, refused, request, statuses
 
 TOKEN = "a-token-of-some-length"
 STRANGE_HOSTS = (
@@ -106,20 +103,9 @@ def test_a_name_is_that_of_a_machine_alone(name: str) -> None:
     assert not is_host_name(name)
 
 
-def test_a_name_with_a_port_ends_the_command(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "filetools",
-        "serve",
-        str(tmp_path),
-        "--port",
-        "0",
-        "--name",
-        "files.example.org:443",
-    ]
-    ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, "leave out scheme and port" in " ".join(ended.stderr.split())) == (2, True)
+def test_a_name_with_a_port_ends_the_command(root: Path) -> None:
+    said = refused(root, "--port", "0", "--name", "files.example.org:443")
+    assert "leave out scheme and port" in " ".join(said.split())
 
 
 def test_by_the_name_of_a_proxy_nobody_is_answered_without_the_token(proxied: HttpServer) -> None:

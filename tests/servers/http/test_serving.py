@@ -13,15 +13,7 @@ import httpx2
 import pytest
 from websockets.sync.client import connect
 
-from tests.support.http_servers import HttpServer, http_server, request, start, statuses
-
-
-def refused(root: Path, *arguments: str) -> str:
-    """Start a server that must not come up, and return what it says."""
-    process = start(root, *arguments)
-    out, errors = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, b"")
-    return errors.decode()
+from tests.support.http_servers import HttpServer, http_server, refused, request, start, statuses
 
 
 def test_a_busy_port_is_named(root: Path) -> None:

@@ -248,7 +248,7 @@ export class LiveDocument extends Emitter {
 	#isOvertaken = false; // whether a whole text came since it was sent, and another will come
 	#isDirty = false;
 	#isReady = false;
-	#isClosing = false; // told of its end, it is not opened anew
+	#isClosing = false;
 	#isClaimed = false;
 	#refusals = 0;
 	#timer = null;
