@@ -26,10 +26,8 @@ help: ## list the targets
 demo: $(VENV)/.installed-cli ## two agents, a shell, an outage and a kill on one small project
 	@$(BIN)/filetools demo
 
-# The page's tests in a call of their own: Playwright keeps an event loop running in its process, in which no asynchronous test can run.
 test: $(VENV)/.installed-dev ## all tests
-	@$(PYTEST) -n $(JOBS) --dist worksteal --ignore tests/servers/http/web
-	@$(PYTEST) -n 2 --dist worksteal tests/servers/http/web
+	@$(PYTEST) -n $(JOBS) --dist worksteal
 
 lint: $(VENV)/.installed-dev ## formatter, linter, type checker
 	$(BIN)/ruff format --check filetools tests benchmarks
@@ -44,7 +42,7 @@ bench-peers: $(PEERS)/.installed ## edits lost, files torn and times of calls: o
 	@export FILETOOLS_NPM=$(PEERS)/npm PATH="$(CURDIR)/$(PEERS)/bin:$$PATH" && $(PEERS)/bin/python -m benchmarks.peers
 
 nightly: conformance oracle frameworks $(VENV)/.installed-dev ## the long doses, an hour, and what stands beside other programs
-	@export FILETOOLS_DOSE=30 FILETOOLS_KILL_ROUNDS=500 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=36000 --ignore tests/servers/http/web
+	@export FILETOOLS_DOSE=30 FILETOOLS_KILL_ROUNDS=500 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=36000
 
 conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP against our door, the official file server beside it
 	@$(BIN)/python -m tests.support.node

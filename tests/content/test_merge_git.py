@@ -9,7 +9,7 @@ from filetools.content.merging import aligned_ends, merge
 from tests.support.merging import ADVERSARIAL, DOSE, Merge, Texts, git_merges, random_texts
 
 TRIES = max(1, int(800 * DOSE) if DOSE <= 1 else int(1600 * DOSE))
-"""With a quarter as many of mixed line ends; 20,000 in `make long`."""
+"""With a quarter as many of mixed line ends; 20,000 in `make nightly`."""
 
 
 def by_lines(base: str, ours: str, theirs: str) -> str | None:
