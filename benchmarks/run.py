@@ -83,6 +83,7 @@ def run_one(name: str, shared: Path) -> tuple[list[measure.Row], bool]:
     place = shared / f"rows-{name}"
     place.touch()
     environment = {**os.environ, measure.ROWS_FILE: str(place), trees.SHARED: str(shared)}
+    environment["FILETOOLS_CONFIG_DIR"] = str(shared / "configuration")  # roots of benchmarks are nobody's
     environment["PYTHONPATH"] = os.pathsep.join((str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])))
     command = [sys.executable, "-m", f"benchmarks.bench_{name}", *filter(None, [DOSES.get(name)])]
     os.sync()  # or the disk would write data of the last benchmark during this one

@@ -247,6 +247,11 @@ def user_directory() -> Path:
     return Path(base, "filetools").absolute()
 
 
+def use_user_directory(folder: Path) -> None:
+    """Use another configuration folder in this process and its children, for roots that are nobody's."""
+    os.environ["FILETOOLS_CONFIG_DIR"] = str(folder)
+
+
 def load_settings(
     arguments: Mapping[str, Any] | None = None,
     *,

@@ -34,6 +34,7 @@ from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.words import STATE_DIRECTORY
+from filetools.settings import use_user_directory
 
 PROJECT: Final = {
     "README.md": "# Tally\n\nCounts the words of a text.\n\n## Ideas\n\n- one list for all languages\n",
@@ -162,6 +163,7 @@ class Play:
 @asynccontextmanager
 async def _opened_play() -> AsyncIterator[Play]:
     folder = Path(tempfile.mkdtemp(prefix="filetools-demo-"))
+    use_user_directory(folder / "configuration")
     play = Play(folder)
     try:
         await play.open()
