@@ -138,6 +138,7 @@ _KINDS: Final = {"file": "a file", "directory": "a folder", "symlink": "a link"}
 
 
 async def newest_checkpoint(files: FileToolsFacade) -> str | None:
+    """Return the name of the newest checkpoint, or None."""
     found = (await files.checkpoints()).checkpoints
     return found[-1].name if found else None
 
