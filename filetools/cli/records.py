@@ -138,9 +138,9 @@ _KINDS: Final = {"file": "a file", "directory": "a folder", "symlink": "a link"}
 
 
 async def newest_checkpoint(files: FileToolsFacade) -> str | None:
-    """Return the name of the newest checkpoint that has a tree to compare with, or None."""
+    """Return the name of the newest checkpoint, or None."""
     found = (await files.checkpoints()).checkpoints
-    return next((each.name for each in reversed(found) if each.files is not None), None)
+    return found[-1].name if found else None
 
 
 async def required_checkpoint(files: FileToolsFacade, given: str | None) -> str:
