@@ -60,7 +60,7 @@ async def test_two_spellings_are_one_file_on_a_disk_that_ignores_case(tmp_path: 
     place.mkdir()
     with open(image, "wb") as file:
         file.truncate(64 * 1024 * 1024)
-    for command in (["mkntfs", "-F", "-Q", image], ["lowntfs-3g", image, place, "-o", "ignore_case"]):
+    for command in (["mkntfs", "-F", "-Q", str(image)], ["lowntfs-3g", str(image), str(place), "-o", "ignore_case"]):
         if shutil.which(command[0]) is None or subprocess.run(command, check=False, capture_output=True).returncode:
             pytest.skip(f"{command[0]} is not possible here")
     try:
