@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -20,9 +21,11 @@ def headers(address: str) -> dict[str, str]:
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
-def mcp(address: str) -> Any:
-    """Return the way of a client of MCP to the server at an address."""
-    return streamable_http_client(f"{address}/mcp", http_client=AsyncClient(timeout=60.0))
+@asynccontextmanager
+async def mcp(address: str) -> AsyncIterator[Any]:
+    """Lead a client of MCP to the server at an address."""
+    async with AsyncClient() as http, streamable_http_client(f"{address}/mcp", http_client=http) as streams:
+        yield streams
 
 
 class Bearer(httpx2.Auth):
@@ -35,14 +38,15 @@ class Bearer(httpx2.Auth):
 
 
 AUTH: Final = Bearer()
-request: Final = partial(httpx2.request, auth=AUTH)
-stream: Final = partial(httpx2.stream, auth=AUTH)
-get: Final = partial(httpx2.get, auth=AUTH)
-head: Final = partial(httpx2.head, auth=AUTH)
-options: Final = partial(httpx2.options, auth=AUTH)
-put: Final = partial(httpx2.put, auth=AUTH)
-patch: Final = partial(httpx2.patch, auth=AUTH)
-post: Final = partial(httpx2.post, auth=AUTH)
-delete: Final = partial(httpx2.delete, auth=AUTH)
-Client: Final = partial(httpx2.Client, auth=AUTH)
-AsyncClient: Final = partial(httpx2.AsyncClient, auth=AUTH)
+_SECONDS: Final = 60.0
+request: Final = partial(httpx2.request, auth=AUTH, timeout=_SECONDS)
+stream: Final = partial(httpx2.stream, auth=AUTH, timeout=_SECONDS)
+get: Final = partial(httpx2.get, auth=AUTH, timeout=_SECONDS)
+head: Final = partial(httpx2.head, auth=AUTH, timeout=_SECONDS)
+options: Final = partial(httpx2.options, auth=AUTH, timeout=_SECONDS)
+put: Final = partial(httpx2.put, auth=AUTH, timeout=_SECONDS)
+patch: Final = partial(httpx2.patch, auth=AUTH, timeout=_SECONDS)
+post: Final = partial(httpx2.post, auth=AUTH, timeout=_SECONDS)
+delete: Final = partial(httpx2.delete, auth=AUTH, timeout=_SECONDS)
+Client: Final = partial(httpx2.Client, auth=AUTH, timeout=_SECONDS)
+AsyncClient: Final = partial(httpx2.AsyncClient, auth=AUTH, timeout=_SECONDS)

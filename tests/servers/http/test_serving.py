@@ -31,6 +31,7 @@ def test_a_busy_port_is_named(root: Path) -> None:
 
 def test_what_cannot_be_served_is_told(root: Path) -> None:
     (root / "short").write_text("x\n")
+    (root / "short").chmod(0o600)
     assert "Cannot listen at" in refused(root, "--host", "192.0.2.1", "--port", "0")
     assert "'short' holds no token" in refused(root, "--port", "0", "--token-file", str(root / "short"))
     assert "no tool" in refused(root, "--port", "0", "--tools", "nonsense")

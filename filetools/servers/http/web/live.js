@@ -188,7 +188,7 @@ export class Live extends Emitter {
 	async #isLoginOver() {
 		const headers = {};
 		if (this.key) headers["Filetools-Login"] = this.key;
-		else if (this.token) headers.Authorization = `Bearer ${this.token}`;
+		if (this.token) headers.Authorization = `Bearer ${this.token}`;
 		const asked = fetch(`${this.address}/v1/status`, { headers, credentials: "include", cache: "no-store" });
 		return asked.then((answer) => answer.status === 401, () => false);
 	}
