@@ -206,7 +206,7 @@ def minimal_edits(old_text: str, new_text: str) -> list[TextEdit]:
     edits: list[TextEdit] = []
     for span in differences(old, new, max_cost=MAX_COST):
         before, after = "".join(old[span[0] : span[1]]), "".join(new[span[2] : span[3]])
-        edits += _word_edits(before, after, at[span[0]])
+        edits += word_edits(before, after, at[span[0]])
     return edits
 
 
@@ -219,8 +219,9 @@ def refined(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
     ]
 
 
-def _word_edits(before: str, after: str, offset: int) -> Iterator[TextEdit]:
-    if not before or not after or len(before) + len(after) > _MAX_WORD_CHARACTERS:
+def word_edits(before: str, after: str, offset: int = 0, *, most: int = _MAX_WORD_CHARACTERS) -> Iterator[TextEdit]:
+    """Yield the edits that make one text of another, compared by words; a single one for texts longer than `most`."""
+    if not before or not after or len(before) + len(after) > most:
         yield _trimmed(before, after, offset)
         return
     old, new = split_words(before), split_words(after)
