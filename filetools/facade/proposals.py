@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from filetools.content.diff import unified_diff
+from filetools.content.diff import narrowed, shortened, unified_diff
 from filetools.content.facts import inspect
 from filetools.content.merging import merge
-from filetools.content.shortening import narrowed, shortened
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
 from filetools.errors import ChangedMeanwhileError, EditConflictError, FileTooLargeError, FileToolsError

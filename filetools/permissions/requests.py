@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from filetools.content.diff import shortened
 from filetools.content.merging import merge_keeping
-from filetools.content.shortening import shortened
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor
 from filetools.models.words import Preset

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
 
-from filetools.content.shortening import narrowed
+from filetools.content.diff import narrowed
 from filetools.models.files import (
     BatchResult,
     DeleteResult,
