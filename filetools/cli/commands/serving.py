@@ -296,6 +296,8 @@ def serve(
     async def run() -> None:
         async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
             secrets = own_directory(place, state) or files.state_directory
+            if open_page and settings.permissions == "ask":
+                await files.require_approvals()  # of agents that come by other doors, too
             # At this machine's own address, too: every user of it, and every sandboxed program, reaches that.
             at = listener if token is not None else listener.guarded_by(own_token(secrets))
 
