@@ -97,7 +97,8 @@ function connected(options = {}) {
 async function elsewhere(work, key = null) {
   const wasAway = isAway;
   isAway = false;
-  const other = new Live({ key, session: "elsewhere", storage: null });
+  const token = key ? null : localStorage.getItem("token");
+  const other = new Live({ key, token, session: "elsewhere", storage: null });
   isAway = wasAway;
   try {
     await until(() => other.state === "connected");

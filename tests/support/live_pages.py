@@ -50,7 +50,8 @@ class LivePage:
 
     def start(self) -> None:
         """Give the page its script."""
-        self.page.evaluate("async () => { await import('/live_page.js'); }")
+        script = "async (token) => { localStorage.setItem('token', token); await import('/live_page.js'); }"
+        self.page.evaluate(script, self.served.server.token)
 
     def log_in(self, served: Served) -> None:
         """Log in at a server, with the code that it printed."""
