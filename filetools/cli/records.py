@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -42,6 +43,11 @@ _FOLDERS: Final = (
 MOST_UNREAD: Final = 50
 """Paths that nobody could look at, of which people are told; JSON has all of them."""
 _TODAY_SECONDS: Final = 12 * 3600
+_AT_ONCE_SECONDS: Final = 1.0
+_MOST_APART: Final = 3
+"""Changes of one moment that have a line each."""
+_MOST_PLACES: Final = 3
+"""Folders that the line of a group names."""
 
 
 def change_line(record: ChangeRecord, *, with_time: bool = True) -> rich_text.Text:
@@ -58,6 +64,39 @@ def change_line(record: ChangeRecord, *, with_time: bool = True) -> rich_text.Te
         (f"{verb:<9}", _VERB_STYLES.get(verb, "")),
         path,
         (between(record.between), "dim"),
+    )
+
+
+def together(records: Sequence[ChangeRecord]) -> list[Sequence[ChangeRecord]]:
+    """Return changes in groups: those that programs without filetools made at one moment are one, if they are many."""
+    groups: list[list[ChangeRecord]] = []
+    for record in records:
+        last = groups[-1][-1] if groups else None
+        is_next = last is not None and record.actor.kind == last.actor.kind == "external"
+        if last is not None and is_next and abs(last.time - record.time) < _AT_ONCE_SECONDS:
+            groups[-1].append(record)
+        else:
+            groups.append([record])
+    return [
+        part for group in groups for part in ([group] if len(group) > _MOST_APART else [[record] for record in group])
+    ]
+
+
+def group_line(group: Sequence[ChangeRecord]) -> rich_text.Text:
+    """Return the line of a group of changes, newest first: numbers, time, who, counts, where."""
+    if len(group) == 1:
+        return change_line(group[0])
+    newest, oldest = group[0], group[-1]
+    counts = Counter(_VERBS[record.operation] for record in group)
+    spans = [record.between for record in group if record.between is not None]
+    places = list(dict.fromkeys(record.path.rpartition("/")[0] for record in reversed(group)))
+    shown = ", ".join(f"{printable(place)}/" if place else "." for place in places[:_MOST_PLACES])
+    return rich_text.Text.assemble(
+        (f"{oldest.number}-{newest.number}".rjust(6) + f"  {moment(newest.time)}  ", "dim"),
+        (f"{printable(newest.actor.id):<10} ", _ACTOR_STYLES[newest.actor.kind]),
+        ", ".join(f"{count:,} {verb}" for verb, count in counts.most_common()),
+        f" in {shown}{' …' if len(places) > _MOST_PLACES else ''}",
+        (between((min(span[0] for span in spans), max(span[1] for span in spans)) if spans else None), "dim"),
     )
 
 
@@ -137,23 +176,21 @@ _TREE_VERBS: Final = {
 _KINDS: Final = {"file": "a file", "directory": "a folder", "symlink": "a link"}
 
 
-async def newest_checkpoint(files: FileToolsFacade) -> str | None:
-    """Return the name of the newest checkpoint, or None."""
-    found = (await files.checkpoints()).checkpoints
-    return found[-1].name if found else None
-
-
-async def required_checkpoint(files: FileToolsFacade, given: str | None) -> str:
-    """Return the name given, else that of the newest checkpoint.
+async def checkpoint_to_compare(files: FileToolsFacade, run: str | None = None) -> str | None:
+    """Return the name of the checkpoint before a run, or of the newest that a person made; None if there is none.
 
     Raises:
-        InvalidArgumentError: There is none.
+        RunNotFoundError
+        InvalidArgumentError: The run began without a checkpoint.
     """
-    name = given if given is not None else await newest_checkpoint(files)
+    if run is None:
+        made = (each for each in reversed((await files.checkpoints()).checkpoints) if not each.automatic)
+        return next((each.name for each in made), None)
+    name = (await files.runs.get(run)).checkpoint
     if name is None:
         raise InvalidArgumentError(
-            "No checkpoint to compare with",
-            suggested_action="Make one with 'filetools checkpoint', or name a file; 'filetools log -p' shows each change.",
+            f"The run {run} began without a checkpoint",
+            suggested_action=f"'filetools log --run {run} -p' shows its changes.",
         )
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -10,17 +11,18 @@ from filetools.content.diff import unified_diff
 from filetools.content.facts import inspect
 from filetools.content.version import version_of
 from filetools.content.whole import whole_start
-from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
+from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade import going_back, information, restoring, tree_diff, undoing
 from filetools.facade.calls import ActorCalls
 from filetools.facade.expected import full_version
-from filetools.facade.feed import number_of
+from filetools.facade.feed import PAGE_RECORDS, number_of
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import bind, taken_by
 from filetools.facade.run_calls import runs_of
 from filetools.facade.snapshots import take
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint
+from filetools.journal.history import RecordFilter
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,
@@ -110,6 +112,49 @@ class HistoryCalls(ActorCalls):
         options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch)
         return await self._parts.crew.run(partial(tree_diff.diff_tree, self._parts, self.actor, first, second, options))
 
+    async def latest_changes(
+        self,
+        limit: int = 20,
+        *,
+        path: AnyPath | None = None,
+        actor: Actor | str | None = None,
+        session: str | None = None,
+        run: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+    ) -> tuple[ChangeRecord, ...]:
+        """Return the newest recorded changes, newest first.
+
+        Args:
+            limit: Most changes, 1 to 1000.
+            path: Changes of this file, or in this folder; a file is looked at first.
+            actor: Whose changes: an actor or a name; None is everybody.
+            session: The changes of one session.
+            run: The changes of one run, those of other programs that count as its own included.
+            since: From this number of the journal on, or from this time on.
+            until: Up to this number, or up to this time.
+
+        Raises:
+            InvalidArgumentError: `limit` is out of range, or both `session` and `run` are given.
+            RunNotFoundError: There is no such run.
+        """
+        if not 1 <= limit <= PAGE_RECORDS:
+            raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
+        if session is not None and run is not None:
+            raise InvalidArgumentError("session and run exclude each other")
+        where = None if path is None else self._runner.resolve(path)
+        if where is not None:
+            await self._runner.observe(where)
+        request = selection.UndoRequest(
+            session=session, since=since, until=until, key=None if where is None else self._parts.workspace.key(where),
+            actor=selection.EVERYBODY if actor is None else actor,
+        )  # fmt: skip
+        wanted = [replace(selection.filter_of(self.actor, request), saved=True)]
+        if run is not None:
+            found, last = await self._run_of(run)
+            wanted = selection.filters_of_run(wanted[0], found.session, number_of(found.first) + 1, last, found.foreign)
+        return await self._parts.crew.run(partial(_latest, self._parts, limit, wanted))
+
     async def look(self) -> LookResult:
         """Have recorded what other programs did anywhere in the tree while nobody watched; says where nobody could look.
 
@@ -159,9 +204,11 @@ class HistoryCalls(ActorCalls):
             EditConflictError: Something cannot be taken back; all conflicts are in the details, nothing was changed.
             InvalidArgumentError: There is no such call or number, or the run is under way.
             RunNotFoundError: There is no such run.
+            PathNotFoundError: Nothing is or was at the path.
             ChangedMeanwhileError: The files kept changing.
         """
-        key = None if path is None else self._parts.workspace.key(self._runner.resolve(path))
+        where = None if path is None else self._runner.resolve(path)
+        key = None if where is None else self._parts.workspace.key(where)
         request = selection.UndoRequest(
             call=call, session=session, since=since, until=until, key=key, actor=actor,
             numbers=None if numbers is None else tuple(numbers),
@@ -170,7 +217,14 @@ class HistoryCalls(ActorCalls):
         seen = await self._runner.look() if is_span else LookResult()
         choosing = _choosing(self.actor, request) if run is None else await self._choosing_run(run)
         result = await self._take_back(choosing, dry_run=dry_run, partly=partial)
+        if where is not None and not result.changes and not await self._parts.crew.run(lambda: self._is_known(where)):
+            raise PathNotFoundError(where)
         return result.model_copy(update={"unread": seen.unread})
+
+    def _is_known(self, path: WorkspacePath) -> bool:
+        """Whether something is at a path, or was as far as the journal reaches."""
+        changed = RecordFilter(key=self._parts.workspace.key(path))
+        return self._parts.store.stat(path) is not None or bool(self._parts.journal.history.select(changed, limit=1))
 
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
         """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
@@ -278,16 +332,20 @@ class HistoryCalls(ActorCalls):
         return await self._parts.crew.run(partial(line_ranges, self._parts, where))
 
     async def _choosing_run(self, run_id: str) -> undoing.Choose:
-        runs = runs_of(self._parts)
-        run = await self._parts.crew.run(lambda: runs.get(run_id))
+        run, last = await self._run_of(run_id)
         if run.ended is None:
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
+        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, last, run.foreign)
+
+    async def _run_of(self, run_id: str) -> tuple[Run, int]:
+        """Return a run and the number up to which changes of its session are its own."""
+        runs = runs_of(self._parts)
+        run = await self._parts.crew.run(lambda: runs.get(run_id))
         if run.first.partition(":")[0] != self._parts.journal.epoch:
             raise InvalidArgumentError(f"The journal was put back since the run {run_id}, and knows nothing of it")
         # A run whose process died has no last position: what its session did since, up to its next run, is its own.
         last = await self._parts.crew.run(lambda: runs.last_of(run))
-        until = selection.MOST_NUMBER if last is None else number_of(last)
-        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, until, run.foreign)
+        return run, selection.MOST_NUMBER if last is None else number_of(last)
 
     async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
         """Return what stood in the tree at a checkpoint; None is now."""
@@ -347,6 +405,13 @@ class HistoryCalls(ActorCalls):
             else:
                 return await self._runner.afterwards(partial(plan.result, outcome))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
+
+
+def _latest(parts: Parts, limit: int, wanted: Sequence[RecordFilter]) -> tuple[ChangeRecord, ...]:
+    history = parts.journal.history
+    parts.journal.marks.flush()  # whoever was told of a change finds it here
+    found = [record for each in wanted for record in history.select(each, limit=limit)]
+    return tuple(history.dated(sorted(found, key=lambda record: -record.number)[:limit]))
 
 
 def _choosing(caller: Actor, request: selection.UndoRequest, *, redo: bool = False) -> undoing.Choose:

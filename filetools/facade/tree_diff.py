@@ -79,7 +79,10 @@ def diff_tree(parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, option
     """Compare two states of the tree, for a worker thread."""
     assert old.checkpoint is not None
     differences, unknown = _known(old, _differences(parts, old, new), new)
-    found = [each for each in differences if _concerns(each, options.below) and not _is_unread(each, new)]
+    found, unsure = (
+        [each for each in part if _concerns(each, options.below) and not _is_unread(each, new)]
+        for part in (differences, unknown)
+    )
     patches = _Patches(parts, actor, is_now=new.checkpoint is None)
     changes = [_change(each) for each in found[: options.limit]]
     if options.patch:
@@ -96,7 +99,7 @@ def diff_tree(parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, option
         counts=dict(Counter(each.change for each in found)),
         by_actor=_by_actor(found),
         unread=list(new.unread),
-        unknown=sorted(each.path for each in unknown if _concerns(each, options.below)),
+        unknown=sorted(each.path for each in unsure),
     )
 
 
