@@ -65,13 +65,17 @@ class HistoryCalls(ActorCalls):
         await self._runner.observe(where)
         return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
 
-    async def diff(self, path: AnyPath, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+    async def diff(
+        self, path: AnyPath, old_version: str | None = None, new_version: str | None = None, *, exact: bool = False
+    ) -> DiffResult:
         """Return what changed between two versions of a path, as a unified diff.
 
         Args:
             path: Workspace-relative path.
             old_version: The version to start from; None is the one before the newest recorded.
             new_version: The version to end at; None is what stands there now.
+            exact: Compare bytes, as git does, for a patch that programs apply. Bytes that are not UTF-8 are surrogate
+                escapes in the diff.
 
         Raises:
             PathNotFoundError, VersionGoneError
@@ -80,11 +84,18 @@ class HistoryCalls(ActorCalls):
         where = self._runner.resolve(path)
         await self._authorise("diff", [where], {}, change=False)
         await self._runner.observe(where)
-        work = partial(diff_result, self._parts, where, old_version, new_version)
+        work = partial(diff_result, self._parts, where, old_version, new_version, is_exact=exact)
         return await self._parts.crew.run(work)
 
     async def diff_tree(
-        self, old: str, new: str | None = None, *, path: AnyPath = "", patch: bool = False, limit: int = 1000
+        self,
+        old: str,
+        new: str | None = None,
+        *,
+        path: AnyPath = "",
+        patch: bool = False,
+        limit: int = 1000,
+        exact: bool = False,
     ) -> TreeDiffResult:
         """Return the net changes between two checkpoints, or between one and what stands there now.
 
@@ -97,6 +108,7 @@ class HistoryCalls(ActorCalls):
             path: Only this file, or what is in this folder; also what has left it.
             patch: Whether the changes of texts up to 1 MiB are shown as git writes them, 4 MiB in all.
             limit: Most changes, from 1; the counts are of all.
+            exact: As for `diff`.
 
         Raises:
             InvalidArgumentError: There is no checkpoint of that name, its tree was damaged, or `limit` is
@@ -107,7 +119,7 @@ class HistoryCalls(ActorCalls):
         below = self._runner.resolve(path, allow_root=True)
         await self._authorise("diff", [below], {}, change=False)
         first, second = await self._tree_of(old), await self._tree_of(new)
-        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch)
+        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch, is_exact=exact)
         return await self._parts.crew.run(partial(tree_diff.diff_tree, self._parts, self.actor, first, second, options))
 
     async def look(self) -> LookResult:
@@ -360,7 +372,9 @@ def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
     )  # fmt: skip
 
 
-def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None) -> DiffResult:
+def diff_result(
+    parts: Parts, path: WorkspacePath, old: str | None, new: str | None, *, is_exact: bool = False
+) -> DiffResult:
     """Return what changed between two versions of a path.
 
     Args:
@@ -368,6 +382,7 @@ def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | N
         path: Whose versions they are.
         old: None is the version before the newest recorded change.
         new: None is what stands there now.
+        is_exact: Whether bytes are compared.
 
     Raises:
         PathNotFoundError, VersionGoneError
@@ -375,7 +390,8 @@ def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | N
     """
     first = parts.journal.contents.get(full_version(parts, path, old) if old else _version_before(parts, path))
     second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new))
-    diff = unified_diff(_text(first, path), _text(second, path), f"a/{path}", f"b/{path}")
+    before, after = (_text(content, path, is_exact=is_exact) for content in (first, second))
+    diff = unified_diff(before, after, f"a/{path}", f"b/{path}", is_exact=is_exact)
     return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
 
 
@@ -387,8 +403,8 @@ def _version_before(parts: Parts, path: WorkspacePath) -> str:
     raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
 
 
-def _text(content: bytes, path: WorkspacePath) -> str:
-    text = inspect(content, name=path)[1]
+def _text(content: bytes, path: WorkspacePath, *, is_exact: bool) -> str:
+    text = tree_diff.compared_text(content, path, is_exact=is_exact)
     if text is None:
         raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
     return text

@@ -185,7 +185,8 @@ class WriteCalls(ConflictCalls):
         """Apply a patch over any number of files, all or nothing: the Codex form, or a unified diff.
 
         Args:
-            patch: `*** Begin Patch` … `*** End Patch`, or a diff with git's extended headers.
+            patch: `*** Begin Patch` … `*** End Patch`, or a diff with git's extended headers. Bytes that are not UTF-8
+                are surrogate escapes, as `os.fsdecode` makes them.
             dry_run: Only say what would change.
 
         Raises:
@@ -198,9 +199,10 @@ class WriteCalls(ConflictCalls):
             await self._authorise("apply_patch", call.paths, {}, change=False)
             await self._parts.crew.run(partial(call.preview, self._parts))
             return call.result(None)
-        await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True)
+        shown = {"patch": patch.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")}
+        await self._authorise("apply_patch", call.paths, shown, change=True)
         if call.deleted:
-            await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True)
+            await self._authorise("delete_file", call.deleted, shown, change=True)
         happened = partial(record_steps, self._parts, self.actor, call.steps)
         try:
             return call.result(await self._runner.change(call.steps, self.actor, happened=happened))

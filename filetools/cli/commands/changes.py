@@ -38,6 +38,7 @@ from filetools.cli.terminal import (
     printable,
     printable_line,
 )
+from filetools.content.ends import split_lines, without_end
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import VersionEntry, VersionsResult
@@ -63,7 +64,7 @@ def log(desk: Desk, path: str | None, *, number: int, patch: bool) -> None:
         records = await files.latest_changes(number, path=where)
         if not records and where is not None:
             await files.file_info(where)  # raises if there is no such file either
-        patches = [await patch_of(files, record) if patch else None for record in records]
+        patches = [await patch_of(files, record, exact=_is_for_programs(desk)) if patch else None for record in records]
         if not desk.options.as_json:
             for record, text in zip(records, patches, strict=True):
                 STDOUT.print(change_line(record))
@@ -200,11 +201,11 @@ def diff(
     async def work(files: FileToolsFacade) -> Result:
         where = "" if path is None else desk.path(path)
         if since is not None or (old is None and await _is_folder(files, where)):
-            tree = await _tree_diff(files, where, since, until)
+            tree = await _tree_diff(desk, files, where, since, until)
             if tree.total:
                 desk.note_failure(DIFFERS)
             return tree
-        file = await _file_diff(files, where, old, new)
+        file = await _file_diff(desk, files, where, old, new)
         if file.diff:
             desk.note_failure(DIFFERS)
         return file
@@ -221,16 +222,26 @@ async def _is_folder(files: FileToolsFacade, where: str) -> bool:
         return False  # what says so of a file says it better
 
 
-async def _tree_diff(files: FileToolsFacade, where: str, since: str | None, until: str | None) -> models.TreeDiffResult:
+async def _tree_diff(
+    desk: Desk, files: FileToolsFacade, where: str, since: str | None, until: str | None
+) -> models.TreeDiffResult:
     name = await required_checkpoint(files, since)
-    return await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
+    exact = _is_for_programs(desk)
+    return await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES, exact=exact)
 
 
-async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: str | None) -> models.DiffResult:
+def _is_for_programs(desk: Desk) -> bool:
+    """Whether a diff goes into a pipe or a file, from which it is to be applied byte by byte."""
+    return not desk.options.as_json and not STDOUT.is_terminal
+
+
+async def _file_diff(
+    desk: Desk, files: FileToolsFacade, where: str, old: str | None, new: str | None
+) -> models.DiffResult:
     if old is None and not await files.latest_changes(1, path=where):
         await files.file_info(where)  # raises if there is no such file either
     first, second = await whole_version(files, where, old), await whole_version(files, where, new)
-    return await files.diff(where, first, second)
+    return await files.diff(where, first, second, exact=_is_for_programs(desk))
 
 
 @command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))
@@ -302,7 +313,7 @@ def _show_tree_diff(result: models.TreeDiffResult) -> None:
 
 
 def _show_lines(result: ProvenanceResult, content: str) -> None:
-    lines = content.splitlines()
+    lines = list(map(without_end, split_lines(content)))
     width = len(str(result.total_lines))
     for part in result.ranges:
         for number in range(part.first, part.last + 1):

@@ -69,6 +69,7 @@ groups_option = click.option("--tools", metavar="NAME,…", help="Groups or name
 @click.option("--permissions", type=click.Choice(get_args(Preset)), help="What agents may do where no rule applies.")
 @click.option("--read-only", is_flag=True, help="Offer and allow only tools that read.")
 @click.option("--structured", is_flag=True, help="Also return results as JSON, with an output schema.")
+@click.option("--deferred", is_flag=True, help="Let clients load tools only when they search for them.")
 @click.option("--editor", is_flag=True, help="The client is an editor that you use: its calls are yours.")
 @allow_roots_option
 def mcp(
@@ -80,6 +81,7 @@ def mcp(
     permissions: Preset | None,
     read_only: bool,
     structured: bool,
+    deferred: bool,
     editor: bool,
     allow_root: tuple[str, ...],
 ) -> None:
@@ -105,6 +107,7 @@ def mcp(
         is_editor=editor,
         only_reads=read_only,
         structured=structured,
+        is_deferred=deferred,
         session=named_session(),
         file_root=folders[0].real if folders else None,
     )
