@@ -287,7 +287,7 @@ def test_a_question_that_another_window_answers_goes_from_this_one(
         assert call.result(60)["error_code"] == "APPROVAL_DENIED"
         expect(page.locator("#question")).to_be_hidden()
         expect(page.locator("#status")).to_contain_text("The question about package.json was denied")
-        assert page.title() == "filetools"
+        assert page.title() == "project · filetools"
 
 
 def test_an_own_save_of_a_protected_file_is_answered_by_keyboard_and_letters_go_on_into_the_text(
