@@ -92,7 +92,9 @@ class PermissionPolicy:
         self._rules = tuple(rules)
         self._level.cache_clear()
 
-    def check(self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation) -> PolicyDecision:
+    def check(
+        self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation, must_ask: bool = False
+    ) -> PolicyDecision:
         """Decide about one call on one path.
 
         Args:
@@ -100,9 +102,10 @@ class PermissionPolicy:
             path: What it works on; the root where it names no path.
             actor: Who calls.
             operation: Whether it only reads or changes something.
+            must_ask: Whether "ask" holds in place of "allow", since a person is there who wants to be asked.
         """
         is_change = operation == "change"
-        level: Level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, is_change)
+        level: Level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, is_change, must_ask)
         if level == "block":
             return _BLOCK
         if is_change and self.is_protected(path):
@@ -117,8 +120,9 @@ class PermissionPolicy:
     def _matches_protected(self, path: WorkspacePath) -> bool:
         return matches_protected(path, self._protected)
 
-    def _find_level(self, tool: str, path: str, is_change: bool) -> Level:
-        preset = preset_level(self._preset, tool, change=is_change)
+    def _find_level(self, tool: str, path: str, is_change: bool, must_ask: bool) -> Level:
+        in_force: Preset = "ask" if must_ask and self._preset == "allow" else self._preset
+        preset = preset_level(in_force, tool, change=is_change)
         if preset == "block":
             return "block"
         return rules_level(self._rules, tool, path) or preset

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from filetools.descriptors.frames import Frame
+from filetools.models.records import sayable
 from filetools.tools.bodies import Body, body_of, one_line, short
 from filetools.tools.seen import FileLink, ShownCall, TextLimits, clipped, media_of
 from filetools.tools.summaries import summary_of
@@ -104,9 +105,8 @@ def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     for warning in envelope.get("warnings", ()):
         yield f"warning: {warning.get('code', '')}: {warning.get('message', '')}"
     for changed in envelope.get("changed_since_read", ()):
-        by = changed["by"]
         became = f"version {short(changed['version'])}" if "version" in changed else "deleted"
-        yield f"changed since you saw it: {one_line(changed['path'])} by {by['kind']} {by['id']}, {became}"
+        yield f"changed since you saw it: {one_line(changed['path'])} by {sayable(changed['by'])}, {became}"
     if more := envelope.get("changed_since_read_more"):
         yield f"changed since you saw them: {more} more files"
     for path in envelope.get("instructions", ()):

@@ -42,7 +42,6 @@ function rowOf(actions) {
 	return make("div", { class: "question-actions" }, ...buttons);
 }
 
-const meets = ({ reason, base_text: base }) => reason === "conflict" || base !== undefined; // unsaved text
 const isLetter = ({ key, ctrlKey, metaKey, altKey }) => key.length === 1 && !ctrlKey && !metaKey && !altKey;
 
 export class Questions {
@@ -217,7 +216,7 @@ export class Questions {
 		this.#describe(request);
 		const isConflict = request.reason === "conflict";
 		const actions = [["Allow", () => this.#answer(entry, "allow"), "primary"]];
-		if (request.can_merge) actions.push([meets(request) ? "Merge …" : "Edit …", () => this.#mergeAnswer(entry)]);
+		if (request.can_merge) actions.push([isConflict ? "Merge …" : "Edit …", () => this.#mergeAnswer(entry)]);
 		if (!isConflict) actions.push(["Allow for the rest of this run", () => this.#answer(entry, "allow_for_run")]);
 		actions.push(isConflict ? ["Cancel", () => this.#answer(entry, "cancel")] : ["Deny", () => this.#answer(entry, "deny")]);
 		this.#diff(request);
@@ -229,7 +228,7 @@ export class Questions {
 		this.#hide();
 		this.#shown = request.id;
 		entry.isMerging = entry.draft !== undefined;
-		const isConflict = meets(request);
+		const isConflict = request.reason === "conflict";
 		this.#fill(`${isConflict ? "Merge" : "Edit"} ${request.path}`);
 		const [ours, theirs] = [request.old_text ?? "", request.new_text ?? ""];
 		const names = [isConflict ? "Your text" : "In the file", "Result", `From ${nameOf(request.actor)}`];
