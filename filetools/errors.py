@@ -490,6 +490,16 @@ class ToolBlockedError(FileToolsError, PermissionError):
         )
 
 
+class HiddenPathError(FileToolsError, PermissionError):
+    """Raised when an agent asks for the content of a file of secrets."""
+
+    code = "PATH_HIDDEN"
+    action = "Do not look for its content in another way; ask the user for what you need to know of it."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is hidden by a rule: agents neither read nor change it (hidden_paths)", path=path)
+
+
 class UnknownToolError(FileToolsError, LookupError):
     """Raised when no tool of that name is registered."""
 

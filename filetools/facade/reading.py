@@ -56,7 +56,7 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         EncodingError, InvalidArgumentError: The request does not fit the file.
     """
     if request.version is not None:
-        return _version(parts, path, request, request.version)
+        return _version(parts, path, request, request.version, actor)
     if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
         return shown
     key, limit = parts.workspace.key(path), parts.settings.max_read_bytes
@@ -145,8 +145,8 @@ def _result(path: WorkspacePath, facts: ContentFacts, shown: str, modified_ns: i
     )
 
 
-def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str) -> ReadResult:
-    content = _bytes_of(parts, path, full_version(parts, path, version))
+def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str, actor: Actor) -> ReadResult:
+    content = _bytes_of(parts, path, full_version(parts, path, version, actor))
     facts, text = inspect(content, name=path, encoding=request.encoding)
     whole = _result(path, facts, _shown(content, text), None).model_copy(update={"origin": "version"})
     is_part = request.is_lines or request.is_bytes
