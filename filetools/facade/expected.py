@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from filetools.content.version import version_of
-from filetools.errors import FileToolsError, InvalidArgumentError, VersionGoneError
+from filetools.errors import InvalidArgumentError, VersionGoneError
 from filetools.facade.look import Look, stat_version
 from filetools.facade.parts import Parts
 from filetools.models.records import Actor
@@ -47,36 +46,32 @@ def matches(version: str | None, expected: str) -> bool:
 def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) -> str:
     """Return a version of a path in its full form; a shortened one is looked for among those that the path has had.
 
-    So is a full one that an agent names: it could be that of a hidden file.
+    A full one need not be of this path, but one that only files have whose content is withheld from the actor is not told.
 
     Raises:
         InvalidArgumentError: It is none, or several begin like it.
         VersionGoneError: The path has had none that begins like it, as far as is recorded.
     """
     digits = str(version).removeprefix(VERSION_PREFIX).lower()
-    is_full = _FULL_VERSION.fullmatch(digits) is not None
-    if is_full and actor.kind != "agent":
-        return VERSION_PREFIX + digits
+    key = parts.workspace.key(path)
+    if _FULL_VERSION.fullmatch(digits):
+        full = VERSION_PREFIX + digits
+        is_withheld = parts.gatekeeper.policy.withholding(actor, "read_file")
+        if is_withheld is not None and full not in parts.tracker.versions(actor, key):
+            paths = parts.journal.history.paths_of(full)
+            if paths and all(map(is_withheld, paths)):
+                raise VersionGoneError(path, version)
+        return full
     if not _SHORT_VERSION.fullmatch(digits):
         raise InvalidArgumentError(
             f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
             suggested_action="Omit the version to get the current text.",
         )
-    key = parts.workspace.key(path)
     records = parts.journal.records(key=key, limit=LOOKED_THROUGH, newest_first=True)
     had = {each for record in records for each in (record.after, record.before) if each is not None}
-    found = [each for each in had.union(parts.tracker.versions(actor, key)) if each.startswith(VERSION_PREFIX + digits)]
-    if not found and is_full and _standing_version(parts, path) == VERSION_PREFIX + digits:
-        return VERSION_PREFIX + digits  # not recorded yet
+    found = [each for each in had if each.startswith(VERSION_PREFIX + digits)]
     if not found:
         raise VersionGoneError(path, version)
     if len(found) > 1:
         raise InvalidArgumentError(f"Several versions of {path} begin with {version!r}; give more digits", path=path)
     return found[0]
-
-
-def _standing_version(parts: Parts, path: WorkspacePath) -> str | None:
-    try:
-        return version_of(parts.store.read(path, limit=parts.settings.max_read_bytes)[0])
-    except FileToolsError:
-        return None
