@@ -28,8 +28,8 @@ def numbered(text: str, first: int = 1) -> str:
 
 def numbered_part(text: str, first: int, limits: TextLimits) -> tuple[str, int | None]:
     """Return as many numbered lines as the limits allow, and the next line, if something was left out."""
-    shown, kept = clipped(numbered(text, first), limits)
-    return shown, None if kept is None else first + kept
+    shown, kept = clipped(text, limits)
+    return numbered(shown, first), None if kept is None else first + kept
 
 
 def snippet(hunks: list[dict[str, Any]]) -> str:
