@@ -75,9 +75,9 @@ class InvalidPathError(FileToolsError, ValueError):
     code = "INVALID_PATH"
     action = "Name a file by a path relative to the workspace root, without control characters."
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
         shown = path.encode("utf-8", "backslashreplace").decode()
-        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown)
+        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown, suggested_action=suggested_action)
 
 
 class AbsolutePathError(FileToolsError, ValueError):

@@ -92,9 +92,6 @@ class ActorCalls:
             ToolBlockedError, HiddenPathError, ApprovalRequiredError, ApprovalDeniedError
             ChangedMeanwhileError: The files changed while a person was asked, each of three times.
         """
-        if self._parts.workspace.follow_symlinks and self.actor.kind == "agent":
-            real = await self._parts.crew.run(lambda: [self._parts.workspace.locate(path) for path in paths])
-            self._parts.gatekeeper.refuse_hidden(tool, real, self.actor)
         if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):
             return None
         act = Act(tool=tool, paths=paths, arguments=arguments, preview=preview, taken=taken)

@@ -19,6 +19,7 @@ from filetools.errors import (
     PathNotFoundError,
     PathTraversalError,
 )
+from filetools.paths.lexical import names_folder
 from filetools.tools.dialects.dialect import Dialect, presented, reworded
 from filetools.tools.dialects.text_editor import Editor, EditorCommand, Words, check, run, shown_lines
 from filetools.tools.seen import TextLimits, clipped
@@ -90,7 +91,7 @@ def inside_memories(path: str) -> str:
     segments = [segment for segment in path.split("/") if segment not in ("", ".")]
     if not path.startswith("/") or "\\" in path or segments[:1] != [FOLDER]:
         raise InvalidPathError(path, "every path of the memory begins with /memories")
-    return "/".join(segments)
+    return "/".join([*segments, ""] if len(segments) > 1 and names_folder(path) else segments)
 
 
 async def _delete(context: ToolContext, shown: str, inside: str) -> dict[str, Any]:

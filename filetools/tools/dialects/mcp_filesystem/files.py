@@ -168,7 +168,7 @@ async def write_file(context: ToolContext, given: PathAndContent) -> Mapping[str
     """Create a file, or replace one that the caller has read."""
     place = await place_of(context, given.path)
     with told_as(given.path):
-        done = await place.files.write_file(place.path, given.content, require_read=context.require_read)
+        done = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
     return answer(f"Successfully wrote to {given.path}", done)
 
 
@@ -199,7 +199,7 @@ async def move_file(context: ToolContext, given: SourceAndDestination) -> Mappin
         reason = "a move from one root to another cannot be done in one step; write the file there instead"
         raise InvalidArgumentError(f"{given.source} and {given.destination}: {reason}", path=given.source)
     with told_as(given.source):
-        done = await source.files.move_file(source.path, destination.path)
+        done = await source.files.move_file(source.path, destination.new_path)
     return answer(f"Successfully moved {given.source} to {given.destination}", done)
 
 
