@@ -33,6 +33,10 @@ class FileToolsError(Exception):
         suggested_action: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
+        if path is not None and not path.isprintable():
+            from filetools.paths.names import printable  # names need this module first
+
+            message = message.replace(path, printable(path))
         super().__init__(message)
         self.message = message
         self.path = path

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from filetools.content.diff import unified_diff
 from filetools.content.facts import inspect
+from filetools.content.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileTooLargeError, FileToolsError
 from filetools.facade.folders import FOLDER, Contents, contents_of, moved
@@ -17,6 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
+from filetools.paths.names import printable
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import Proposal, digest_of
@@ -80,7 +82,7 @@ def conflict_proposal(
     """Return the words and texts by which a person decides about a text that meets another's unsaved one."""
     base, ours, theirs = texts
     return Proposal(
-        description=f"{_words(tool)} {path}, which has unsaved changes",
+        description=printable(f"{_words(tool)} {path}, which has unsaved changes"),
         digest=digest_of({"tool": tool, "arguments": _plain(arguments), "texts": texts}),
         version=version_of(ours.encode("utf-8", "surrogatepass")),
         old_text=ours,
@@ -113,7 +115,7 @@ def _propose(parts: Parts, act: Act) -> Proposal:
     elif act.taken:
         diffs = list(_taken_diffs(parts, act.taken, contents))
     return Proposal(
-        description=_description(parts, act, contents),
+        description=printable(_description(parts, act, contents)),
         digest=digest_of(
             {
                 "tool": act.tool,
@@ -158,7 +160,7 @@ def _item_diffs(
         if isinstance(new, str) and (version is None or old is not None):
             yield _diff(path, old, new) or ""
         else:
-            yield f"Binary file {path} differs\n"
+            yield f"Binary file {printable(path)} differs\n"
 
 
 def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> Iterator[str]:
@@ -168,8 +170,12 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
     for folder, destination in taken:
         for before in sorted(path for path, version in contents[folder].items() if version != FOLDER):
             after = None if destination is None else moved(before, folder, destination)
-            header = f"diff --git a/{before} b/{after or before}\n"
-            header += "deleted file\n" if after is None else f"rename from {before}\nrename to {after}\n"
+            header = f"diff --git {quoted_name(f'a/{before}')} {quoted_name(f'b/{after or before}')}\n"
+            header += (
+                "deleted file\n"
+                if after is None
+                else f"rename from {quoted_name(before)}\nrename to {quoted_name(after)}\n"
+            )
             if matches_protected(before, patterns) or (after is not None and matches_protected(after, patterns)):
                 yield header + _whole_text(parts, before, after)
             else:
@@ -180,7 +186,7 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
 def _whole_text(parts: Parts, before: WorkspacePath, after: WorkspacePath | None) -> str:
     version, text = _standing(parts, before)
     if text is None:
-        return f"Binary file {before}, {version}\n"
+        return f"Binary file {printable(before)}, {version}\n"
     if after is None:
         return unified_diff(text, "", f"a/{before}", "/dev/null")
     return unified_diff("", text, "/dev/null", f"b/{after}")

@@ -21,6 +21,7 @@ from filetools.models.files import (
 from filetools.models.history import UndoResult
 from filetools.models.result import Result
 from filetools.models.searching import WatchResult
+from filetools.paths.names import printable
 from filetools.tools.bodies import Body, counted, short
 
 MOST_HUNK_LINES: Final = 40
@@ -158,7 +159,9 @@ def _moved(file: Facts) -> str:
 
 
 def _move(data: Facts) -> _Summary:
-    return _Summary(facts=(f"{data['source']} → {data['destination']}", "moved", *_versions(data), *_state(data)))
+    return _Summary(
+        facts=(printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data))
+    )
 
 
 def _delete(data: Facts) -> _Summary:
@@ -220,7 +223,7 @@ def _change(change: Facts) -> str:
 
 
 def _by(actor: Facts) -> str:
-    return f"{actor['kind']} {actor['id']}"
+    return f"{actor['kind']} {printable(actor['id'])}"
 
 
 def _versions(data: Facts) -> Iterator[str]:

@@ -19,7 +19,7 @@ from tests.support.people import ALICE, EDITOR
 Call = Callable[[FileToolsFacade], Awaitable[object]]
 TREE: dict[str, bytes | None] = {
     ".env": b"TOKEN=s3cret\n", "a.txt": b"a\n", "k/server.PEM": b"s3cret\n", ".aws/credentials": b"s3cret\n",
-    ".env.example": b"TOKEN=s3cret\n",
+    ".env.example": b"TOKEN=s3cret here\n",
 }  # fmt: skip
 CALLS: dict[str, Call] = {
     "read": lambda files: files.read_file(".env"),
@@ -31,7 +31,7 @@ CALLS: dict[str, Call] = {
     "diff": lambda files: files.diff(".env"),
     "who": lambda files: files.provenance(".env"),
     "write": lambda files: files.write_file(".env", "TOKEN=mine\n"),
-    "edit": lambda files: files.edit_file(".env", [Edit("TOKEN=x", "TOKEN=y")], dry_run=True),
+    "edit": lambda files: files.edit_file(".env", [Edit(old="TOKEN=x", new="TOKEN=y")], dry_run=True),
     "patch": lambda files: files.apply_patch(
         "*** Begin Patch\n*** Update File: .env\n-x\n+y\n*** End Patch", dry_run=True
     ),
@@ -71,8 +71,8 @@ async def test_an_agent_meets_the_name_alone(tmp_path: Path) -> None:
         agent = files.for_actor(ALICE)
         assert {".env", "a.txt"} <= {entry.path for entry in (await agent.list_files()).entries}
         assert (await agent.file_info(".env")).size == 13
-        assert [each.path for each in (await agent.grep_files("s3cret")).matches] == [".env.example"]
-        assert (await agent.read_file(".env.example")).content == "TOKEN=s3cret\n"
+        assert [each.path for each in (await agent.grep_files("s3cret", all=True)).matches] == [".env.example"]
+        assert (await agent.read_file(".env.example")).content == "TOKEN=s3cret here\n"
 
 
 async def test_history_shows_an_agent_no_text_of_it(tmp_path: Path) -> None:
@@ -81,22 +81,22 @@ async def test_history_shows_an_agent_no_text_of_it(tmp_path: Path) -> None:
         await person.checkpoint("before")
         await person.write_file(".env", "TOKEN=n3wer\n")
         number = (await files.latest_changes(1))[0].number
-        undone = await agent.undo(numbers=[number], dry_run=True)
+        undone = await agent.undo(numbers=[number], actor="*", dry_run=True)
         [change] = (await agent.diff_tree("before", patch=True)).changes
         assert [(file.path, file.structured_patch) for file in undone.files] == [(".env", [])]
         assert (change.diff, change.diff_omitted) == (None, "withheld")
-        assert change.version is not None
         for version in (change.version, undone.files[0].version):
+            assert version is not None
             await refused("VERSION_GONE", agent.read_file("a.txt", version=version))
             await refused("VERSION_GONE", agent.diff("a.txt", version))
-        assert (await person.undo(numbers=[number], dry_run=True)).files[0].structured_patch
+        assert (await person.undo(numbers=[number], actor="*", dry_run=True)).files[0].structured_patch
 
 
 async def test_people_see_everything(tmp_path: Path) -> None:
     async with opened(tmp_path) as files:
         person = files.for_actor(EDITOR)
         assert (await person.read_file(".env")).content == "TOKEN=s3cret\n"
-        assert len((await person.grep_files("s3cret")).matches) == 4
+        assert len((await person.grep_files("s3cret", all=True)).matches) == 4
         assert await outcome_of(person.write_file(".env", "x")) == "done"
 
 
@@ -107,8 +107,8 @@ async def test_a_link_is_no_way_to_the_content(tmp_path: Path) -> None:
 
 
 async def test_the_settings_of_a_tree_can_only_hide_more(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        (files.state_directory / "settings.toml").write_text('hidden_paths = ["!.env", "a.txt"]\n')
+    async with opened(tmp_path):
+        (tmp_path / ".filetools" / "settings.toml").write_text('hidden_paths = ["!.env", "a.txt"]\n')
     async with opened(tmp_path) as files:
         agent = files.for_actor(ALICE)
         await refused("PATH_HIDDEN", agent.read_file(".env"))

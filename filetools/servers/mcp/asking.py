@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
+from filetools.paths.names import printable, printable_text
 from filetools.permissions.requests import ApprovalRequest
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
 from filetools.servers.mcp.options import DoorOptions
@@ -203,7 +204,8 @@ def _message(asked: ApprovalRequest) -> str:
     change = asked.diff or ""
     if len(change) > MOST_SHOWN_CHARACTERS:
         change = f"{change[:MOST_SHOWN_CHARACTERS]}\n… {len(change) - MOST_SHOWN_CHARACTERS} more characters"
-    return f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})\n{change}".rstrip()
+    head = printable(f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})")
+    return f"{head}\n{printable_text(change)}".rstrip()
 
 
 def _choice(title: str, answers: dict[str, str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from filetools.content.ends import split_lines
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
+from filetools.paths.names import with_printable_names
 from filetools.tools.call_log import CallLog
 from filetools.tools.offered import Names
 from filetools.tools.registry import ToolRegistry
@@ -28,8 +29,8 @@ def numbered(text: str, first: int = 1) -> str:
 
 def numbered_part(text: str, first: int, limits: TextLimits) -> tuple[str, int | None]:
     """Return as many numbered lines as the limits allow, and the next line, if something was left out."""
-    shown, kept = clipped(text, limits)
-    return numbered(shown, first), None if kept is None else first + kept
+    shown, kept = clipped(numbered(text, first), limits)
+    return shown, None if kept is None else first + kept
 
 
 def snippet(hunks: list[dict[str, Any]]) -> str:
@@ -60,7 +61,7 @@ def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall
     def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
         if not envelope["success"]:
             return ShownCall(text=failure(envelope, limits), is_error=True)
-        made = text_of(envelope["data"], limits)
+        made = text_of(with_printable_names(envelope["data"]), limits)
         seen = made if isinstance(made, ShownCall) else ShownCall(text=made)
         hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
         news = (*hints, *news_lines(envelope))

@@ -13,9 +13,9 @@ from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.notebooks import read_notebook
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.dialect import numbered_part, presented
+from filetools.tools.dialects.dialect import numbered, presented
 from filetools.tools.roots import ServedPath
-from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits
+from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 PDF: Final = "application/pdf"
@@ -130,7 +130,9 @@ def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | ShownCall:
             f"Warning: the file exists but is shorter than the provided offset ({file['startLine']})."
             f" The file has {file['totalLines']} lines."
         )
-    text, following = numbered_part(file["content"], file["startLine"], limits)
+    # The limits are of the file's own text: the numbers come on top, so that all that was read is shown.
+    content, kept = clipped(file["content"], limits)
+    text, following = numbered(content, file["startLine"]), None if kept is None else file["startLine"] + kept
     if following is None and file.get("truncatedByTokenCap"):
         following = file["startLine"] + file["numLines"]
     if following is not None:
