@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # `nohup` ignores SIGHUP, a shell ignores SIGINT for jobs in its background, and children inherit both. Tests send these
@@ -33,3 +34,8 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("steady")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the page's tests: they wait for browsers while others compute, and would be alone at the end."""
+    items.sort(key=lambda item: "/servers/http/web/" not in item.nodeid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ ROOT_MOVED: Final = (
 MirrorPresence = Literal["attached", "filling", "away"]
 _OF_A_ROOT: Final = (f"{STATE_PATH}/journal.db", f"{STATE_PATH}/id", "journal.db")
 """What the folder of another root holds, or its state directory."""
+_MOUNT_INFO: Final = Path("/proc/self/mountinfo")
+_OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 _ANOTHER: Final = "Name another folder."
 
 
@@ -133,9 +136,14 @@ def place_of(mirror: Path | Store) -> str:
     return os.path.realpath(mirror) if isinstance(mirror, Path) else f"store {mirror.name}"
 
 
-def mirror_store(mirror: Path | Store) -> Store:
-    """Return a mirror's store; nothing is opened yet."""
-    return LateStore(partial(DirectoryMirror, mirror), name=MIRROR_NAME) if isinstance(mirror, Path) else mirror
+def mirror_store(mirror: Path | Store, root: Path) -> Store:
+    """Return the store of a root's mirror; nothing is opened yet."""
+    return LateStore(partial(_opened, mirror, root), name=MIRROR_NAME) if isinstance(mirror, Path) else mirror
+
+
+def _opened(mirror: Path, root: Path) -> Store:
+    refuse_overlaps(root, mirror, None)  # somebody may have mounted the one in the other since
+    return DirectoryMirror(mirror)
 
 
 def refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
@@ -159,7 +167,35 @@ def _overlap(first: Path, second: Path) -> bool:
 
 
 def _is_within(inner: Path, outer: Path) -> bool:
-    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
+    first, second = Path(os.path.realpath(inner)), Path(os.path.realpath(outer))
+    if first.is_relative_to(second):
+        return True
+    mounts = _mounts()
+    (disk, place), (other_disk, other_place) = _on_disk(first, mounts), _on_disk(second, mounts)
+    return disk == other_disk and place.is_relative_to(other_place)
+
+
+def _mounts() -> list[tuple[Path, str, Path]]:
+    """Return where each mount is, its device, and which folder of the device it shows; a bind mount shows an inner one.
+
+    Source: proc(5), /proc/pid/mountinfo.
+    """
+    try:
+        lines = _MOUNT_INFO.read_bytes().splitlines()
+    except OSError:
+        return []  # not Linux
+    rows = [[_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), field) for field in line.split()] for line in lines]
+    return [(Path(os.fsdecode(row[4])), row[2].decode(), Path(os.fsdecode(row[3]))) for row in rows]
+
+
+def _on_disk(place: Path, mounts: list[tuple[Path, str, Path]]) -> tuple[str, Path]:
+    """Return the device that a place is on, and its path there, whatever is mounted where."""
+    around = [mount for mount in mounts if place.is_relative_to(mount[0])]
+    if not around:
+        return "", place
+    # The deepest counts; of several at one place the newest, which is the last.
+    point, device, shown = max(reversed(around), key=lambda mount: len(mount[0].parts))
+    return device, shown / place.relative_to(point)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -304,7 +304,7 @@ class Opening:
         row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
         if row.root is not None:
             return [AttachedMirror(name=MIRROR_NAME, row=row, store=added.open(row))]
-        store = mirror_store(self._mirror)
+        store = mirror_store(self._mirror, self._root)
         if isinstance(self._mirror, Path):
             self._stack.push_async_callback(partial(crew.run_last, store.close))
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]

@@ -90,15 +90,17 @@ def probe_rules(directory: Path, device: int) -> NameRules:
 def _probe(directory: int) -> NameRules:
     flags = os.O_CREAT | os.O_RDWR | O_NONBLOCK | SAFE_FLAGS
     os.close(os.open(_PROBE_NAME, flags, 0o600, dir_fd=directory))
-    mine = os.stat(_PROBE_NAME, dir_fd=directory, follow_symlinks=False)
-    return NameRules(_is_same(directory, _OTHER_CASE, mine), _is_same(directory, _OTHER_FORM, mine))
+    return NameRules(_is_found_as(directory, _OTHER_CASE), _is_found_as(directory, _OTHER_FORM))
 
 
-def _is_same(directory: int, other: str, mine: os.stat_result) -> bool:
+def _is_found_as(directory: int, other: str) -> bool:
+    """Whether a name leads somewhere that no entry has. Inode numbers do not tell: some drivers make them up by path."""
     try:
-        return os.path.samestat(os.stat(other, dir_fd=directory, follow_symlinks=False), mine)
+        os.stat(other, dir_fd=directory, follow_symlinks=False)
     except OSError:
         return False
+    names = os.listdir(directory)  # some drivers list every name in small letters
+    return not (other in names and _PROBE_NAME in names)
 
 
 try:
@@ -143,7 +145,9 @@ class Workspace:
         self._resolver = resolver
         self.state_directory: Final = state_directory or root / STATE_PATH
         self._rules = lexical_rules(root, state_directory)
-        self._names = probe_rules(self.state_directory, found.st_dev)
+        # Where the files are: a state elsewhere may be on a disk that compares names in another way.
+        places = (root / STATE_PATH, self.state_directory)
+        self._names = probe_rules(next(filter(os.path.isdir, places), self.state_directory), found.st_dev)
 
     @classmethod
     def open(

@@ -128,8 +128,6 @@ def test_a_state_of_another_user_is_refused(tmp_path: Path) -> None:
     state.chmod(0o700)
 
     def act() -> None:
-        os.environ["FILETOOLS_CONFIG_DIR"] = str(tmp_path / "nobodys")
-
         async def opening() -> None:
             await refused("STATE_UNTRUSTED", filetools.open(root).__aenter__())
             async with filetools.open(root, create=False) as files:

@@ -193,7 +193,7 @@ async def test_a_root_that_is_gone_is_no_tree_whose_files_were_deleted(tmp_path:
 
 async def test_neither_opening_nor_reading_nor_writing_waits_for_a_look(tmp_path: Path) -> None:
     grow(tmp_path)
-    hang = Hang("scan")
+    hang = Hang("scan", "scan_again")
     opening = ScriptedOpening(tmp_path, settings={"watch": True}, before=hang)
     hang.on()
     async with opening as files:
@@ -226,7 +226,7 @@ async def test_closing_ends_a_look(tmp_path: Path) -> None:
     reached, free, scans = threading.Event(), threading.Event(), list[str]()
 
     def hold(method: str, path: str) -> None:
-        if method == "scan":
+        if method in ("scan", "scan_again"):
             scans.append(path)
             reached.set()
             free.wait(60)

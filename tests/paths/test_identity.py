@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import filetools
+from filetools.content.version import version_of
 from filetools.paths.root import ResolverChoice
 from filetools.paths.workspace import NameRules, Workspace, probe_rules
 from filetools.paths.workspace_path import WorkspacePath
@@ -51,13 +54,28 @@ def test_the_probe_tells_a_twin_from_a_spelling(root: Path) -> None:
     assert probe_rules(root, os.stat(root).st_dev) == NameRules()
 
 
-def test_the_probe_finds_names_that_are_the_same_file(root: Path) -> None:
-    # A link of the file under the other spelling is what a folding file system shows.
-    probe_rules(root, os.stat(root).st_dev)
-    os.link(root / "probe-A-\u00e9", root / "probe-a-\u00e9")
-    assert probe_rules(root, os.stat(root).st_dev) == NameRules(ignores_case=True)
-    os.link(root / "probe-A-\u00e9", root / "probe-A-e\u0301")
-    assert probe_rules(root, os.stat(root).st_dev) == NameRules(ignores_case=True, ignores_form=True)
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting needs root")
+async def test_two_spellings_are_one_file_on_a_disk_that_ignores_case(tmp_path: Path) -> None:
+    image, place = tmp_path / "image", tmp_path / "mounted"
+    place.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(64 * 1024 * 1024)
+    for command in (["mkntfs", "-F", "-Q", str(image)], ["lowntfs-3g", str(image), str(place), "-o", "ignore_case"]):
+        if shutil.which(command[0]) is None or subprocess.run(command, check=False, capture_output=True).returncode:
+            pytest.skip(f"{command[0]} is not possible here")
+    try:
+        root = place / "root"
+        root.mkdir()
+        async with filetools.open(root, state_dir=tmp_path / "state", settings={"watch": False}) as files:
+            written = await files.write_file("README.md", "precious\n")
+            with pytest.raises(filetools.FileToolsError, match="it is at"):
+                await files.write_file("readme.md", "other\n", expected_version=version_of(b"stale"))
+            await files.write_file("readme.md", "newer\n", expected_version=written.version)
+            await files.move_file("README.md", "Readme.md")
+        assert [name.casefold() for name in os.listdir(root) if name != ".filetools"] == ["readme.md"]
+        assert (root / "README.MD").read_text() == "newer\n"
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="making a file system needs root")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import pkgutil
+import tempfile
 import traceback
 from collections.abc import Callable
 from functools import cache
@@ -32,13 +33,16 @@ def as_nobody(folder: Path, act: Callable[[], None], *, groups: tuple[int, ...] 
         if parent.stat().st_uid == os.geteuid() and parent.stat().st_mode & 0o055 != 0o055 and len(parent.parts) > 2:
             parent.chmod(0o755)
     reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _finish(act, groups, writer)
-    os.close(writer)
-    with open(reader, encoding="utf-8") as report:
-        said = report.read()
-    _, status = os.waitpid(child, 0)
+    with tempfile.TemporaryDirectory(prefix="filetools-nobody-") as configuration:
+        os.chown(configuration, NOBODY, NOBODY)
+        child = os.fork()
+        if child == 0:
+            os.environ["FILETOOLS_CONFIG_DIR"] = configuration
+            _finish(act, groups, writer)
+        os.close(writer)
+        with open(reader, encoding="utf-8") as report:
+            said = report.read()
+        _, status = os.waitpid(child, 0)
     assert status == 0, said
 
 
