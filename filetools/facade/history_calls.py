@@ -33,6 +33,7 @@ from filetools.models.history import (
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord
 from filetools.models.tree_diff import TreeDiffResult
 from filetools.paths.lexical import AnyPath
+from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
@@ -197,6 +198,7 @@ class HistoryCalls(ActorCalls):
         given: object = name
         if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
+        require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
         seen = await self._runner.look_at_tree()

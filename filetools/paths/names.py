@@ -7,6 +7,7 @@ import re
 import unicodedata
 from typing import Any, Final
 
+from filetools.errors import InvalidArgumentError
 from filetools.settings import STATE_DIRECTORY
 
 _HFS_IGNORABLE: Final = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
@@ -87,6 +88,16 @@ def printable_json(plain: object) -> str:
     """Return JSON on one line that UTF-8 can hold, and in which nothing is hidden."""
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     return text if text.isprintable() else _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def require_printable(what: str, name: str) -> None:
+    """Refuse a name that would have to be escaped wherever it is shown.
+
+    Raises:
+        InvalidArgumentError: It would.
+    """
+    if (shown := printable(name)) != name:
+        raise InvalidArgumentError(f"{what} cannot hold control characters or marks of direction: '{shown}'")
 
 
 _NAMES: Final = frozenset(("path", "old_path", "filePath", "file_path", "filenames", "unread", "unknown"))
