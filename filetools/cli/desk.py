@@ -25,7 +25,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.result import Result
 from filetools.models.words import STATE_DIRECTORY, Durability
-from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest
+from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest, short_diff
 from filetools.settings import Settings
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
@@ -311,7 +311,9 @@ class Asker:
 
 def _question(request: ApprovalRequest) -> rich_text.Text:
     why = "changing it can make other programs run code" if request.reason == "protected" else "the permissions ask"
+    change = "".join(f"{printable(line)}\n" for line in short_diff(request).splitlines())
     return rich_text.Text.assemble(
+        change,
         (f"{printable(request.actor.id)} wants this, risk {request.risk}: {why}\n", "dim"),
         (f"{printable(request.description)}?", "bold yellow"),
         " y/N ",

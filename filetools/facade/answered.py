@@ -6,35 +6,109 @@ from dataclasses import replace
 
 from filetools.content.diff import minimal_edits, structured_patch
 from filetools.content.edits import BytesOutcome, EditOutcome
-from filetools.content.facts import describe
+from filetools.content.facts import describe, inspect
 from filetools.content.formats import TextFormat, decode, encode
+from filetools.content.merging import MergeResult, merge
 from filetools.content.version import version_of
-from filetools.errors import FileTooLargeError, VersionMismatchError
+from filetools.errors import EditNotFoundError, FileTooLargeError, VersionMismatchError
 from filetools.facade.editing import TextChange
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
+from filetools.facade.proposals import LARGEST_COMPARED_BYTES, ShownState
 from filetools.facade.requests import WriteRequest
 from filetools.facade.steps.decision import Decision, SentText
-from filetools.facade.steps.unsaved import unsaved_text
-from filetools.facade.writing import DecideWrite, decide_write, encoded
+from filetools.facade.steps.unsaved import UnsavedQuestion, put_beside, unsaved_error, unsaved_text
+from filetools.facade.writing import DecideWrite, encoded, from_base64
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
+from filetools.versions.rebasing import overlap_error
 
 
-def whole_text(request: WriteRequest, _parts: Parts, _old_text: str | None) -> str | None:
-    """Return the text that a write would leave; a `Preview`."""
-    return request.content if isinstance(request.content, str) and request.encoding != "base64" else None
+def sent_text(request: WriteRequest) -> str | None:
+    """Return the text that a request writes; None for bytes that are none."""
+    if isinstance(request.content, str) and request.encoding != "base64":
+        return request.content
+    return inspect(sent_bytes(request), name=".")[1]
 
 
-def appended_text(request: WriteRequest, parts: Parts, old_text: str | None) -> str | None:
-    """Return the text that an append would leave; a `Preview`."""
-    added = whole_text(request, parts, old_text)
-    return None if added is None else (old_text or "") + added
+def sent_bytes(request: WriteRequest) -> bytes:
+    """Return the bytes of a request that gives them as such, or in base64."""
+    if isinstance(request.content, bytes):
+        return request.content
+    return from_base64(request.content, ".")
 
 
-def changed_text(change: TextChange, parts: Parts, _old_text: str | None) -> str:
-    """Return the text that edits would leave; a `Preview`."""
-    change.preview(parts)
+def whole_text(
+    actor: Actor, path: WorkspacePath, request: WriteRequest, parts: Parts, old: ShownState
+) -> str | bytes | None:
+    """Return what a write would leave; a `Preview`.
+
+    Raises:
+        UnsavedQuestion: It would drop unsaved text, and a person must decide about that, too.
+        EditConflictError: It would, and its caller wants no such question.
+    """
+    text = sent_text(request)
+    if text is None:
+        return sent_bytes(request)
+    opened = old.opened
+    if opened is None:
+        return text
+    if request.on_conflict == "cancel":
+        raise unsaved_error(path, opened.document.version, is_cancelled=True)
+    by_words = parts.settings.is_prose(path)
+    on_disk = old.disk_text or ""
+    known = parts.tracker.base(actor, parts.workspace.key(path))
+    knows_unsaved = known is not None and known.base == parts.documents.texts.bytes_of(opened)[1]
+    base = opened.text if knows_unsaved else on_disk
+    result = merge(base, opened.text, text, by_words=by_words)
+    merged = result.text
+    if request.on_conflict not in ("ask", "allow"):
+        if merged is not None and merge(on_disk, opened.text, merged, by_words=by_words).text == merged:
+            return merged  # all that is unsaved stays
+        if merged is None and request.on_conflict == "merge":
+            _refuse_overlap(parts, path, known, old, result, base)
+            return text
+    raise UnsavedQuestion(path, opened, base_text=on_disk, proposed=text, disk_version=old.version)
+
+
+def _refuse_overlap(
+    parts: Parts, path: WorkspacePath, known: SeenVersion | None, old: ShownState, result: MergeResult, base: str
+) -> None:
+    """Refuse what would be refused anyway; what is made from an older text is for the call itself to merge."""
+    assert old.opened is not None
+    version = parts.documents.texts.bytes_of(old.opened)[1]
+    if known is None or known.base in (version, old.version):
+        base_version = version_of(base.encode("utf-8", "surrogatepass"))
+        raise overlap_error(path, base_version, version, result, old.opened.text, base)
+
+
+def copied(source: WorkspacePath, parts: Parts, _old: ShownState) -> str | bytes:
+    """Return what a copy of a file would leave; a `Preview`."""
+    content, _ = parts.store.read(source, limit=LARGEST_COMPARED_BYTES)
+    text = inspect(content, name=source)[1]
+    return content if text is None else text
+
+
+def appended_text(request: WriteRequest, _parts: Parts, old: ShownState) -> str | bytes | None:
+    """Return what an append would leave; a `Preview`."""
+    added = sent_text(request)
+    return sent_bytes(request) if added is None else (old.text or "") + added
+
+
+def changed_text(change: TextChange, parts: Parts, old: ShownState) -> str:
+    """Return the text that edits would leave; a `Preview`.
+
+    Raises:
+        UnsavedQuestion: They overlap with unsaved text, and a person must decide about that, too.
+    """
+    try:
+        change.preview(parts)
+    except EditNotFoundError:
+        if old.opened is None or old.disk_text is None:
+            raise
+        return change.preview_beside(parts, old.opened, old.disk_text, old.version)
     return change.outcome.text
 
 
@@ -57,12 +131,14 @@ class WriteInstead:
             VersionMismatchError: It is not what the person saw.
             FileTooLargeError, EncodingError, FileToolsError: As the call itself.
         """
-        _refuse_other_version(self._permit, seen)
         text = self._permit.edited_text or ""
-        if unsaved_text(parts, seen) is not None:
-            # It meets the unsaved text as any other would; what a person decided about that is in the request by now.
-            mine = replace(request, content=text, newline="exact", expected_version=seen.version)
-            return decide_write(parts, seen, mine if request.asked is None else request, actor)
+        if (opened := unsaved_text(parts, seen)) is not None:
+            # They saw the unsaved text; what they changed in it is put beside it, like any other change.
+            _refuse_other_version(
+                seen.path, self._permit.proposal.unsaved_version, parts.documents.texts.bytes_of(opened)[1]
+            )
+            return put_beside(parts, seen, opened, opened.text, text)
+        _refuse_other_version(seen.path, self._permit.proposal.version, seen.version)
         proposed = self._decide(parts, seen, request, actor)
         instead = WriteRequest(content=text, encoding=request.encoding, newline="exact")
         new = encoded(parts, seen, instead, actor)
@@ -94,11 +170,12 @@ def change_instead(change: TextChange, permit: Permit, actor: Actor) -> TextChan
         spans = tuple(minimal_edits(former, text))
         return BytesOutcome(content=content, before=former, outcome=EditOutcome(text=text, spans=spans, counts=()))
 
-    return TextChange(change.path, apply, actor, expected_version=permit.proposal.version)
+    return TextChange(
+        change.path, apply, actor, expected_version=permit.proposal.unsaved_version or permit.proposal.version
+    )
 
 
-def _refuse_other_version(permit: Permit, seen: Look) -> None:
-    version = permit.proposal.version
-    if seen.version != version:
+def _refuse_other_version(path: WorkspacePath, version: str | None, current: str | None) -> None:
+    if current != version:
         reason = "it is not what the person saw who gave it another text; repeat the call unchanged"
-        raise VersionMismatchError(seen.path, version, seen.version, reason=reason)
+        raise VersionMismatchError(path, version, current, reason=reason)

@@ -71,7 +71,7 @@ class BodyCalls(WriteCalls):
         """Create or replace a file with exactly these bytes, whatever this actor knows of it.
 
         What is replaced stays readable by its version. Only text that an editor has not saved is merged with, if the bytes
-        are text.
+        are text; what cannot be is decided as `on_conflict` of `for_actor` says.
 
         Args:
             path: Workspace-relative path.
@@ -82,7 +82,7 @@ class BodyCalls(WriteCalls):
             EditConflictError: An editor has unsaved text that cannot be merged with.
             VersionMismatchError, FileTooLargeError, PathIsDirectoryError, SyncFailedError
         """
-        request = WriteRequest(content=content, expected_version=expected_version)
+        request = WriteRequest(content=content, expected_version=expected_version, on_conflict=self._on_conflict)
         return await self._put("write_file", path, request, decide_replace, None)
 
     async def patch_file(

@@ -17,7 +17,9 @@ from filetools.errors import BufferClosedError, ChangedMeanwhileError, FileTools
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
+from filetools.facade.parts import Parts
 from filetools.facade.preconditions import record_steps
+from filetools.facade.proposals import ShownState
 from filetools.facade.runner import CallRunner
 from filetools.facade.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
 from filetools.facade.steps.put import PutFile
@@ -201,7 +203,8 @@ class Buffers:
         for _ in range(MOST_TRIES):
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
-            await self._authorise("write_file", [where], {"content": opened.text}, change=True)
+            arguments, previews = {"content": opened.text}, [partial(_saved, opened.text)]
+            await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)
             step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor))
             happened = partial(record_steps, self._parts, self._actor, [step])
             try:
@@ -252,6 +255,11 @@ class Buffers:
             bom=bool(document.text_format.bom),
             newline=newline_of(opened.text),
         )
+
+
+def _saved(text: str, _parts: Parts, _old: ShownState) -> str:
+    """Return what saving a document leaves; a `Preview`."""
+    return text
 
 
 def plain_edits(edits: Sequence[TextEdit]) -> list[dict[str, int | str]]:

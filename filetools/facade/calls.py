@@ -72,7 +72,9 @@ class ActorCalls:
         *,
         change: bool,
         preview: Preview | None = None,
+        previews: Sequence[Preview | None] = (),
         taken: Taken = (),
+        looks_at_disk: bool = False,
     ) -> Permit | None:
         """Have the permissions decide; what a person allowed must still be what the call would do.
 
@@ -82,7 +84,9 @@ class ActorCalls:
             arguments: All that tells this call from others.
             change: Whether it changes anything.
             preview: Tells the text that would stand there, for calls that can write another text in its place.
+            previews: Tells what would stand at each of the first paths, for all other calls.
             taken: What goes as a whole; an approval of it is bound to all that is in it.
+            looks_at_disk: Whether what it writes is the unsaved text itself.
 
         Returns:
             What a person has allowed just now, with the text to be written instead if they gave one; None if nobody
@@ -94,7 +98,10 @@ class ActorCalls:
         """
         if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):
             return None
-        act = Act(tool=tool, paths=paths, arguments=arguments, preview=preview, taken=taken)
+        act = Act(
+            tool=tool, paths=paths, arguments=arguments, previews=previews if preview is None else [preview],
+            taken=taken, is_text=preview is not None, looks_at_disk=looks_at_disk,
+        )  # fmt: skip
         describe = partial(self._parts.crew.run, partial(act.propose, self._parts))
         for _ in range(MOST_QUESTIONS):
             authorise = self._parts.gatekeeper.authorise
@@ -102,8 +109,9 @@ class ActorCalls:
             if permit is None:
                 return None
             digest = permit.proposal.digest
-            if (await describe()).digest == digest:
-                return replace(permit, check=partial(act.require_allowed, self._parts, digest))
+            if (await self._parts.crew.run(partial(act.digest, self._parts))) == digest:
+                met = act.met[0].settled(permit.edited_text) if act.is_text and act.met else None
+                return replace(permit, check=partial(act.require_allowed, self._parts, digest), settled=met)
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
 
     async def _ask_about_conflict(

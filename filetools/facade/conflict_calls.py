@@ -11,13 +11,14 @@ from filetools.errors import ChangedMeanwhileError
 from filetools.facade.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.preconditions import record_steps
-from filetools.facade.requests import AskedAbout, Settled, WriteRequest
+from filetools.facade.requests import WriteRequest
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.put import PutFile
 from filetools.facade.way import Outcome
 from filetools.facade.writing import DecideWrite, put_step
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.requests import Settled
 
 IS_DIRTY: Final = "editor:is_dirty"
 """Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""
@@ -45,9 +46,7 @@ class ConflictCalls(ActorCalls):
             except unsaved.UnsavedQuestion as question:
                 arguments = {"content": request.content, "expected_version": request.expected_version}
                 settled = await self._settled(tool, question, arguments, request.on_conflict)
-                request = replace(request, on_conflict="allow", asked=settled.asked)
-                if settled.text != question.proposed:
-                    request = replace(request, content=settled.text, newline="exact")
+                request = settled_request(request, settled, question.proposed)
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
     async def _settled(
@@ -68,9 +67,7 @@ class ConflictCalls(ActorCalls):
         )
         if decision.answer == "deny":
             raise unsaved.unsaved_error(question.path, opened.document.version, "and a person refused to replace them")
-        asked = AskedAbout(buffer_version=opened.document.version, disk_version=question.disk_version)
-        text = (decision.edited_text or "") if decision.answer == "merge" else question.proposed
-        return Settled(text=text, asked=asked)
+        return question.settled(decision.edited_text)
 
     async def _ask_editors(self, tool: str, where: WorkspacePath, request: WriteRequest) -> None:
         """Heed the unsaved changes of an editor that only says that it has some; they cannot be merged with.
@@ -105,3 +102,15 @@ class ConflictCalls(ActorCalls):
         decision = await self._ask_about_conflict(tool, where, None, ours, theirs, {"content": request.content})
         if decision.answer != "allow":
             raise unsaved.unsaved_error(where, None, "and a person refused to replace them")
+
+
+def settled_request(request: WriteRequest, settled: Settled, proposed: str | None) -> WriteRequest:
+    """Return a write with what a person decided about the unsaved text that it meets.
+
+    Args:
+        request: The write.
+        settled: What they decided.
+        proposed: What it would have written.
+    """
+    request = replace(request, on_conflict="allow", asked=settled.asked)
+    return request if settled.text == proposed else replace(request, content=settled.text, newline="exact")

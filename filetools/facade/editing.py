@@ -12,7 +12,7 @@ from filetools.content.diff import minimal_edits, patch_of_edits
 from filetools.content.edits import BytesOutcome, Edit, EditOutcome, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.facts import ContentFacts, describe
 from filetools.content.formats import TextFormat, encode
-from filetools.content.merging import merge_keeping
+from filetools.content.merging import merge, merge_keeping
 from filetools.content.text_edits import tally_after
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
@@ -27,7 +27,6 @@ from filetools.facade.look import Look, content_of
 from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import require_version
-from filetools.facade.requests import Settled
 from filetools.facade.steps.decision import Decision
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text, overwritten, put_beside, unsaved_text
@@ -37,8 +36,10 @@ from filetools.models.files import EditResult
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.requests import Settled
 
 CONTEXT_LINES: Final = 3
+_ASKING: Final = ("merge_or_ask", "ask_if_attended")
 ApplyToBytes = Callable[[bytes, TextFormat], BytesOutcome]
 
 
@@ -104,14 +105,9 @@ class TextChange:
         try:
             decision = put_beside(parts, seen, opened, base, self.outcome.text, edits=self.outcome.spans)
         except EditConflictError as overlap:
-            if self.on_conflict not in ("merge_or_ask", "ask_if_attended"):
+            if self.on_conflict not in _ASKING:
                 raise
-            # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
-            by_words = parts.settings.is_prose(seen.path)
-            merged = merge_keeping(base, opened.text, self.outcome.text, "theirs", by_words=by_words)
-            proposed = self.outcome.text if merged is None else merged
-            question = UnsavedQuestion(seen.path, opened, base_text=base, proposed=proposed, disk_version=seen.version)
-            raise question from overlap
+            raise self._question(parts, opened, base, seen.version) from overlap
         self.version = decision.told_version
         self.unsaved = Beside(
             version_before=version,
@@ -119,6 +115,27 @@ class TextChange:
             disk_version=seen.version if decision.in_buffer else decision.facts.version,
         )
         return decision
+
+    def preview_beside(self, parts: Parts, opened: OpenText, on_disk: str, disk_version: str | None) -> str:
+        """Return what unsaved text becomes by a change that only fits the file.
+
+        Raises:
+            UnsavedQuestion: They overlap, and a person must decide.
+            EditNotFoundError, EditAmbiguousError: It fits neither.
+        """
+        content, _ = parts.store.read(self.path, limit=parts.settings.max_write_bytes)
+        self.made(content, opened.document.text_format)
+        merged = merge(on_disk, opened.text, self.outcome.text, by_words=parts.settings.is_prose(self.path)).text
+        if merged is None and self.on_conflict in _ASKING:
+            raise self._question(parts, opened, on_disk, disk_version)
+        return self.outcome.text if merged is None else merged
+
+    def _question(self, parts: Parts, opened: OpenText, base: str, disk_version: str | None) -> UnsavedQuestion:
+        # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
+        by_words = parts.settings.is_prose(self.path)
+        merged = merge_keeping(base, opened.text, self.outcome.text, "theirs", by_words=by_words)
+        proposed = self.outcome.text if merged is None else merged
+        return UnsavedQuestion(self.path, opened, base_text=base, proposed=proposed, disk_version=disk_version)
 
     def _as_settled(self, parts: Parts, seen: Look, opened: OpenText, text: str) -> Decision:
         """Write what a person decided to have there, in the file and in the document."""

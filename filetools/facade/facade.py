@@ -228,6 +228,14 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """
         return self._parts.gatekeeper.approvals.attend()
 
+    async def require_approvals(self) -> Attendance:
+        """Have every agent asked before it changes files, in all processes on the root, until the attendance is closed.
+
+        Where the permissions allow everything, "ask" holds meanwhile; other presets, rules and trust stay as they are.
+        """
+        self._runner.check_open()
+        return await self._parts.gatekeeper.approvals.require()
+
     async def recall(self) -> None:
         """Load what this actor knew in earlier openings; happens by itself at its first write."""
         self._runner.check_open()

@@ -331,10 +331,12 @@ class HistoryCalls(ActorCalls):
                 result = await self._parts.crew.run(partial(plan.result, None, is_withheld))
                 return result.model_copy(update={"dry_run": dry_run})
             facts, taken = {"facts": plan.facts}, taken_by(plan.steps)
-            allowed = await self._authorise(tool, touched, facts, change=True, taken=taken)
-            if plan.deleted:
-                permit = await self._authorise("delete_file", plan.deleted, facts, change=True, taken=taken)
-                allowed = permit or allowed  # either is bound to all of it
+            previews = plan.previews(touched)
+            allowed = await self._authorise(tool, touched, facts, change=True, previews=previews, taken=taken)
+            if plan.deleted and allowed is None:
+                allowed = await self._authorise("delete_file", plan.deleted, facts, change=True, taken=taken)
+            elif plan.deleted:  # the person has seen that it deletes; a block still holds
+                self._parts.gatekeeper.asked("delete_file", plan.deleted, self.actor, change=True)
             if allowed is not None:
                 bind(plan.steps, allowed.check)
             try:

@@ -23,7 +23,7 @@ from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.journal.seen_versions import SeenVersion
-from filetools.models.records import Actor
+from filetools.models.records import Actor, sayable
 from filetools.versions.rebasing import LARGEST_DIFF_CHARACTERS
 
 LARGEST_COMPARED_BYTES: Final = 1024 * 1024
@@ -208,7 +208,7 @@ def same_change(parts: Parts, seen: Look, actor: Actor, base: SeenVersion | None
     is_recorded = seen.adoption is None and bool(records)
     if is_recorded and _same_actor(records[0].actor, actor):
         return ()
-    who = f"{records[0].actor.kind} {records[0].actor.id}" if is_recorded else "another program"
+    who = sayable(records[0].actor.to_dict()) if is_recorded else "another program"
     message = f"The same change was made by {who} since you saw it; yours added nothing."
     return ({"code": "SAME_CHANGE", "path": seen.path, "message": message, "version": seen.version},)
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, get_args
 from filetools.content.edits import Edit
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import OnConflict
+from filetools.permissions.requests import AskedAbout
 
 OnLocked = Literal["flag", "wait", "error"]
 NewlineChoice = Literal["exact", "keep"]
@@ -79,27 +80,6 @@ class ReadRequest:
 def whole_file() -> ReadRequest:
     """Return what most readers want: all of it, whatever else is going on."""
     return ReadRequest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedAbout:
-    """What a person saw who allowed a write over unsaved text; the answer holds for that alone."""
-
-    buffer_version: int
-    disk_version: str | None
-
-    def is_about(self, buffer_version: int, disk_version: str | None) -> bool:
-        """Whether these are the texts that the person saw."""
-        return (self.buffer_version, self.disk_version) == (buffer_version, disk_version)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """What a person decided about a change that meets unsaved text: that it is made all the same."""
-
-    text: str
-    """What shall stand there."""
-    asked: AskedAbout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

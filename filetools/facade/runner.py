@@ -140,7 +140,7 @@ class CallRunner:
             raise InvalidPathError(text, "it ends in '/', so it names a folder", suggested_action=action)
         else:
             path = resolve(text, allow_root=True)
-            if path.is_root or not self._is_renamed(source, path):
+            if path != source and not self._is_renamed(source, path):
                 path = path.child(source.name)
         refuse_unmeant(self.parts.workspace, text, path)
         return path

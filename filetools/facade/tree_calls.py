@@ -13,6 +13,7 @@ from filetools.facade.calls import ActorCalls
 from filetools.facade.outcomes import delete_result, directory_result, move_result
 from filetools.facade.preconditions import permit_move, permit_removal, record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.proposals import taken_by
 from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
@@ -37,7 +38,7 @@ class TreeCalls(ActorCalls):
             PathNotFoundError, PathIsDirectoryError, VersionMismatchError
         """
         where = self._runner.resolve_name(path)
-        await self._authorise("delete_file", [where], {}, change=True)
+        await self._authorise("delete_file", [where], {}, change=True, taken=[(where, None)])
         try:
             return await self._delete(where, expected_version, keeps_bytes=True)
         except DiskFullError:
@@ -60,7 +61,7 @@ class TreeCalls(ActorCalls):
             BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
         """
         steps = batches.delete_steps(self._runner, paths, self.actor)
-        await self._authorise("delete_multiple", [step.path for step in steps], {}, change=True)
+        await self._authorise("delete_multiple", [step.path for step in steps], {}, change=True, taken=taken_by(steps))
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
     async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:

@@ -18,6 +18,7 @@ from filetools.content.formats import decode
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
+from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreDraft, RestoreTarget, completed
 from filetools.facade.standing import StandingTree
 from filetools.facade.steps.move import MoveFile
@@ -131,6 +132,17 @@ class UndoPlan:
         drafted = {WorkspacePath(path) for phase in self.phases for path in phase.drafted}
         inside = sorted(path for path in drafted if matches_protected(path, protected))
         return list(dict.fromkeys([*self.paths, *inside]))
+
+    def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
+        """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
+        put = {
+            path: drafted.then
+            for phase in self.phases
+            for step in phase.steps
+            if isinstance(step, PutFile) and (drafted := phase.drafted.get(path := str(place_of(step))))
+        }
+        nodes = [put.get(str(path)) for path in paths]
+        return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
     def result(self, outcome: Outcome | None, is_withheld: IsWithheld | None = None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done. Of what is withheld no text is shown."""
@@ -403,6 +415,13 @@ def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
 def by_number(change: UndoneChange) -> int:
     """Return what to order changes by, the newest first."""
     return -change.number
+
+
+def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
+    """Return what an undo leaves at a path; a `Preview`."""
+    content = _bytes_of(tree, node)
+    text = inspect(content, name=".")[1]
+    return content if text is None else text
 
 
 def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: bool) -> UndoneFile:

@@ -19,7 +19,7 @@ from filetools.errors import (
 )
 from filetools.facade import answered, batches, writing
 from filetools.facade.calls import MOST_QUESTIONS
-from filetools.facade.conflict_calls import ConflictCalls
+from filetools.facade.conflict_calls import ConflictCalls, settled_request
 from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
 from filetools.facade.look import Look
 from filetools.facade.outcomes import write_result
@@ -27,6 +27,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.patching import PatchCall
 from filetools.facade.preconditions import known_text, record_steps, require_seen
 from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.proposals import Preview, taken_by
 from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.decision import Decision
@@ -198,9 +199,12 @@ class WriteCalls(ConflictCalls):
             await self._authorise("apply_patch", call.paths, {}, change=False)
             await self._parts.crew.run(partial(call.preview, self._parts))
             return call.result(None)
-        await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True)
-        if call.deleted:
-            await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True)
+        taken = taken_by(call.steps)
+        permit = await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True, taken=taken)
+        if call.deleted and permit is None:
+            await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True, taken=taken)
+        elif call.deleted:  # the person has seen that it deletes; a block still holds
+            self._parts.gatekeeper.asked("delete_file", call.deleted, self.actor, change=True)
         happened = partial(record_steps, self._parts, self.actor, call.steps)
         try:
             return call.result(await self._runner.change(call.steps, self.actor, happened=happened))
@@ -221,7 +225,9 @@ class WriteCalls(ConflictCalls):
         origin = self._runner.resolve(source)
         where = self._runner.resolve_new(destination, source=origin)
         await self._authorise("read_file", [origin], {}, change=False)
-        await self._authorise("copy_file", [where], {"source": origin, "overwrite": overwrite}, change=True)
+        arguments = {"source": origin, "overwrite": overwrite}
+        previews = [partial(answered.copied, origin)]
+        await self._authorise("copy_file", [where], arguments, change=True, previews=previews)
         step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
         happened = partial(record_steps, self._parts, self.actor, [step])
         return write_result(step, await self._runner.change([step], self.actor, happened=happened))
@@ -240,7 +246,10 @@ class WriteCalls(ConflictCalls):
         """
         items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
-        await self._authorise("write_multiple", [step.path for step in steps], {"items": items}, change=True)
+        paths = [step.path for step in steps]
+        requests = [WriteRequest(content=item["content"], encoding=item.get("encoding")) for item in items]
+        previews = [partial(answered.whole_text, self.actor, *each) for each in zip(paths, requests, strict=True)]
+        await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
     async def _put(
@@ -253,9 +262,15 @@ class WriteCalls(ConflictCalls):
     ) -> WriteResult:
         where = self._runner.resolve_new(path)
         arguments = {"content": request.content, "encoding": request.encoding}
-        preview = partial(answered.appended_text if decide is writing.decide_append else answered.whole_text, request)
+        preview: Preview = partial(answered.whole_text, self.actor, where, request)
+        if decide is writing.decide_append:
+            preview = partial(answered.appended_text, request)
         permit = await self._authorise(tool, [where], arguments, change=True, preview=preview)
-        if permit is not None and permit.edited_text is not None:
+        if permit is not None and permit.settled is not None:
+            request = settled_request(request, permit.settled, answered.sent_text(request))
+            is_other = decide is writing.decide_replace and isinstance(request.content, str)
+            decide = writing.decide_write if is_other else decide
+        elif permit is not None and permit.edited_text is not None:
             decide = answered.WriteInstead(permit, decide)
         return write_result(*await self._write(tool, where, request, decide, lock_timeout_seconds))
 
@@ -266,12 +281,15 @@ class WriteCalls(ConflictCalls):
             await self._authorise(tool, [change.path], {}, change=False)
             before = await self._parts.crew.run(partial(change.preview, self._parts))
             return edit_result(change, None, before)
+        change.on_conflict = self._on_conflict
         preview = partial(answered.changed_text, change)
         permit = await self._authorise(tool, [change.path], arguments, change=True, preview=preview)
-        if permit is not None and permit.edited_text is not None:
+        if permit is not None and permit.settled is not None:
+            change.settled = permit.settled
+        elif permit is not None and permit.edited_text is not None:
             change = answered.change_instead(change, permit, self.actor)
+            change.on_conflict = self._on_conflict
         await self._ask_editors(tool, change.path, WriteRequest(content=""))
-        change.on_conflict = self._on_conflict
         for _ in range(MOST_QUESTIONS):
             step = change.step()
             happened = partial(record_steps, self._parts, self.actor, [step])

@@ -304,7 +304,7 @@ def encoded(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, *, is
     if isinstance(request.content, bytes):
         return Encoded(content=request.content)
     if request.encoding == "base64":
-        return Encoded(content=_from_base64(request.content, seen.path))
+        return Encoded(content=from_base64(request.content, seen.path))
     facts = facts_as_read(parts, seen, actor)
     text_format = format_named(request.encoding) if request.encoding else _format_there(parts, seen, facts)
     if is_continuation:
@@ -349,7 +349,8 @@ def _keeps_crlf(facts: ContentFacts | None, request: WriteRequest, text: str) ->
     return facts is not None and facts.newline == "crlf" and "\r" not in text
 
 
-def _from_base64(text: str, path: str) -> bytes:
+def from_base64(text: str, path: str) -> bytes:
+    """Return the bytes of a text in base64; raises EncodingError if it is malformed."""
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as exc:

@@ -23,8 +23,11 @@ _IS_LIVE: Final = (
     "approvals.expires > :now AND (answer IS NOT NULL OR process = :process OR EXISTS"
     " (SELECT 1 FROM approval_processes AS other WHERE other.process = approvals.process AND other.leased_until > :now))"
 )
+_ASKS_FOR_ALL: Final = (
+    "SELECT EXISTS (SELECT 1 FROM approval_processes WHERE listens & 2 AND leased_until > :now AND process != :process)"
+)
 _IS_HEARD: Final = (
-    "SELECT EXISTS (SELECT 1 FROM approval_processes WHERE listens AND leased_until > :now AND process != :process)"
+    "SELECT EXISTS (SELECT 1 FROM approval_processes WHERE listens & 1 AND leased_until > :now AND process != :process)"
 )
 
 
@@ -79,7 +82,7 @@ class ApprovalTable:
         def work(connection: sqlite3.Connection) -> tuple[ApprovalRow, bool] | None:
             place = self._place(now)
             others_listen = _is_true(connection, _IS_HEARD, place)
-            self._stay(connection, now, listens=None)
+            self._stay(connection, now, state=None)
             known = f"SELECT approvals.id FROM approvals WHERE call = :call AND NOT used AND {_IS_LIVE}"
             found = connection.execute(known, {**place, "call": call}).fetchone()
             if found is None:
@@ -165,12 +168,20 @@ class ApprovalTable:
         if self._database.row(expired + dead, {"now": now, "dead": now - LEASE_SECONDS})[0]:
             self._database.write(lambda connection: _remove_expired(connection, now), durable=False)
 
-    def attend(self, *, now: float, listens: bool) -> None:
-        """Say that this process lives, and whether somebody in it answers; remove what has expired."""
+    def must_ask(self, *, now: float) -> bool:
+        """Whether another process wants agents asked in all of them; costs next to nothing."""
+        return bool(self._database.row(_ASKS_FOR_ALL, self._place(now))[0])
+
+    def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
+        """Say that this process lives, whether somebody in it answers, and whether agents of all processes must ask.
+
+        What has expired is removed.
+        """
+        state = listens | asks_for_all << 1
 
         def work(connection: sqlite3.Connection) -> bool:
             _remove_expired(connection, now)
-            return self._stay(connection, now, listens=listens)
+            return self._stay(connection, now, state=state)
 
         if self._database.write(work, durable=False):
             self._on_change()
@@ -189,17 +200,20 @@ class ApprovalTable:
     def _place(self, now: float) -> dict[str, Any]:
         return {"now": now, "process": self._process}
 
-    def _stay(self, connection: sqlite3.Connection, now: float, *, listens: bool | None) -> bool:
-        """Renew the lease; returns whether others must know, because somebody began or ceased to listen."""
+    def _stay(self, connection: sqlite3.Connection, now: float, *, state: int | None) -> bool:
+        """Renew the lease; returns whether others must know, because somebody began or ceased to listen.
+
+        `state` has bit 0 where somebody listens, bit 1 where agents of all processes must ask; None leaves it.
+        """
         known = connection.execute(
             "SELECT listens, leased_until FROM approval_processes WHERE process = ?", (self._process,)
         ).fetchone()
-        listened = known is not None and bool(known[0])
-        listens = listened if listens is None else listens
+        former = 0 if known is None else int(known[0])
+        state = former if state is None else state
         connection.execute(
-            "INSERT OR REPLACE INTO approval_processes VALUES (?, ?, ?)", (self._process, listens, now + LEASE_SECONDS)
+            "INSERT OR REPLACE INTO approval_processes VALUES (?, ?, ?)", (self._process, state, now + LEASE_SECONDS)
         )
-        return listens != listened or (known is not None and known[1] <= now)
+        return state != former or (known is not None and known[1] <= now)
 
     def _is_full(self, connection: sqlite3.Connection, place: dict[str, Any], added: int) -> bool:
         count, size = connection.execute(

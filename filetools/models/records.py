@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -32,6 +33,11 @@ EXTERNAL: Final = Actor(kind="external", id="external")
 """Whoever changed a file without going through filetools."""
 SYSTEM: Final = Actor(kind="system", id="filetools")
 """filetools itself, when it recovers or repairs."""
+
+
+def sayable(actor: Mapping[str, Any]) -> str:
+    """Return an actor's JSON-compatible form as words of a sentence, such as "agent alice"."""
+    return "another program" if actor["kind"] == "external" else f"{actor['kind']} {actor['id']}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,22 @@ class Approvals:
         """Say that somebody follows the notices and will call `answer`, such as a page with a person before it."""
         return self._ledger.audience.attend()
 
+    async def require(self) -> Attendance:
+        """Have every agent asked, in all processes on the root, until the attendance is closed or this process ends."""
+
+        def leave() -> None:
+            self._ledger.asks_for_all -= 1
+            self._stir()
+
+        self._ledger.asks_for_all += 1
+        await self._ledger.attend()  # whoever calls after this has returned is asked
+        self._stir()
+        return Attendance(leave)
+
+    def must_ask(self) -> bool:
+        """Whether somebody, in whatever process, wants every agent asked; quick, from any thread."""
+        return self._ledger.must_ask()
+
     def open_requests(self) -> list[ApprovalRequest]:
         """Return the requests that nobody has answered yet, oldest first, as this process knew them at its last look."""
         return [ticket.request for ticket in self._ledger.tickets if ticket.decision is None]
@@ -155,7 +171,7 @@ class Approvals:
         self._is_closed = True
         was_present = await self._presence.aclose()
         tickets = self._ledger.tickets
-        is_first = bool(len(tickets)) or self._ledger.audience.is_for_all
+        is_first = bool(len(tickets)) or self._ledger.is_needed
         for ticket in tickets:
             tickets.end(ticket)
         await self._ledger.audience.aclose()
@@ -197,7 +213,7 @@ class Approvals:
 
     def _next_end(self) -> float | None:
         tickets = self._ledger.tickets
-        if not len(tickets) and not self._ledger.audience.is_for_all:
+        if not len(tickets) and not self._ledger.is_needed:
             return None
         return min((ticket.expires for ticket in tickets), default=self._clock() + OPEN_SECONDS) - self._clock()
 
@@ -226,7 +242,8 @@ def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
 
 
 def _risk_of(case: Case) -> Risk:
-    if case.reason == "protected" or case.tool in DELETING_TOOLS:
+    is_dangerous = case.is_protected or case.proposal.is_destructive or case.proposal.is_cut
+    if is_dangerous or case.tool in DELETING_TOOLS:
         return "high"
     return "low" if case.tool in READING_TOOLS else "medium"
 

@@ -65,8 +65,11 @@ class ApprovalBook(Protocol):
     def has_any(self) -> bool:
         """Whether there is anything to look at; costs next to nothing."""
 
-    def attend(self, *, now: float, listens: bool) -> None:
-        """Say that this process lives, and whether somebody in it answers."""
+    def must_ask(self, *, now: float) -> bool:
+        """Whether another process wants agents asked in all of them; costs next to nothing."""
+
+    def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
+        """Say that this process lives, whether somebody in it answers, and whether agents of all processes must ask."""
 
     def leave(self) -> None:
         """Say that this process ends, and with it the requests that it has open."""

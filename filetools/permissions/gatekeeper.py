@@ -16,7 +16,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.book import CallRun
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
-from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, ignore_notice
+from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, Settled, ignore_notice
 from filetools.permissions.rule_file import RuleFile, SavedPermissions
 from filetools.permissions.rules import Rule
 from filetools.permissions.tickets import Case
@@ -34,6 +34,8 @@ class Permit:
     """What it was, for the caller to see whether it still holds."""
     edited_text: str | None
     """The text that shall be written instead, if the person gave one."""
+    settled: Settled | None = None
+    """What it decides about unsaved text that the call would drop, if it was about that."""
     check: Callable[[], None] = field(default=lambda: None, compare=False)
     """Raises ChangedMeanwhileError unless the call still is what was allowed; for a worker thread, under the locks."""
 
@@ -103,8 +105,10 @@ class Gatekeeper:
                 path=first,
                 paths=tuple(paths or _WHOLE_TREE),
                 actor=actor,
-                reason=reason,
+                # What would drop unsaved text is a decision of its own, and one question says both.
+                reason=reason if proposal.base_text is None else "conflict",
                 proposal=proposal,
+                is_protected=reason == "protected",
             )
             decision = await self.approvals.ask(case, is_needed=lambda: bool(look()))
             if decision is not None:
@@ -141,8 +145,10 @@ class Gatekeeper:
             self.check_writable()
         operation: ToolOperation = "change" if change else "read"
         asked: list[tuple[WorkspacePath, AskReason]] = []
+        may_ask = change and self.policy.preset == "allow" and actor.kind in ("agent", "external")
+        must_ask = may_ask and self.approvals.must_ask()
         for path in paths or _WHOLE_TREE:
-            decision = self.policy.check(tool, path, actor=actor, operation=operation)
+            decision = self.policy.check(tool, path, actor=actor, operation=operation, must_ask=must_ask)
             if decision.needs_approval:
                 asked.append((path, "protected" if decision.reason == "protected" else "prompt"))
             elif not decision.can_execute:

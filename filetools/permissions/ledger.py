@@ -66,7 +66,9 @@ class Ledger:
         self._on_change = on_change
         self._open_seconds = open_seconds
         self._clock = clock
-        self._has_listened = False
+        self._has_attended = False
+        self.asks_for_all = 0
+        """How many in this process want agents asked in all processes."""
         self._looking = asyncio.Lock()
         self._looks = 0
 
@@ -125,16 +127,26 @@ class Ledger:
         """Say that this process ends, and with it what it asks."""
         await self._run(self._book.leave)
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether other processes rely on this one being there."""
+        return self.audience.is_for_all or self.asks_for_all > 0
+
+    def must_ask(self) -> bool:
+        """Whether somebody, in whatever process, wants every agent asked."""
+        return self.asks_for_all > 0 or self._book.must_ask(now=self._clock())
+
     def has_news(self) -> bool:
         """Whether a look may be worth its while; quick, from any thread."""
         return bool(len(self.tickets)) or self._book.has_any()
 
     async def attend(self) -> None:
         """Say that this process lives, where others have to know, and take in what they did."""
-        listens = self.audience.is_for_all
-        if listens or self._has_listened or any(ticket.is_own for ticket in self.tickets):
-            self._has_listened = listens
-            await self._run(partial(self._book.attend, now=self._clock(), listens=listens))
+        listens, asks_for_all = self.audience.is_for_all, self.asks_for_all > 0
+        if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets):
+            self._has_attended = listens or asks_for_all
+            attend = partial(self._book.attend, listens=listens, asks_for_all=asks_for_all)
+            await self._run(partial(attend, now=self._clock()))
         await self.look()
 
     async def look(self) -> None:

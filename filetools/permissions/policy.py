@@ -105,7 +105,9 @@ class PermissionPolicy:
         self._rules = tuple(rules)
         self._level.cache_clear()
 
-    def check(self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation) -> PolicyDecision:
+    def check(
+        self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation, must_ask: bool = False
+    ) -> PolicyDecision:
         """Decide about one call on one path.
 
         Args:
@@ -113,11 +115,12 @@ class PermissionPolicy:
             path: What it works on; the root where it names no path.
             actor: Who calls.
             operation: Whether it only reads or changes something.
+            must_ask: Whether "ask" holds in place of "allow", since a person is there who wants to be asked.
         """
         if self.hides(tool, path, actor):
             return _HIDDEN
         is_change = operation == "change"
-        level: Level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, is_change)
+        level: Level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, is_change, must_ask)
         if level == "block":
             return _BLOCK
         if is_change and self.is_protected(path):
@@ -149,8 +152,9 @@ class PermissionPolicy:
     def _matches_hidden(self, path: WorkspacePath) -> bool:
         return matches_hidden(path, self._hidden)
 
-    def _find_level(self, tool: str, path: str, is_change: bool) -> Level:
-        preset = preset_level(self._preset, tool, change=is_change)
+    def _find_level(self, tool: str, path: str, is_change: bool, must_ask: bool) -> Level:
+        in_force: Preset = "ask" if must_ask and self._preset == "allow" else self._preset
+        preset = preset_level(in_force, tool, change=is_change)
         if preset == "block":
             return "block"
         return rules_level(self._rules, tool, path) or preset

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from filetools.content.diff import shortened
 from filetools.content.merging import merge_keeping
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor
@@ -28,6 +29,27 @@ class ApprovalDecision:
     answer: ApprovalAnswer
     edited_text: str | None = None
     """For "merge": the whole text that shall be written instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedAbout:
+    """What a person saw who allowed a write over unsaved text; the answer holds for that alone."""
+
+    buffer_version: int
+    disk_version: str | None
+
+    def is_about(self, buffer_version: int, disk_version: str | None) -> bool:
+        """Whether these are the texts that the person saw."""
+        return (self.buffer_version, self.disk_version) == (buffer_version, disk_version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a person decided about a change that meets unsaved text: that it is made all the same."""
+
+    text: str
+    """What shall stand there."""
+    asked: AskedAbout
 
 
 def digest_of(arguments: Mapping[str, Any]) -> str:
@@ -55,6 +77,12 @@ class Proposal:
     diff: str | None = None
     can_merge: bool = False
     """Whether the call writes one text file, so that a person can give it another text."""
+    unsaved_version: str | None = None
+    """Version of the unsaved text that was shown in place of the file's."""
+    is_destructive: bool = False
+    """Whether it deletes something, or covers it, on the way."""
+    is_cut: bool = False
+    """Whether the difference leaves something out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +142,17 @@ _PLAIN: Final = (
     "id", "tool", "path", "version", "description", "risk", "reason", "old_text", "new_text", "base_text", "by_words",
     "diff", "can_merge",
 )  # fmt: skip
+
+
+MOST_SHOWN_CHARACTERS: Final = 4000
+"""Of the change, in a question that cannot be scrolled."""
+
+
+def short_diff(request: ApprovalRequest) -> str:
+    """Return the change for where there is little room; it says what is left out, and what shows that."""
+    diff = request.diff or ""
+    shown = shortened(diff, MOST_SHOWN_CHARACTERS)
+    return shown if shown == diff else f"{shown}'filetools approvals --diff' shows them.\n"
 
 
 def known_answer(answer: object) -> ApprovalAnswer:

@@ -35,6 +35,8 @@ class Case:
     actor: Actor
     reason: AskReason
     proposal: Proposal
+    is_protected: bool = False
+    """Whether one of the paths is protected, whatever the reason is called."""
 
     @property
     def key(self) -> str:

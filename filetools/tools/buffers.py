@@ -81,7 +81,6 @@ BUFFERS: tuple[AnyTool, ...] = (
         parameters=OnePath,
         handler=buffer_open,
         group="editor",
-        is_additive=True,
         result=BufferResult,
     ),
     Tool(
@@ -112,7 +111,6 @@ BUFFERS: tuple[AnyTool, ...] = (
         parameters=OneHandle,
         handler=buffer_close,
         group="editor",
-        is_additive=True,
         result=BufferClose,
     ),
 )

@@ -91,7 +91,6 @@ WRITING: tuple[AnyTool, ...] = (
         parameters=PathAndContent,
         handler=create_file,
         group="files",
-        is_additive=True,
         result=WriteResult,
     ),
     Tool(
@@ -103,7 +102,6 @@ WRITING: tuple[AnyTool, ...] = (
         parameters=PathAndContent,
         handler=append_file,
         group="files",
-        is_additive=True,
         result=WriteResult,
     ),
 )
@@ -201,7 +199,6 @@ EDITING: tuple[AnyTool, ...] = (
         parameters=InsertLines,
         handler=insert_lines,
         group="files",
-        is_additive=True,
         result=EditResult,
     ),
     Tool(
@@ -321,7 +318,6 @@ ARRANGING: tuple[AnyTool, ...] = (
         handler=create_directory,
         group="files",
         is_idempotent=True,
-        is_additive=True,
         result=DirectoryResult,
     ),
 )

@@ -132,7 +132,8 @@ def _hints(tool: AnyTool) -> dict[str, Any]:
     return {
         "title": tool.name.replace("_", " ").capitalize(),
         **({} if is_change else {"readOnlyHint": True}),
-        **({"destructiveHint": False} if is_change and tool.is_additive else {}),
+        # What is written, edited or moved can be undone; true, the default, has clients ask before every edit.
+        **({"destructiveHint": False} if tool.effect == "change" else {}),
         **({"idempotentHint": True} if is_change and tool.is_idempotent else {}),
         "openWorldHint": False,
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from filetools.descriptors.frames import Frame
+from filetools.models.records import sayable
 from filetools.paths.names import printable, printable_json, with_printable_names
 from filetools.tools.bodies import Body, body_of, short
 from filetools.tools.seen import FileLink, ShownCall, TextLimits, clipped, media_of
@@ -106,9 +107,8 @@ def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     for warning in envelope.get("warnings", ()):
         yield printable(f"warning: {warning.get('code', '')}: {warning.get('message', '')}")
     for changed in envelope.get("changed_since_read", ()):
-        by = changed["by"]
         became = f"version {short(changed['version'])}" if "version" in changed else "deleted"
-        yield f"changed since you saw it: {printable(changed['path'])} by {by['kind']} {printable(by['id'])}, {became}"
+        yield f"changed since you saw it: {printable(changed['path'])} by {printable(sayable(changed['by']))}, {became}"
     if more := envelope.get("changed_since_read_more"):
         yield f"changed since you saw them: {more} more files"
     for path in envelope.get("instructions", ()):

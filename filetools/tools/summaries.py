@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
 
+from filetools.content.diff import narrowed
 from filetools.models.files import (
     BatchResult,
     DeleteResult,
@@ -19,6 +20,7 @@ from filetools.models.files import (
     WriteResult,
 )
 from filetools.models.history import UndoResult
+from filetools.models.records import sayable
 from filetools.models.result import Result
 from filetools.models.searching import WatchResult
 from filetools.paths.names import printable
@@ -101,7 +103,7 @@ def _fewer(lines: Sequence[str], most: int) -> tuple[list[str], int]:
 
 
 def _hunk_lines(hunks: Sequence[Facts]) -> list[str]:
-    return [line for hunk in hunks for line in (_place(hunk), *hunk["lines"])]
+    return [line for hunk in hunks for line in (_place(hunk), *narrowed(hunk["lines"], MOST_LINE_CHARACTERS))]
 
 
 def _place(hunk: Facts) -> str:
@@ -200,7 +202,7 @@ def _info(data: Facts) -> _Summary:
         f"mode {data['mode']}",
         counted(data["links"], "hard link") if data.get("links", 1) > 1 else "",
         "being written just now" if data.get("locked") else "",
-        "" if last is None else f"last change {last['number']} by {_by(last['actor'])}",
+        "" if last is None else f"last change {last['number']} by {sayable(last['actor'])}",
     )
     return _Summary(facts=facts)
 
@@ -219,11 +221,9 @@ def _change(change: Facts) -> str:
     at = datetime.fromtimestamp(change["time"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     version = (f"version {short(change['version'])}",) if "version" in change else ()
     what = change["operation"].replace("_", " ")
-    return " · ".join((f"{change['number']} {what} {_moved(change)}", f"by {_by(change['actor'])}", at, *version))
-
-
-def _by(actor: Facts) -> str:
-    return f"{actor['kind']} {printable(actor['id'])}"
+    return " · ".join(
+        (f"{change['number']} {what} {_moved(change)}", f"by {printable(sayable(change['actor']))}", at, *version)
+    )
 
 
 def _versions(data: Facts) -> Iterator[str]:

@@ -88,8 +88,6 @@ class Tool(Generic[P]):
     effect: Effect = "change"
     is_idempotent: bool = False
     """Whether the same call once more changes nothing further."""
-    is_additive: bool = False
-    """Whether it only adds: nothing that stood there before goes away."""
     is_all_or_nothing: bool = False
     """Whether a call that fails, is aborted or out of time has changed nothing."""
     has_body: bool = False

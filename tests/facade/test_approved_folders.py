@@ -147,16 +147,17 @@ async def test_a_person_is_shown_what_a_deleted_folder_held(tmp_path: Path) -> N
             first
             == "a/d/mcp.json b/d/mcp.json\ndeleted file\n--- a/d/mcp.json\n+++ /dev/null\n@@ -1 +0,0 @@\n-harmless\n"
         )
-        assert second.splitlines()[2].startswith("Binary file d/sub/mcp.json, sha256:")
-        assert last == "a/d/sub/notes b/d/sub/notes\ndeleted file\n"
+        assert second.splitlines()[2].startswith("Binary file d/sub/mcp.json, 256 bytes, sha256:")
+        assert last.splitlines()[1:4] == ["deleted file", "--- a/d/sub/notes", "+++ /dev/null"]
 
 
 async def test_a_diff_that_is_cut_says_so(tmp_path: Path) -> None:
     async with opened(tmp_path) as files:
-        (tmp_path / "d" / "mcp.json").write_text("harmless\n" * 20_000)
+        (tmp_path / "d" / "mcp.json").write_text("harmless\n" * 500_000)
         await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
         [asked] = await files.approvals()
-        assert (asked.diff or "").endswith(" more characters are not shown\n")
+        assert (asked.diff or "").endswith(" lines)\n")
+        assert " more characters are not shown (" in (asked.diff or "")[-80:]
 
 
 async def test_a_batch_shows_the_text_of_each_file(tmp_path: Path) -> None:

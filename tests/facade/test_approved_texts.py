@@ -59,7 +59,7 @@ async def test_what_is_no_whole_answer_is_none(tmp_path: Path, answer: Any) -> N
     [
         lambda files: files.delete_file("a.txt"),
         lambda files: files.move_file("a.txt", "b.txt"),
-        lambda files: files.write_file("a.txt", b"bytes"),
+        lambda files: files.write_file("a.txt", b"\x00\x01\x02"),
         lambda files: files.write_multiple([{"path": "a.txt", "content": "x"}]),
     ],
 )
@@ -149,7 +149,7 @@ async def test_what_the_call_itself_may_not_do_is_refused_with_any_text(tmp_path
         assert (tmp_path / "a.txt").read_text() == OLD
 
 
-async def test_a_large_file_is_bound_to_its_version_although_its_text_is_not_shown(tmp_path: Path) -> None:
+async def test_a_large_file_is_bound_to_its_version_although_its_text_does_not_travel(tmp_path: Path) -> None:
     async with opened(tmp_path) as files:
         (tmp_path / "a.txt").write_text("x" * 1_100_000)
         person = Person()
@@ -201,7 +201,8 @@ async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(tmp_path
         ann = files.for_actor(EDITOR)
         document = await ann.buffers.open("a.txt")
         await ann.buffers.change(document.handle, text=OLD + "unsaved\n", buffer_version=document.buffer_version)
-        files.answer_approvals(Person(MERGE))
+        # They see and give back the unsaved text with it.
+        files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text=EDITED + "unsaved\n")))
         await files.write_file("a.txt", "one\ntwo!\nthree\n")
         assert (tmp_path / "a.txt").read_text() == EDITED
         assert (await files.read_file("a.txt")).content == EDITED + "unsaved\n"

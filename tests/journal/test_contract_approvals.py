@@ -160,6 +160,7 @@ def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
         ask,
         answer,
         lambda approvals: approvals.attend(now=NOW, listens=True),
+        lambda approvals: approvals.attend(now=NOW, listens=False, asks_for_all=True),
         lambda approvals: approvals.leave(),
     ],
 )
@@ -170,3 +171,17 @@ def test_others_are_woken_by_what_they_wait_for(
     approvals = open_journal(on_visible=lambda: rung.append(True)).approvals
     act(approvals)
     assert rung == [True]
+
+
+def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(
+    mine: ApprovalTable, others: ApprovalTable
+) -> None:
+    others.attend(now=NOW, listens=True)
+    assert not mine.must_ask(now=NOW)
+    others.attend(now=NOW, listens=False, asks_for_all=True)
+    assert (mine.must_ask(now=NOW), others.must_ask(now=NOW), mine.live(now=NOW)[1]) == (True, False, False)
+    others.ask("r1", "c1", "r1?", now=NOW, expires=LATER, is_heard=False)  # renews its lease alone
+    assert mine.must_ask(now=NOW)
+    assert not mine.must_ask(now=NOW + LEASE_SECONDS + 1)
+    others.leave()
+    assert not mine.must_ask(now=NOW)

@@ -19,6 +19,7 @@ from filetools.descriptors.descriptors import Descriptors
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
 from filetools.models.records import Actor
+from filetools.models.words import Preset
 from tests.support.crashing import CrashingOpening
 from tests.support.faulty import Plan
 
@@ -120,10 +121,10 @@ async def tell_events(root: Path, name: str) -> None:
             say(done=line, number=result.number)
 
 
-async def ask_people(root: Path, name: str, wait_seconds: str) -> None:
+async def ask_people(root: Path, name: str, wait_seconds: str, permissions: Preset = "ask") -> None:
     """Write a file for each line of the input, where people are asked first; print what came of it."""
     settings = {**RELAXED, "approval_wait_seconds": float(wait_seconds)}
-    async with filetools.open(root, permissions="ask", settings=settings) as files:
+    async with filetools.open(root, permissions=permissions, settings=settings) as files:
         agent = files.for_actor(filetools.Actor(kind="agent", id=name))
         say(ready=True)
         async for line in lines_of_input():

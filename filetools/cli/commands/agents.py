@@ -18,7 +18,7 @@ from rich.text import Text
 import filetools.cli.parameters as suggestions
 from filetools.cli.child import refuse_child, run_attached
 from filetools.cli.command import command
-from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.desk import CHANGING, READING, Desk, open_terminal
 from filetools.cli.records import MOST_LISTED, WIDEST_PATH, moment
 from filetools.cli.terminal import (
     STDERR,
@@ -30,9 +30,10 @@ from filetools.cli.terminal import (
     print_table,
     printable,
 )
-from filetools.errors import FileToolsError
+from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.requests import ApprovalAnswer
+from filetools.settings import named_session
 
 _LISTED: Final = 60
 """Characters of a command where many are listed."""
@@ -213,13 +214,17 @@ def approvals(desk: Desk, *, diff: bool) -> None:
 def approve(desk: Desk, approval_id: str, *, deny: bool, for_run: bool) -> None:
     """Allow or deny one request of an agent.
 
-    If the agent has stopped waiting, its next identical call within ten minutes succeeds.
+    It needs a terminal, and is refused inside 'filetools run': agents do not answer themselves. If the agent has stopped
+    waiting, its next identical call within ten minutes succeeds.
     """
     if deny and for_run:
         raise click.BadParameter("--deny and --for-run exclude each other")
     answer: ApprovalAnswer = "deny" if deny else "allow_for_run" if for_run else "allow"
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
+        # An agent's shell has no terminal, and a run of an agent names its session.
+        if named_session() is not None or open_terminal() is None:
+            raise AccessDeniedError(approval_id, "a person answers, at a terminal of their own or in the page")
         await files.answer_approval(approval_id, answer)
         return {"approval_id": approval_id, "answer": answer}
 

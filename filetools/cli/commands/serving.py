@@ -272,6 +272,8 @@ def serve(
     async def run() -> None:
         async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
             secrets = own_directory(place, state) or files.state_directory
+            if open_page and settings.permissions == "ask":
+                await files.require_approvals()  # of agents that come by other doors, too
             at = listener
             # By a name of its own it is called through a proxy, and so by other machines.
             if token is None and (name or not is_loopback(host)):

@@ -27,6 +27,7 @@ from filetools.journal.changes import Change
 from filetools.journal.document_rows import Document, DocumentChange
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.requests import AskedAbout, Settled
 from filetools.versions.rebasing import overlap_error
 
 RECENT_RECORDS: Final = 100
@@ -45,6 +46,11 @@ class UnsavedQuestion(Exception):  # noqa: N818  # no error: a person is asked, 
         self.base_text = base_text
         self.proposed = proposed
         self.disk_version = disk_version
+
+    def settled(self, edited_text: str | None) -> Settled:
+        """Return what holds once a person has allowed it, or given another text."""
+        asked = AskedAbout(buffer_version=self.opened.document.version, disk_version=self.disk_version)
+        return Settled(text=self.proposed if edited_text is None else edited_text, asked=asked)
 
 
 def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from filetools.content.formats import decode, encode
 from filetools.content.version import version_of
 from filetools.facade.encodings import read_as
 from filetools.facade.parts import Parts
-from filetools.facade.proposals import Taken, taken_by
+from filetools.facade.proposals import Preview, ShownState, Taken, taken_by
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.overlay import Overlay
 from filetools.facade.transactions.states import Original, Written
@@ -26,14 +27,24 @@ class ContentQuestion:
     tool: str
     paths: Sequence[WorkspacePath]
     arguments: Mapping[str, Any]
-    text: str | None = None
-    """What shall stand there, if it is about one file of text."""
+    made: Sequence[str | bytes | None] = ()
+    """What shall stand at each of the paths."""
     taken: Taken = ()
     """What goes as a whole."""
 
-    def preview(self, _parts: Parts, _old_text: str | None) -> str | None:
-        """Return the text that shall stand there; a `Preview`."""
-        return self.text
+    @property
+    def is_text(self) -> bool:
+        """Whether it is about one file of text."""
+        return len(self.made) == 1 and isinstance(self.made[0], str)
+
+    @property
+    def previews(self) -> list[Preview]:
+        """What tells the same to a person."""
+        return [partial(_beside, path, made) for path, made in zip(self.paths, self.made, strict=True)]
+
+
+def _beside(path: WorkspacePath, made: str | bytes | None, parts: Parts, standing: ShownState) -> str | bytes | None:
+    return standing.beside(parts, path, made) if isinstance(made, str) else made
 
 
 def questions(
@@ -89,9 +100,10 @@ def _is_covered(path: WorkspacePath, known: Set[WorkspacePath]) -> bool:
 def _question(tool: str, paths: Sequence[WorkspacePath], overlay: Overlay) -> ContentQuestion:
     files = {path: entry.now for path in paths if (entry := overlay.entry(path)) and isinstance(entry.now, Written)}
     arguments = {"transaction": {str(path): file.version for path, file in files.items()}}
-    if len(paths) != 1 or len(files) != 1:
-        return ContentQuestion(tool=tool, paths=paths, arguments=arguments)
-    file = files[paths[0]]
-    text_format = read_as(file.content, file.encoding, name=paths[0]).text_format
-    text = None if text_format is None else decode(file.content, text_format, path=paths[0])
-    return ContentQuestion(tool=tool, paths=paths, arguments=arguments, text=text)
+    made = [_made(path, files[path]) if path in files else None for path in paths]
+    return ContentQuestion(tool=tool, paths=paths, arguments=arguments, made=made)
+
+
+def _made(path: WorkspacePath, file: Written) -> str | bytes:
+    text_format = read_as(file.content, file.encoding, name=path).text_format
+    return file.content if text_format is None else decode(file.content, text_format, path=path)

@@ -156,7 +156,9 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         *,
         change: bool,
         preview: Preview | None = None,
+        previews: Sequence[Preview | None] = (),
         taken: Taken = (),
+        looks_at_disk: bool = False,
     ) -> Permit | None:
         """Have reads decided at once; changes are asked at the end of the block, if anything comes of them."""
         self._buffer.check_open()
@@ -176,7 +178,8 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         for question in asked:
             permit = await self._outside._authorise(
                 question.tool, question.paths, question.arguments, change=True,
-                preview=None if question.text is None else question.preview, taken=question.taken,
+                preview=question.previews[0] if question.is_text else None, previews=question.previews,
+                taken=question.taken,
             )  # fmt: skip
             if permit is not None:
                 bind(steps, permit.check)

@@ -21,13 +21,11 @@ from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.paths.names import printable, printable_text
-from filetools.permissions.requests import ApprovalRequest
+from filetools.permissions.requests import ApprovalRequest, short_diff
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
 from filetools.servers.mcp.options import DoorOptions
 
 QUESTION: Final = "approval"
-MOST_SHOWN_CHARACTERS: Final = 4000
-"""Of the change that a question shows."""
 MOST_QUESTIONS: Final = 3
 """About one call, over one connection of a handshake revision."""
 _MAY_IT: Final = {"allow": "Allow", "allow_for_run": "Allow for this run", "deny": "Deny"}
@@ -201,11 +199,8 @@ def _form_of(asked: ApprovalRequest) -> wire.ElicitRequestFormParams:
 
 
 def _message(asked: ApprovalRequest) -> str:
-    change = asked.diff or ""
-    if len(change) > MOST_SHOWN_CHARACTERS:
-        change = f"{change[:MOST_SHOWN_CHARACTERS]}\n… {len(change) - MOST_SHOWN_CHARACTERS} more characters"
     head = printable(f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})")
-    return f"{head}\n{printable_text(change)}".rstrip()
+    return f"{head}\n{printable_text(short_diff(asked))}".rstrip()
 
 
 def _choice(title: str, answers: dict[str, str]) -> dict[str, Any]:

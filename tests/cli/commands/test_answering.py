@@ -28,6 +28,10 @@ async def ran(run: CommandLine, *arguments: str) -> Ran:
     return await asyncio.to_thread(run, *arguments)
 
 
+async def at_terminal(run: CommandLine, *arguments: str) -> Ran:
+    return await asyncio.to_thread(run.at_terminal, *arguments)
+
+
 async def asked(agent: FileToolsFacade) -> str:
     """Let the agent ask in vain; returns the name of its request."""
     error = await refused("APPROVAL_REQUIRED", agent.write_file("new.txt", "new\n"))
@@ -36,13 +40,22 @@ async def asked(agent: FileToolsFacade) -> str:
 
 async def test_what_is_not_open_cannot_be_answered(run: CommandLine, agent: FileToolsFacade) -> None:
     assert (await ran(run, "approvals", "--json")).json["data"] == {"approvals": []}
-    assert (await ran(run, "approve", "approval-0")).code == 2
+    assert (await at_terminal(run, "approve", "approval-0")).code == 2
     assert (await ran(run, "approve", await asked(agent), "--deny", "--for-run")).code == 2
 
 
 async def test_agents_cannot_answer_by_command(run: CommandLine, agent: FileToolsFacade) -> None:
-    done = await ran(run, "approve", await asked(agent), "--actor", "alice", "--json")
+    done = await at_terminal(run, "approve", await asked(agent), "--actor", "alice")
+    assert (done.code, "PERMISSION_DENIED" in done.text) == (5, True)
+    assert await outcome_of(agent.write_file("new.txt", "new\n")) == "APPROVAL_REQUIRED"
+
+
+async def test_an_agent_does_not_answer_itself(run: CommandLine, agent: FileToolsFacade) -> None:
+    approval_id = await asked(agent)
+    done = await ran(run, "approve", approval_id, "--json")  # its shell has no terminal
     assert (done.code, done.json["error_code"]) == (5, "PERMISSION_DENIED")
+    run.environment["FILETOOLS_SESSION"] = "run-1"
+    assert (await at_terminal(run, "approve", approval_id)).code == 5
     assert await outcome_of(agent.write_file("new.txt", "new\n")) == "APPROVAL_REQUIRED"
 
 
@@ -61,7 +74,7 @@ async def test_requests_are_listed_with_what_they_would_change(run: CommandLine,
 async def test_an_answer_reaches_the_next_identical_call(
     run: CommandLine, agent: FileToolsFacade, option: tuple[str, ...], outcome: str
 ) -> None:
-    assert (await ran(run, "approve", await asked(agent), *option)).code == 0
+    assert (await at_terminal(run, "approve", await asked(agent), *option)).code == 0
     assert await outcome_of(agent.write_file("new.txt", "new\n")) == outcome
     assert await outcome_of(agent.write_file("other.txt", "")) == (
         "done" if option == ("--for-run",) else "APPROVAL_REQUIRED"
@@ -73,7 +86,7 @@ async def test_a_call_that_waits_goes_on(run: CommandLine, agent: FileToolsFacad
     call = asyncio.ensure_future(agent.write_file("new.txt", "new\n"))
     while not (open_requests := (await ran(run, "approvals", "--json")).json["data"]["approvals"]):
         assert not call.done()
-    assert (await ran(run, "approve", open_requests[0]["id"])).code == 0
+    assert (await at_terminal(run, "approve", open_requests[0]["id"])).code == 0
     async with asyncio.timeout(60):
         assert (await call).created
 

@@ -75,7 +75,7 @@ async def test_every_tool_says_what_it_does_to_the_tree(root: Path, mode: str) -
         # What is left out has the protocol's default: a tool changes and destroys, and a second call does it again.
         assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
             None if is_change else True,
-            False if is_change and tool.is_additive else None,
+            False if tool.effect == "change" else None,
             True if is_change and tool.is_idempotent else None,
             False,
         )

@@ -77,6 +77,7 @@ class Questions {
 		return new Promise((resolve) => {
 			this.#fill(`Merge ${path}`);
 			const merged = this.#mergePanes({ base, ours, theirs, names: ["Your text", "Result", "In the file"] });
+			merged.then((result) => result.focus());
 			const end = (value) => {
 				resolve(value);
 				this.#back();
@@ -230,8 +231,8 @@ class Questions {
 		this.#hide();
 		this.#shown = request.id;
 		entry.isMerging = entry.draft !== undefined;
-		this.#fill(`Merge ${request.path}`);
 		const isConflict = request.reason === "conflict";
+		this.#fill(`${isConflict ? "Merge" : "Edit"} ${request.path}`);
 		const [ours, theirs] = [request.old_text ?? "", request.new_text ?? ""];
 		const names = [isConflict ? "Your text" : "In the file", "Result", `From ${nameOf(request.actor)}`];
 		const merged = this.#mergePanes({ base: isConflict ? request.base_text : ours, ours, theirs, names, draft: entry.draft });
@@ -240,6 +241,7 @@ class Questions {
 			["Back", () => this.#back()],
 		]);
 		const result = await merged;
+		if (result.getModel()) result.focus(); // unless it is gone by now
 		result.onDidChangeModelContent(() => Object.assign(entry, { isMerging: true, draft: result.getValue() }));
 	}
 

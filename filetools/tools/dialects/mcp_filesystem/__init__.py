@@ -114,7 +114,6 @@ def _changing_tool(
         group=GROUP,
         effect=effect,
         is_idempotent=is_idempotent,
-        is_additive=is_additive,
         present=present,
         published=_published(name, schema, hints),
     )
