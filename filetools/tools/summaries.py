@@ -202,7 +202,7 @@ def _info(data: Facts) -> _Summary:
         f"mode {data['mode']}",
         counted(data["links"], "hard link") if data.get("links", 1) > 1 else "",
         "being written just now" if data.get("locked") else "",
-        "" if last is None else f"last change {last['number']} by {sayable(last['actor'])}",
+        "" if last is None else f"last change {last['number']} by {printable(sayable(last['actor']))}",
     )
     return _Summary(facts=facts)
 
