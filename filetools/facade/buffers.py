@@ -61,7 +61,7 @@ class Buffers:
             InvalidArgumentError: The file is binary.
             PathIsDirectoryError, FileTooLargeError, and those of every call; see `FileToolsFacade`.
         """
-        where = self._runner.resolve(path)
+        where = self._runner.resolve_new(path)
         await self._authorise("read_file", [where], {}, change=False)
         # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
         await self._runner.observe(where)

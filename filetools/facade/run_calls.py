@@ -18,6 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.session_checkpoints import automatic_name
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.names import require_printable
 from filetools.sessions.agent_messages import tool_calls
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
 from filetools.sessions.log import entries_of
@@ -69,8 +70,9 @@ class RunCalls:
         if session is not None:
             session = session_name(session)
             # Doors cut longer ones, and what is cut is another session's.
-            if not 1 <= len(session) <= LONGEST_SESSION or "\0" in session:
+            if not 1 <= len(session) <= LONGEST_SESSION:
                 raise InvalidArgumentError(f"The name of a session has 1 to {LONGEST_SESSION} characters")
+            require_printable("The name of a session", session)
         run_id = new_run_id(time.time())
         folders = [str(self._parts.workspace.resolve(each.replace("{run}", run_id))) for each in outputs]
         saved = await self._checkpoint(run_id) if checkpoint else None
@@ -102,6 +104,7 @@ class RunCalls:
         status: RunStatus = "completed",
         exit_code: int | None = None,
         messages: bytes = b"",
+        agent_session: str = "",
     ) -> dict[str, Any]:
         """End a run and return its metadata. What cannot be found out is in there; nothing is raised for it.
 
@@ -110,6 +113,7 @@ class RunCalls:
             status: How it ended.
             exit_code: Of its process.
             messages: What it said, as JSON lines, for which tool changed what; kept as long as retention allows.
+            agent_session: What the agent itself calls its session.
 
         Raises:
             RunNotFoundError
@@ -119,8 +123,11 @@ class RunCalls:
             await self._files.look()
         with suppress(FileToolsError):
             last = await self._feed.position()
-        alter = partial(self._runs.alter, run_id, status=status, exit_code=exit_code, ended=time.time(), last=last)
-        run = await self._parts.crew.run(partial(alter, messages=messages))
+        alter = partial(
+            self._runs.alter, run_id, status=status, exit_code=exit_code, ended=time.time(), last=last,
+            agent_session=agent_session, messages=messages,
+        )  # fmt: skip
+        run = await self._parts.crew.run(alter)
         found = await self._discovery(run, messages)
         if found.foreign:
             await self._parts.crew.run(partial(self._runs.alter, run_id, foreign=list(found.foreign)))
@@ -212,7 +219,7 @@ class RunCalls:
         ]  # fmt: skip
 
     def _told(self, run: Run, found: Discovery) -> dict[str, Any]:
-        return metadata(found, session=run.session, root=self._files.root_paths[-1])
+        return metadata(found, session=run.session, root=self._files.root_paths[-1], agent_session=run.agent_session)
 
 
 def runs_of(parts: Parts) -> Runs:
