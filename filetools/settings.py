@@ -32,6 +32,8 @@ MIB: Final = 1024 * 1024
 SETTINGS_FILE: Final = "settings.toml"
 ENVIRONMENT_PREFIX: Final = "FILETOOLS_"
 SESSION_VARIABLE: Final = "FILETOOLS_SESSION"
+MODEL_VARIABLE: Final = "FILETOOLS_MODEL"
+"""Which model a client of `serve --agent` asked for."""
 
 DEFAULT_EXCLUDES: Final = (
     ".git",
@@ -405,9 +407,9 @@ def session_name(text: str) -> str:
     return text.encode("utf-8", "replace").decode().strip()
 
 
-def environment_of_run(session: str) -> dict[str, str]:
-    """Return the environment of an agent's process: all variables of this one, and the session of its run."""
-    return {**os.environ, SESSION_VARIABLE: session}
+def environment_of_run(session: str, model: str = "") -> dict[str, str]:
+    """Return the environment of an agent's process: all variables of this one, the session of its run, and the model."""
+    return {**os.environ, SESSION_VARIABLE: session, **({MODEL_VARIABLE: model} if model else {})}
 
 
 def _from_environment(variables: Mapping[str, str]) -> Mapping[str, Any]:

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 MOST_RUNS: Final = 20
 MOST_STEPS: Final = 200
+_LONGEST_SESSION: Final = 200
 _MOST_KEPT_BYTES: Final = 5 * MIB
 """Of the messages with tool calls and results; what a run has changed is known without them."""
 
@@ -38,6 +39,7 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
         self._process: AgentProcess | None = None
         self._ending: asyncio.Task[dict[str, Any]] | None = None
         self._turn: object = None
+        self._session = ""
         self._kept, self._kept_bytes = list[bytes](), 0
         self._is_stopped = self._is_read = False
 
@@ -51,14 +53,14 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
         """Whether its program has been started."""
         return self._process is not None
 
-    async def launch(self, command: str | Sequence[str], prompt: str, limits: AgentLimits | None) -> None:
+    async def launch(self, command: str | Sequence[str], prompt: str, limits: AgentLimits | None, model: str) -> None:
         """Start the program once the run has begun; for `AgentRuns`."""
         run = await asyncio.shield(self._beginning)
         if self._is_stopped:
             raise AbortedError("The run")
         try:
             self._process = AgentProcess.start(
-                command, cwd=self._files.root_paths[-1], environment=environment_of_run(run.session),
+                command, cwd=self._files.root_paths[-1], environment=environment_of_run(run.session, model),
                 prompt=prompt.encode(errors="replace"), limits=limits,
             )  # fmt: skip
         except AgentFailedError as error:
@@ -72,7 +74,10 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
             entry = parse_entry(line)
             if entry is None:
                 self.garbage += 1
-            elif not self._begins_turn(entry, line) or await self._note_turn(self._process):
+                continue
+            if not self._session and isinstance(named := entry.raw.get("session_id"), str):
+                self._session = named[:_LONGEST_SESSION]
+            if not self._begins_turn(entry, line) or await self._note_turn(self._process):
                 return entry.raw
         self._is_read = True
         raise StopAsyncIteration
@@ -135,11 +140,14 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
         status: RunStatus = "cancelled" if self._is_stopped else "failed" if self.failure else "completed"
         kept = b"\n".join(self._kept)
         try:
-            return await self._files.runs.finish(self.run.id, status=status, exit_code=code, messages=kept)
+            return await self._files.runs.finish(
+                self.run.id, status=status, exit_code=code, messages=kept, agent_session=self._session
+            )
         except FileToolsError as error:  # as on a full disk: the answer must not be lost with it
             logger.exception("the end of %s was not noted", self.run.id)
             found = Discovery(error=error.message)
-            return metadata(found, session=self.run.session, root=self._files.root_paths[-1])
+            root = self._files.root_paths[-1]
+            return metadata(found, session=self.run.session, root=root, agent_session=self._session)
 
 
 class AgentRuns:
@@ -160,12 +168,15 @@ class AgentRuns:
         self._agents: set[AgentRun] = set()
 
     @asynccontextmanager
-    async def start(self, files: FileToolsFacade, prompt: str, **options: Any) -> AsyncIterator[AgentRun]:
+    async def start(
+        self, files: FileToolsFacade, prompt: str, *, model: str = "", **options: Any
+    ) -> AsyncIterator[AgentRun]:
         """Begin a run and start its agent; when the block is left, in whatever way, the run has ended and the agent is gone.
 
         Args:
             files: The workspace, for whoever the run is.
             prompt: What the agent reads.
+            model: What it finds as `FILETOOLS_MODEL`; "" leaves that as it is.
             options: As `files.runs.begin` takes them: session, outputs, checkpoint.
 
         Raises:
@@ -180,7 +191,7 @@ class AgentRuns:
         agent = AgentRun(files, beginning, self._max_steps)
         self._agents.add(agent)
         try:
-            await agent.launch(self._command, prompt, self._limits)
+            await agent.launch(self._command, prompt, self._limits, model)
             yield agent
         finally:
             ending = asyncio.create_task(agent.finish())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ NOTED_SECONDS: Final = 2.0
 """How often it is noted that calls happen."""
 FIRST_SECONDS: Final = 0.2
 """After so long a server is registered: what that takes is loaded when the first answers have gone out."""
+STATUS_TOOL: Final = "get_instance_status"
 _log = logging.getLogger(__name__)
 
 
@@ -47,8 +49,19 @@ class Registration:
             self.name = name
             self._start()
 
-    def note_call(self) -> None:
-        """Note that a call begins or ends."""
+    @contextmanager
+    def noted(self, tool: str | None = None) -> Iterator[None]:
+        """Note that a call runs. One that asks who works is not work: a server that is asked again and again is idle."""
+        if tool == STATUS_TOOL:
+            yield
+            return
+        self._note_call()
+        try:
+            yield
+        finally:
+            self._note_call()
+
+    def _note_call(self) -> None:
         self._calls += 1
         self._start()
 

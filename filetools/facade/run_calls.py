@@ -102,6 +102,7 @@ class RunCalls:
         status: RunStatus = "completed",
         exit_code: int | None = None,
         messages: bytes = b"",
+        agent_session: str = "",
     ) -> dict[str, Any]:
         """End a run and return its metadata. What cannot be found out is in there; nothing is raised for it.
 
@@ -110,6 +111,7 @@ class RunCalls:
             status: How it ended.
             exit_code: Of its process.
             messages: What it said, as JSON lines, for which tool changed what; kept as long as retention allows.
+            agent_session: What the agent itself calls its session.
 
         Raises:
             RunNotFoundError
@@ -119,8 +121,11 @@ class RunCalls:
             await self._files.look()
         with suppress(FileToolsError):
             last = await self._feed.position()
-        alter = partial(self._runs.alter, run_id, status=status, exit_code=exit_code, ended=time.time(), last=last)
-        run = await self._parts.crew.run(partial(alter, messages=messages))
+        alter = partial(
+            self._runs.alter, run_id, status=status, exit_code=exit_code, ended=time.time(), last=last,
+            agent_session=agent_session, messages=messages,
+        )  # fmt: skip
+        run = await self._parts.crew.run(alter)
         found = await self._discovery(run, messages)
         if found.foreign:
             await self._parts.crew.run(partial(self._runs.alter, run_id, foreign=list(found.foreign)))
@@ -212,7 +217,7 @@ class RunCalls:
         ]  # fmt: skip
 
     def _told(self, run: Run, found: Discovery) -> dict[str, Any]:
-        return metadata(found, session=run.session, root=self._files.root_paths[-1])
+        return metadata(found, session=run.session, root=self._files.root_paths[-1], agent_session=run.agent_session)
 
 
 def runs_of(parts: Parts) -> Runs:

@@ -19,6 +19,7 @@ from filetools.sessions.agent_messages import LoggedCall, path_inside
 logger = logging.getLogger(__name__)
 
 KEY: Final = "x_claude_metadata"
+DISCOVERY_HEADER: Final = "x-claude-file-discovery"
 _ON: Final = ("enabled", "true", "1")
 _UNKNOWN: Final = ("", None)
 """What stood at a path of which only that is known."""
@@ -232,21 +233,23 @@ def _utc(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def metadata(discovery: Discovery, *, session: str, root: str) -> dict[str, Any]:
+def metadata(discovery: Discovery, *, session: str, root: str, agent_session: str = "") -> dict[str, Any]:
     """Return the metadata of a run as JSON. A run without files is also logged as a warning.
 
     Args:
         discovery: What was found.
         session: Of the run.
         root: Absolute path of the root, which is the run's working folder.
+        agent_session: What the agent itself calls its session; "" if unknown.
     """
+    tracking = {"cli_session_id": session, "session_dir": root}
     lists: dict[str, list[dict[str, Any]]] = {"created": [], "modified": [], "deleted": []}
     for file in discovery.files:
         lists[file.action].append(describe(file, root))
     status = "success" if discovery.files else "no_files_found" if discovery.error is None else "failed"
     told: dict[str, Any] = {f"files_{action}": files for action, files in lists.items() if files or action == "created"}
     told |= {
-        "session_tracking": {"cli_session_id": session, "session_dir": root},
+        "session_tracking": tracking | ({"agent_session_id": agent_session} if agent_session else {}),
         "discovery_method": "event_journal", "discovery_status": status,
     }  # fmt: skip
     if status != "success":
@@ -305,7 +308,7 @@ def is_enabled(
         has_tools: Whether the run has tools; one without makes no files.
         commands: Those that ask for it.
     """
-    given = (value for name, value in headers.items() if name.lower() == "x-claude-file-discovery")
+    given = (value for name, value in headers.items() if name.lower() == DISCOVERY_HEADER)
     if any(value.strip().lower() in _ON for value in given):
         return has_tools
     starts = "|".join(map(re.escape, commands))

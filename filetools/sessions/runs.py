@@ -49,6 +49,8 @@ class Run:
     """Name of the checkpoint of the tree before it; automatic ones expire."""
     step: str = ""
     """How far it is, such as "Step 3/200"."""
+    agent_session: str = ""
+    """What the agent itself calls its session: its log has that name, and it can be resumed by it."""
     turns: tuple[float, ...] = ()
     """When each turn began, in seconds since the epoch; the first 1,000."""
     foreign: tuple[int, ...] = ()

@@ -15,8 +15,15 @@ import pytest
 from mcp import Client
 
 import filetools
+from filetools.app import registration
+from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.project.registry import Registry
+from filetools.servers.http.application import http_application
+from filetools.servers.http.options import HttpOptions
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
+from tests.support import bearer
 from tests.support.crashing import QUIET
 from tests.support.http_servers import http_server
 from tests.support.mcp_clients import ERAS, process, text
@@ -105,7 +112,7 @@ async def test_a_server_over_http_works_while_it_is_called(root: Path) -> None:
     with http_server(root) as serving:
         async with (
             filetools.open(root, settings=QUIET) as files,
-            httpx2.AsyncClient(base_url=serving.address) as client,
+            bearer.AsyncClient(base_url=serving.address) as client,
         ):
             (told,) = await once(files, lambda told: len(told) == 1)
             assert (told["name"], told["status"], told["dir"]) == ("filetools serve", "idle", str(root))
@@ -114,3 +121,30 @@ async def test_a_server_over_http_works_while_it_is_called(root: Path) -> None:
             await once(files, lambda told: told[0]["status"] == "working")
             serving.process.send_signal(signal.SIGTERM)
             await once(files, lambda told: told == [])
+
+
+async def test_who_asks_for_the_status_gives_no_work(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "NOTED_SECONDS", 0.0)
+    door = DoorOptions(tools=("core", "context"))
+    async with (
+        filetools.open(root, settings=QUIET) as files,
+        Registration(lambda: [files], "server") as noted,
+        http_application(files, HttpOptions(door=door), registration=noted) as application,
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
+        Door(files, door, registration=noted) as served,
+        Client(served.server) as agent,
+    ):
+        asked = {"tool": "get_instance_status", "input": {}}
+        events = {"Accept": "text/event-stream"}
+        for name, body, headers in (
+            ("tools/get_instance_status", {}, {}),
+            ("execute", asked, {}),
+            ("execute", asked, events),
+        ):
+            assert '"success":true' in (await client.post(f"/v1/{name}", json=body, headers=headers)).text
+        await text(agent, "get_instance_status")
+        assert noted._task is not None
+        await noted._task  # all that was noted is written
+        assert [each["status"] for each in await look(files)] == ["idle"]
+        assert (await client.post("/v1/tools/list_files", json={})).json()["success"]
+        await once(files, lambda told: [each["status"] for each in told] == ["working"])

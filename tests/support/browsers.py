@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, WebSocket, expect
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome")
@@ -104,7 +104,7 @@ class Served:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool as an agent does, and return the envelope."""
-        answer = httpx2.post(f"{self.server.address}/v1/tools/{tool}", json=arguments, timeout=PATIENCE_MS / 1000)
+        answer = bearer.post(f"{self.server.address}/v1/tools/{tool}", json=arguments, timeout=PATIENCE_MS / 1000)
         envelope: dict[str, Any] = answer.json()
         return envelope
 
@@ -122,9 +122,7 @@ def served(root: Path, *arguments: str, permissions: str | None = "allow") -> It
     # "true" stands for the browser that --open starts.
     options = ("--open", *(("--permissions", permissions) if permissions else ()), *arguments)
     with http_server(root, *options, environment={"BROWSER": "true"}) as server:
-        told = iter(server.line, "")
-        found = next(match for line in told if (match := re.search(r"/login#code=(\S+)", line)))
-        yield Served(server, [found[1]])
+        yield Served(server, [server.login_code()])
 
 
 def until(page: Page, condition: str, patience_ms: int | None = None) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -16,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from filetools.app.state import own_directory
-from filetools.app.token import TOKEN_FILE
+from tests.support import bearer
 from tests.support.declared import REPOSITORY
 from tests.support.forked import Forked, forked
 
@@ -33,6 +33,8 @@ class HttpServer:
     address: str
     """Such as "http://127.0.0.1:40123"."""
     first_line: str
+    token_line: str
+    """The second; empty where nobody needs a token."""
     errors: Path
     """What it wrote to standard error."""
 
@@ -49,9 +51,13 @@ class HttpServer:
     @property
     def token(self) -> str:
         """The token of its root, as its user reads it."""
-        own = own_directory(self.root, None)
-        assert own is not None
-        return (own / TOKEN_FILE).read_text().strip()
+        return bearer.TOKENS[self.port]
+
+    def login_code(self) -> str:
+        """Return the code that it prints for a person."""
+        while (found := re.search(r"/login#code=(\S+)", line := self.line())) is None:
+            assert line, self.errors.read_text()
+        return found[1]
 
     def line(self) -> str:
         """Return the next line of its output."""
@@ -111,7 +117,12 @@ def http_server(
         first = line_of(process)
         found = re.search(r"http://\S+", first)
         assert found is not None, (first, errors.read_text())
-        yield HttpServer(process, root, found[0], first, errors)
+        token_line = line_of(process) if limits is None else ""
+        serving = HttpServer(process, root, found[0], first, token_line, errors)
+        bearer.TOKENS.pop(serving.port, None)
+        if "--token-file" not in arguments and (named := re.search(r"\$\(cat (.+)\)", token_line)):
+            bearer.TOKENS[serving.port] = Path(*shlex.split(named[1])).read_text().strip()
+        yield serving
     finally:
         process.kill()
         process.wait()
@@ -170,8 +181,12 @@ def read_all(connected: socket.socket) -> bytes:
 
 
 def request(target: str, host: str, *headers: str, method: str = "GET", body: bytes = b"") -> bytes:
-    """Return a request as it goes over the wire; the connection ends after it."""
+    """Return a request of the server's user as it goes over the wire; the connection ends after it."""
+    port = host.rpartition(":")[2]
+    token = bearer.TOKENS.get(int(port)) if port.isdecimal() else None
     lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", "Connection: close", *headers, "", ""]
+    if token is not None:
+        lines.insert(2, f"Authorization: Bearer {token}")
     return "\r\n".join(lines).encode("latin-1") + body
 
 

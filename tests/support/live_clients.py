@@ -24,6 +24,7 @@ from filetools.servers.http.live.frames import TOLD
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.outbox import Outbox
 from filetools.servers.http.live.session import LiveSession
+from tests.support import bearer
 
 Frame = dict[str, Any]
 PATIENCE_SECONDS = 60.0
@@ -331,8 +332,8 @@ async def live(address: str, *, headers: Mapping[str, str] | None = None, **hell
 def socket_of(address: str, *, headers: Mapping[str, str] | None = None) -> connect:
     """Return the WebSocket of a server, to be entered."""
     return connect(
-        f"{address.replace('http', 'ws', 1)}/v1/live", additional_headers=headers, compression=None, max_size=None,
-        open_timeout=PATIENCE_SECONDS, proxy=None,
+        f"{address.replace('http', 'ws', 1)}/v1/live", compression=None, max_size=None, open_timeout=PATIENCE_SECONDS,
+        additional_headers={**bearer.headers(address), **(headers or {})}, proxy=None,
     )  # fmt: skip
 
 
@@ -342,10 +343,11 @@ def deaf_client(port: int, *frames: Frame) -> socket.socket:
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what it does not read, the server has to keep
     connected.settimeout(PATIENCE_SECONDS)
     connected.connect(("127.0.0.1", port))
+    token = "".join(f"{name}: {value}\r\n" for name, value in bearer.headers(f"http://127.0.0.1:{port}").items())
     connected.sendall(
         (
             f"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+            f"{token}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
         ).encode()
     )
     assert connected.recv(12) == b"HTTP/1.1 101"

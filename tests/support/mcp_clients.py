@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -57,7 +58,12 @@ def forked(folder: Path, *arguments: str, **environment: str) -> StdioServerPara
     return StdioServerParameters(
         command=sys.executable,
         args=["-IS", command_client.__file__, *arguments],
-        env={command_client.VARIABLE: shared_server().address, "PYTHONPATH": str(REPOSITORY), **environment},
+        env={
+            command_client.VARIABLE: shared_server().address,
+            "PYTHONPATH": str(REPOSITORY),
+            "XDG_CONFIG_HOME": os.environ["XDG_CONFIG_HOME"],
+            **environment,
+        },
         cwd=folder,
     )
 

@@ -52,9 +52,9 @@ def filetools(*arguments: str, text: str = "") -> None:
     )
 
 
-def put(address: str, path: str, text: str) -> None:
+def put(address: str, token: str, path: str, text: str) -> None:
     """Write a file over HTTP, in the session that the environment names."""
-    headers = {"Filetools-Session": os.environ["FILETOOLS_SESSION"]}
+    headers = {"Filetools-Session": os.environ["FILETOOLS_SESSION"], "Authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"{address}/v1/files/{path}", text.encode(), headers, method="PUT")
     urllib.request.urlopen(request).close()
 

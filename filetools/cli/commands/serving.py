@@ -6,10 +6,11 @@ import asyncio
 import importlib.util
 import logging
 import os
+import shlex
 import signal
 import sys
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn, get_args
@@ -42,6 +43,15 @@ allow_roots_option = click.option(
     help="Folder outside the root that tools of the group 'context' may read.",
 )
 groups_option = click.option("--tools", metavar="NAME,…", help="Groups or names of tools, separated by commas.")
+dialect_option = click.option(
+    "--dialect",
+    metavar="NAME",
+    help=f"Offer the tools of another product: {', '.join(each.name for each in DIALECTS)}.",
+)
+read_only_option = click.option("--read-only", is_flag=True, help="Offer and allow only tools that read.")
+structured_option = click.option(
+    "--structured", is_flag=True, help="Also return results as JSON, with an output schema."
+)
 
 
 @command(
@@ -61,14 +71,10 @@ groups_option = click.option("--tools", metavar="NAME,…", help="Groups or name
     help=f"Root of the workspace. Only {_SEVERAL} takes several, or the client's.",
 )
 @groups_option
-@click.option(
-    "--dialect",
-    metavar="NAME",
-    help=f"Offer the tools of another product: {', '.join(each.name for each in DIALECTS)}.",
-)
+@dialect_option
 @click.option("--permissions", type=click.Choice(get_args(Preset)), help="What agents may do where no rule applies.")
-@click.option("--read-only", is_flag=True, help="Offer and allow only tools that read.")
-@click.option("--structured", is_flag=True, help="Also return results as JSON, with an output schema.")
+@read_only_option
+@structured_option
 @click.option("--editor", is_flag=True, help="The client is an editor that you use: its calls are yours.")
 @allow_roots_option
 def mcp(
@@ -119,7 +125,7 @@ async def _serve(
     from filetools.servers.mcp.transports import serve_roots_stdio, serve_stdio
 
     def opening(place: Path) -> Opening:
-        settings = allowing(_settings(desk, place, options.dialect, permissions), allow_roots)
+        settings = allowing(_settings(desk, place, options.dialect, permissions)[0], allow_roots)
         # Roots that a client tells are other folders than the one that a mirror and a state directory were given for.
         shared = desk.options if any(place == folder.given for folder in folders) else SharedOptions()
         return open_workspace(place, mirror=shared.mirror, state_dir=shared.state_dir, settings=settings)
@@ -184,12 +190,14 @@ def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
             raise InvalidArgumentError(f"{name} goes with one ROOT only")
 
 
-def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None) -> Settings:
-    """Return the settings of a root; where nobody has set one, that of the dialect holds."""
+def _settings(
+    desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None
+) -> tuple[Settings, Mapping[str, str]]:
+    """Return the settings of a root, and where each comes from; where nobody has set one, that of the dialect holds."""
     settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
     usual = {} if dialect is None else dialect.settings
     wanted = {name: value for name, value in usual.items() if sources[name] == "default"}
-    return replace(settings, **wanted)
+    return replace(settings, **wanted), sources
 
 
 @command(
@@ -198,24 +206,27 @@ def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Pres
     examples=("filetools serve . --open", "filetools serve ~/project --host 0.0.0.0 --permissions guarded"),
 )
 @click.argument("root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Root of the workspace.")
-@click.option("--host", default="127.0.0.1", help="Address to listen at; any but this machine's own needs a token.")
+@click.option("--host", default="127.0.0.1", help="Address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, help="Port to listen at; 0 for any that is free.")
 @click.option(
     "--name",
     multiple=True,
     metavar="NAME",
-    help="Host name that clients use, such as a proxy's; they need the token.",
+    help="Host name that clients use, such as a proxy's.",
 )
 @click.option(
     "--allow-origin", multiple=True, metavar="URL", help="Origin whose pages may call, such as http://localhost:3000."
 )
 @click.option("--open", "open_page", is_flag=True, help="Log your browser in: you may edit and approve there.")
 @groups_option
+@dialect_option
 @click.option(
     "--permissions",
     type=click.Choice(get_args(Preset)),
     help="What agents may do where no rule applies. Default: allow, or ask with --open.",
 )
+@read_only_option
+@structured_option
 @click.option(
     "--token-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the token that callers must know."
 )
@@ -223,9 +234,10 @@ def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Pres
 @click.option(
     "--agent",
     metavar="COMMAND",
-    help="Agent to run at /v1/chat/completions, for callers with the token; must speak stream-json.",
+    help="Agent to run at /v1/chat/completions; must speak stream-json.",
 )
-@click.option("--max-steps", type=click.IntRange(1), default=200, help="Maximum turns with tools.")
+@click.option("--max-steps", type=click.IntRange(1), default=200, help="Maximum turns with tools of the agent.")
+@click.option("--max-seconds", type=click.IntRange(1), default=1200, help="Maximum time of the agent for one answer.")
 def serve(
     desk: Desk,
     root: Path,
@@ -236,36 +248,48 @@ def serve(
     allow_origin: tuple[str, ...],
     open_page: bool,
     tools: str | None,
+    dialect: str | None,
     permissions: Preset | None,
+    read_only: bool,
+    structured: bool,
     token_file: Path | None,
     allow_root: tuple[str, ...],
     agent: str | None,
     max_steps: int,
+    max_seconds: int,
 ) -> None:
-    """Serve files, tools and changes over HTTP, and MCP at /mcp.
+    """Serve files, tools and changes over HTTP, and MCP at /mcp, for callers with the token and browsers that log in.
 
-    Requests to this machine's own address need no token. The first printed line is the address.
+    The first printed line is the address; the second names the file with the token, which only you can read.
     """
     for package in ("fastapi", "uvicorn", "mcp"):
         if importlib.util.find_spec(package) is None:
             print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
             raise click.exceptions.Exit(FAILED)
     # A second to import, and only this command needs it.
-    from filetools.servers.http.hosts import is_loopback
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
     from filetools.servers.http.serving import serve as serve_http
+    from filetools.servers.mcp.options import DoorOptions
+    from filetools.sessions.agent_process import AgentLimits
 
     refuse_relative([str(root)])
     place = root.resolve()
     mirror, state = desk.options.mirror, desk.options.state_dir
-    settings, must_ask = _settings_and_asking(desk, place, permissions, is_attended=open_page)
-    settings = allowing(settings, allow_root)
+    spoken = None if dialect is None else dialect_named(dialect)
+    door = DoorOptions(tools=named(tools), dialect=spoken, only_reads=read_only, structured=structured)
+    door.selected()
+    settings, sources = _settings(desk, place, spoken, "read_only" if read_only else permissions)
+    # Agents ask because a person is there and nobody has named a preset.
+    must_ask = open_page and sources["permissions"] == "default"
+    settings = allowing(replace(settings, permissions="ask") if must_ask else settings, allow_root)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
-        host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), tools=named(tools),
+        host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), door=door,
         person=user_name(), token=token,
-        agent=None if agent is None else AgentOptions(command=agent, token=token, max_steps=max_steps),
+        agent=None if agent is None else AgentOptions(
+            command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)
+        ),
     )  # fmt: skip
     listener = listen(options)
 
@@ -274,12 +298,8 @@ def serve(
             secrets = own_directory(place, state) or files.state_directory
             if open_page and settings.permissions == "ask":
                 await files.require_approvals()  # of agents that come by other doors, too
-            at = listener
-            # By a name of its own it is called through a proxy, and so by other machines.
-            if token is None and (name or not is_loopback(host)):
-                at = listener.guarded_by(own_token(secrets))
-            elif token is None and agent is not None:
-                at = listener.guarded_by(own_token(secrets), only_agent=True)
+            # At this machine's own address, too: every user of it, and every sandboxed program, reaches that.
+            at = listener if token is not None else listener.guarded_by(own_token(secrets))
 
             def announce(application: ServerApplication) -> None:
                 new_code = application.shared.logins.new_code if open_page else None
@@ -290,28 +310,18 @@ def serve(
     asyncio.run(run())
 
 
-def _settings_and_asking(
-    desk: Desk, root: Path, permissions: Preset | None, *, is_attended: bool
-) -> tuple[Settings, bool]:
-    """Return the settings, and whether agents ask because a person is there and nobody has named a preset."""
-    settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
-    must_ask = is_attended and sources["permissions"] == "default"
-    return replace(settings, permissions="ask") if must_ask else settings, must_ask
-
-
 def _announce(
     place: Path, at: Listener, token_file: Path, new_code: Callable[[], str] | None, *, must_ask: bool
 ) -> None:
     """Tell what is served where, and log a browser in if there are codes for it."""
     here, *elsewhere = at.addresses
     print_line(f"Serving {printable(str(place))} at {here}")
+    file = printable(shlex.quote(str(token_file)))
+    print_line(f'Callers need the token: curl -H "Authorization: Bearer $(cat {file})" {here}/v1/list')
     for address in elsewhere:
         print_line(f"Other machines reach it at {address}")
-    whose = "Callers need" if at.options.token is not None else "Its callers need"
     if (agent := at.options.agent) is not None:
         print_line(f"The agent {printable(agent.model)} answers at {here}/v1/chat/completions")
-    if at.options.token is not None or agent is not None:
-        print_line(f"{whose} the token in {printable(str(token_file))}")
     if new_code is not None:
         print_line(f"Log in, once and within a minute: {at.addresses[-1]}/login#code={new_code()}")
     if must_ask:

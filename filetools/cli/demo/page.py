@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Final
 
+from filetools.app.state import own_directory
+from filetools.app.token import own_token
 from filetools.errors import NetworkError
 
 if TYPE_CHECKING:
@@ -34,17 +36,18 @@ async def page_of(play: Play) -> AsyncIterator[None]:
     )  # fmt: skip
     assert server.stdout is not None
     try:
-        address, login = [(await server.stdout.readline()).decode().strip() for _ in range(2)]
+        address, _, login = [(await server.stdout.readline()).decode().strip() for _ in range(3)]
         if not login:
             raise NetworkError("The server of the page does not start", suggested_action="See why: filetools serve .")
         await play.say(
             "Your browser opens the editor page; elsewhere, once and within a minute:", login.rpartition(" ")[2]
         )
         sys.stdout.flush()
-        host = address.rpartition("//")[2]
+        host, secrets = address.rpartition("//")[2], own_directory(play.root, None)
+        assert secrets is not None
         try:
             async with asyncio.timeout(LOGIN_SECONDS):
-                while not await asyncio.to_thread(_windows, host):  # noqa: ASYNC110 - it is another process
+                while not await asyncio.to_thread(_windows, host, own_token(secrets)):  # noqa: ASYNC110 - it is another process
                     await asyncio.sleep(0.1)
         except TimeoutError as exc:
             raise NetworkError("No window was connected within a minute", suggested_action="Open the address.") from exc
@@ -57,7 +60,7 @@ async def page_of(play: Play) -> AsyncIterator[None]:
             await server.wait()
 
 
-def _windows(host: str) -> int:
+def _windows(host: str, token: str) -> int:
     with closing(http.client.HTTPConnection(host)) as connection:
-        connection.request("GET", "/metrics")
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
         return int(connection.getresponse().read().decode().partition(_CONNECTED)[2].partition("\n")[0])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from typing import Final
 
 from fastapi import FastAPI
 
 from filetools.app.agent_runs import AgentRuns
+from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
 from filetools.servers.http.bodies import Bodies
@@ -24,7 +26,7 @@ from filetools.servers.http.routes import changes, chat, files, live, looking, p
 from filetools.servers.http.security import AGENT_PATHS, Guard
 from filetools.servers.http.shared import Shared
 from filetools.servers.http.telemetry import Metrics, tracing
-from filetools.servers.mcp.options import DEFAULT_GROUP, DoorOptions
+from filetools.servers.mcp.options import DEFAULT_GROUP
 from filetools.servers.mcp.transports import http_application as mcp_application
 from filetools.tools.call_log import CallLog
 from filetools.tools.descriptors import GROUP as DESCRIPTOR_GROUP
@@ -35,12 +37,15 @@ CALLS_PATH: Final = "/v1/"
 
 
 @asynccontextmanager
-async def http_application(files: FileToolsFacade, options: HttpOptions) -> AsyncIterator[ServerApplication]:
+async def http_application(
+    files: FileToolsFacade, options: HttpOptions, *, registration: Registration | None = None
+) -> AsyncIterator[ServerApplication]:
     """Make the application of a workspace; what it began ends with the block.
 
     Args:
         files: The opened workspace.
         options: Where the server listens and whom it answers; the port is the one that it really has.
+        registration: Where calls are noted; None notes them nowhere.
 
     Raises:
         InvalidArgumentError: The options name a tool or a group that there is none of.
@@ -49,17 +54,17 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
     hub = Hub(files, log)
     # Whatever speaks HTTP could say that a person has allowed what it wants; only a login is one.
     is_enabled = files.settings.file_descriptor.enabled
-    usual = (DEFAULT_GROUP, DESCRIPTOR_GROUP) if is_enabled else None
-    door = DoorOptions(tools=options.tools or usual, asks=False)
+    usual = (DEFAULT_GROUP, DESCRIPTOR_GROUP) if is_enabled and options.door.dialect is None else None
+    door = replace(options.door, tools=options.door.tools or usual, asks=False, is_editor=False)
     keeps = is_enabled or any(tool.group == DESCRIPTOR_GROUP for tool in door.selected())
     callers = Callers(files, person=options.person, log=log, keeps_results=keeps)
     agent = options.agent
-    agents = None if agent is None else AgentRuns(agent.command, max_steps=agent.max_steps)
+    agents = None if agent is None else AgentRuns(agent.command, max_steps=agent.max_steps, limits=agent.limits)
     shared = Shared(
         files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics(),
-        agents=agents, page=installed_page(),
+        agents=agents, page=installed_page(), registration=registration,
     )  # fmt: skip
-    async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:
+    async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log, registration=registration) as mcp:
         try:
             yield ServerApplication(shared, mcp)
         finally:
@@ -80,8 +85,6 @@ class ServerApplication:
 
     def __init__(self, shared: Shared, mcp: Application) -> None:
         self.shared = shared
-        self.on_call: Callable[[], None] = lambda: None
-        """Called when a call of the interface begins, and when it ends."""
         self._mcp = mcp
         self._rest = _routes(shared)
         self._tracing = tracing()
@@ -92,6 +95,7 @@ class ServerApplication:
         """Answer one request, or serve one WebSocket."""
         # Routes are found by what was sent: decoding comes once, later, and where a path is meant.
         scope["path"] = scope["raw_path"].decode("ascii", "backslashreplace")
+        send = _typed(send)
         if scope["type"] != "http":
             await self._guarded(scope, receive, send)
             return
@@ -117,14 +121,22 @@ class ServerApplication:
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH
-        if not is_mcp and (scope["type"] != "http" or not scope["path"].startswith(CALLS_PATH)):
-            await self._rest(scope, receive, send)
-            return
-        self.on_call()
-        try:
+        is_call = scope["type"] == "http" and scope["path"].startswith(CALLS_PATH)
+        # Calls of tools are noted where it is known which tool it is.
+        is_noted = is_call and not scope["path"].startswith(tools.PATHS)
+        with self.shared.noted() if is_noted else nullcontext():
             await (self._mcp if is_mcp else self._rest)(scope, receive, send)
-        finally:
-            self.on_call()
+
+
+def _typed(send: Send) -> Send:
+    """Return what tells browsers with every answer that its type is the one it says."""
+
+    async def send_typed(message: Message) -> None:
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            message["headers"] = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
+        await send(message)
+
+    return send_typed
 
 
 def _routes(shared: Shared) -> FastAPI:

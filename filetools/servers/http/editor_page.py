@@ -29,7 +29,6 @@ _FOREVER: Final = "public, max-age=31536000, immutable"
 _GUARDED: Final = {
     "Content-Security-Policy": POLICY,
     "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
 }
 
 

@@ -103,7 +103,7 @@ _SESSION: Final = {
 _BEARER: Final = {
     "type": "http",
     "scheme": "bearer",
-    "description": "Needed where the server was started with a token.",
+    "description": "The token of the server; browsers log in instead.",
 }
 _USUAL_INVALID: Final = "HTTPValidationError"
 """What the framework says of invalid requests, in whose place we answer with problems."""
@@ -150,4 +150,4 @@ def _complete(operation: dict[str, Any], path: str) -> None:
     operation["responses"] = dict(sorted(responses.items()))
     if path.startswith("/v1/"):
         operation.setdefault("parameters", []).append(_SESSION)
-        operation["security"] = [{}, {"token": []}]
+        operation["security"] = [{"token": []}]

@@ -11,6 +11,8 @@ from typing import Final
 from pydantic_core import Url
 
 from filetools.errors import InvalidArgumentError
+from filetools.servers.mcp.options import DoorOptions
+from filetools.sessions.agent_process import AgentLimits
 
 MIB: Final = 1024 * 1024
 _ORIGIN: Final = re.compile(r"https?://[^\s/?#@*\\]+", re.IGNORECASE)
@@ -42,10 +44,10 @@ class AgentOptions:
 
     command: str
     """Its program and arguments, split as by a shell."""
-    token: str | None = None
-    """What callers must know to run it, wherever the server listens; None lets only people do that."""
     max_steps: int = 200
     """How many turns with calls of tools it may take."""
+    limits: AgentLimits = field(default_factory=AgentLimits)
+    """How long it may take for one answer, and how much of it is kept."""
 
     def __post_init__(self) -> None:
         """Check the command.
@@ -60,7 +62,7 @@ class AgentOptions:
 
     @property
     def model(self) -> str:
-        """Name of the model that it is to clients: that of its program."""
+        """Name under which clients find it: that of its program. They may ask for any other, too."""
         return PurePath(shlex.split(self.command)[0]).name
 
 
@@ -72,15 +74,15 @@ class HttpOptions:
     """Address or name that it listens at."""
     port: int = 8765
     token: str | None = None
-    """What callers must know; None asks nobody, and is for addresses of this machine only."""
+    """What callers must know; None asks nobody but for the agent, which only people run then."""
     names: tuple[str, ...] = ()
     """Further names under which clients may call, at any port: those of this machine, or of a proxy before it."""
     origins: tuple[str, ...] = ()
     """Origins whose pages may call, too, such as `https://editor.example`; kept as browsers send them."""
     person: str = "person"
     """Name of whoever logs in."""
-    tools: tuple[str, ...] | None = None
-    """Names of groups and of single tools that agents are offered over MCP; None is the usual choice."""
+    door: DoorOptions = field(default_factory=DoorOptions)
+    """What agents are offered over MCP; over HTTP nobody is asked there, and no client is an editor."""
     page: str = "/"
     """Path of the page that a browser is led to once it is logged in."""
     agent: AgentOptions | None = None

@@ -25,7 +25,7 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
 OPEN_PREFIXES: Final = ("/assets/",)
 """Below these stands what is the same for everybody, and no secret: the parts of the page."""
 AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
-"""What needs a token or a login wherever the server listens, and is no other origin's: it starts a program."""
+"""What needs a token or a login even where nothing else does, and is no other origin's: it starts a program."""
 LOGIN_HEADER: Final = b"filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
 """What a socket of ours speaks; a browser that offers a key offers this, too, and is answered with this alone."""
@@ -107,7 +107,7 @@ class Guard:
         self._hosts = Hosts(options)
         self._origins = frozenset(options.origins)
         self._token = options.token
-        self._agent = options.agent
+        self._has_agent = options.agent is not None
         self._cookie = cookie_name(options.port)
         self._logins = logins
         # The parser's own limit counts only what is still incomplete.
@@ -130,7 +130,7 @@ class Guard:
         return origin if origin in self._origins and not self._runs_agent(scope) else None
 
     def _runs_agent(self, scope: Scope) -> bool:
-        return self._agent is not None and scope["path"] in AGENT_PATHS
+        return self._has_agent and scope["path"] in AGENT_PATHS
 
     def _only_asks(self, scope: Scope) -> bool:
         """Whether a browser asks what a page may send, which it does without token and login."""
@@ -156,10 +156,9 @@ class Guard:
             return Admission()
         if (key := login_key(scope)) is not None:
             return Admission(login=self._required_login(scope, key, origin))
-        if self._agent is not None and self._runs_agent(scope):
-            self._require_token(scope, self._agent.token)
-        elif self._token is not None and not (_is_open(scope) or scope["path"].startswith(OPEN_PREFIXES)):
-            self._require_token(scope, self._token)
+        is_open = self._token is None or _is_open(scope) or scope["path"].startswith(OPEN_PREFIXES)
+        if not is_open or self._runs_agent(scope):
+            self._require_token(scope)
         return Admission()
 
     def _known_origin(self, scope: Scope, host: str | None) -> str | None:
@@ -194,11 +193,11 @@ class Guard:
         ]
         return secrets[0] if len(secrets) == 1 else None
 
-    def _require_token(self, scope: Scope, token: str | None) -> None:
+    def _require_token(self, scope: Scope) -> None:
         scheme, _, given = (only_header(scope, b"authorization") or "").partition(" ")
         if len(offered := _offered(scope, TOKEN_PROTOCOL)) == 1:
             scheme, given = "bearer", offered[0]
-        known = None if token is None else token.encode("utf-8")
+        known = None if self._token is None else self._token.encode("utf-8")
         is_right = known is not None and hmac.compare_digest(given.strip().encode("latin-1", "replace"), known)
         if scheme.lower() != "bearer" or not is_right:
             headers = {"WWW-Authenticate": 'Bearer realm="filetools"'}

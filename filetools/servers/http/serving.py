@@ -46,11 +46,9 @@ class Listener:
         hosts = reachable_hosts(self.socket, self.options.host)
         return tuple(f"http://{shown_host(host)}:{self.options.port}" for host in hosts)
 
-    def guarded_by(self, token: str, *, only_agent: bool = False) -> Listener:
-        """Return the same for callers that know a token: those of everything, or of the agent alone."""
-        agent = None if self.options.agent is None else replace(self.options.agent, token=token)
-        everywhere = self.options.token if only_agent else token
-        return replace(self, options=replace(self.options, token=everywhere, agent=agent))
+    def guarded_by(self, token: str) -> Listener:
+        """Return the same for callers that know a token."""
+        return replace(self, options=replace(self.options, token=token))
 
 
 def listen(options: HttpOptions) -> Listener:
@@ -84,9 +82,8 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
     """
     async with (
         Registration(lambda: [files], "filetools serve") as registration,
-        http_application(files, listener.options) as application,
+        http_application(files, listener.options, registration=registration) as application,
     ):
-        application.on_call = registration.note_call
         limits = listener.options.limits
         config = uvicorn.Config(
             application,
@@ -105,6 +102,7 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             # The guard refuses what is over the limit with a problem; what never ends is refused here.
             h11_max_incomplete_event_size=4 * limits.header_bytes,
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_told)
         server = _Server(config, application.shared.closing, partial(ready, application))
         with server.stopping_by_signals():
             await server.serve(sockets=[listener.socket])
@@ -160,6 +158,11 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         if self.server_state.tasks:
             await asyncio.wait(list(self.server_state.tasks), timeout=_CANCEL_SECONDS)
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """False for what uvicorn says of each socket that is refused with an answer (0.54, `websockets_sansio_impl`)."""
+    return "without completing handshake" not in str(record.msg)
 
 
 def _bound(listening: socket.socket, send_seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Final
@@ -11,6 +12,7 @@ from fastapi import Depends
 from fastapi.requests import HTTPConnection
 
 from filetools.app.agent_runs import AgentRuns
+from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.callers import Admission, Caller, Callers
 from filetools.servers.http.editor_page import EditorPage
@@ -44,12 +46,18 @@ class Shared:
     """Runs the agent, where there is one."""
     page: EditorPage | None = None
     """What people edit with, where the extra `editor` is installed."""
+    registration: Registration | None = None
+    """Where calls are noted."""
     parsing_runs: ParsingRuns = field(default_factory=ParsingRuns)
     """How often each has asked for context."""
     large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))
     """Held while a large body is in memory."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server is told to stop: whatever would go on for long ends now."""
+
+    def noted(self, tool: str | None = None) -> AbstractContextManager[None]:
+        """Return what notes that a call runs, of a tool if it has a name."""
+        return nullcontext() if self.registration is None else self.registration.noted(tool)
 
 
 def shared_of(connection: HTTPConnection) -> Shared:

@@ -132,11 +132,8 @@ def noting(registration: Registration) -> ServerMiddleware[Any]:
             registration.note_name(client_of(ctx))
         if ctx.method not in _CALLS:
             return await call_next(ctx)
-        registration.note_call()
-        try:
+        with registration.noted((ctx.params or {}).get("name")):
             return await call_next(ctx)
-        finally:
-            registration.note_call()
 
     return note
 

@@ -20,12 +20,13 @@ from mcp.server.request_state import (
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from filetools.app.registration import Registration
 from filetools.app.token import own_token
 from filetools.app.trust import own_folder
 from filetools.distribution import installed_version
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.asking import Asking
-from filetools.servers.mcp.callers import McpCallers, Request
+from filetools.servers.mcp.callers import McpCallers, Request, noting
 from filetools.servers.mcp.calls import ToolCalls
 from filetools.servers.mcp.notices import Notices
 from filetools.servers.mcp.options import DoorOptions
@@ -53,6 +54,7 @@ class Door:
         files: The opened workspace.
         options: What its clients may do.
         log: Where their calls are logged; by default in one of its own.
+        registration: Where their calls are noted; None notes them nowhere.
 
     Raises:
         InvalidArgumentError: The options name a tool or a group that there is none of, or the settings enable descriptors
@@ -60,7 +62,10 @@ class Door:
         AccessDeniedError: The key that seals questions cannot be made.
     """
 
-    def __init__(self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None) -> None:
+    def __init__(
+        self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None,
+        registration: Registration | None = None,
+    ) -> None:  # fmt: skip
         tools = options.selected()
         log = CallLog() if log is None else log
         options.registry(files, tools, log, owner="")  # what is wrong with them is told here, not by every call
@@ -90,6 +95,8 @@ class Door:
         self.server.add_request_handler("skills/get", DirectoryParams, resources.get_skill)
         key = own_token(own_folder(files.state_directory) or files.state_directory, KEY_FILE)
         self.server.middleware.append(Sealing(key, callers.principal, self.server.name))
+        if registration is not None:
+            self.server.middleware.append(noting(registration))
 
     @property
     def initialization(self) -> InitializationOptions:

@@ -26,10 +26,17 @@ RESOURCE_NOT_FOUND: Final = -32002
 _MISSING: Final = frozenset(
     (
         "FILE_NOT_FOUND", "DIR_NOT_FOUND", "VERSION_GONE", "BUFFER_CLOSED", "INVALID_PATH", "ABSOLUTE_PATH",
-        "PATH_TRAVERSAL", "PATH_TOO_LONG", "SYMLINK_NOT_ALLOWED", "SYMLINK_ESCAPE",
+        "PATH_TRAVERSAL", "PATH_TOO_LONG", "SYMLINK_NOT_ALLOWED", "SYMLINK_ESCAPE", "FD_NOT_FOUND", "FD_EXPIRED",
     )
 )  # fmt: skip
-_ARGUMENTS: Final = frozenset(("INVALID_ARGUMENT", "FILE_TOO_LARGE", "NOT_A_DIRECTORY", "NOT_A_REGULAR_FILE"))
+_INTERNAL: Final = frozenset(
+    (
+        "INTERNAL", "DISK_FULL", "SYNC_FAILED", "NETWORK_ERROR", "WORKSPACE_GONE", "STATE_DAMAGED", "STATE_VERSION",
+        "STATE_ELSEWHERE", "STATE_UNTRUSTED", "OUTCOME_UNKNOWN", "TIMEOUT", "LOCK_TIMEOUT", "FILE_BUSY", "RATE_LIMITED",
+        "FD_READ_ERROR",
+    )
+)  # fmt: skip
+"""What no other request would change; all else is a fault of the request."""
 _TEXT_TYPE: Final = "text/plain"
 _BINARY_TYPE: Final = "application/octet-stream"
 
@@ -199,9 +206,7 @@ class Resources:
 def protocol_error(error: FileToolsError, protocol_version: str, uri: str | None = None) -> MCPError:
     """Return the error that a client of a revision expects; its data is the envelope of the failure."""
     data = failure_envelope(error) | ({} if uri is None else {"uri": uri})
-    code: int = wire.INTERNAL_ERROR
-    if error.code in _ARGUMENTS or error.code in _MISSING:
-        code = wire.INVALID_PARAMS
+    code: int = wire.INTERNAL_ERROR if error.code in _INTERNAL else wire.INVALID_PARAMS
     if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:
         code = RESOURCE_NOT_FOUND
     return MCPError(code, error.message, data)

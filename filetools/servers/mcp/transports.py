@@ -17,7 +17,6 @@ from mcp.server.transport_security import TransportSecuritySettings
 from filetools.app.folders import Folder
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp.callers import noting
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.pipes import are_standard_pipes, standard_pipes
@@ -94,10 +93,9 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
     """
     async with (
         Registration(lambda: [files]) as registration,
-        Door(files, options) as door,
+        Door(files, options, registration=registration) as door,
         _standard_streams() as (incoming, outgoing),
     ):
-        door.server.middleware.append(noting(registration))
         await run_until_cancelled(door.server.run(incoming, outgoing, door.initialization))
 
 
@@ -135,6 +133,7 @@ async def http_application(
     path: str = "/mcp",
     is_guarded: bool = False,
     log: CallLog | None = None,
+    registration: Registration | None = None,
 ) -> AsyncIterator[AsgiApplication]:
     """Make the ASGI application of the door, for a server that listens on this machine only.
 
@@ -146,9 +145,10 @@ async def http_application(
         path: Where the door is.
         is_guarded: Whether the server around it has made sure of host names and origins already.
         log: Where calls are logged; by default in one of its own.
+        registration: Where calls are noted; None notes them nowhere.
     """
     async with (
-        Door(files, replace(options, file_root=None, is_shared=True), log=log) as door,
+        Door(files, replace(options, file_root=None, is_shared=True), log=log, registration=registration) as door,
         application_of(door, path=path, is_guarded=is_guarded) as application,
     ):
         yield application

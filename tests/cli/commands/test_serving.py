@@ -1,4 +1,4 @@
-"""What `filetools mcp` refuses before it serves anybody; serving itself is tried at the door."""
+"""What `filetools mcp` and `serve` refuse before they serve anybody; serving itself is tried at the door."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tests.support.terminal import CommandLine
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "has not the tools of editors"),
         (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror goes with one ROOT only"),
+        (("serve", ".", "--dialect", "claude-cod"), "did you mean 'claude-code'?"),
+        (("serve", ".", "--dialect", "claude-code", "--structured"), "has not other results"),
     ],
 )
 def test_what_does_not_go_together_is_a_usage_error(run: CommandLine, arguments: tuple[str, ...], told: str) -> None:

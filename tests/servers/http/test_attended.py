@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 
 NO_BROWSER = {"BROWSER": "true"}
@@ -16,12 +16,12 @@ SAID = "Agents ask you before they change files"
 def code_of_a_write(server: HttpServer) -> str | None:
     """Have an agent write a file, and return the code that it is refused with."""
     call = {"path": "new.txt", "content": "text"}
-    code: str | None = httpx2.post(f"{server.address}/v1/tools/write_file", json=call).json().get("error_code")
+    code: str | None = bearer.post(f"{server.address}/v1/tools/write_file", json=call).json().get("error_code")
     return code
 
 
 def said(server: HttpServer) -> str:
-    """Stop a server, and return all that it printed after its first line."""
+    """Stop a server, and return all that it printed after its first lines."""
     server.stop()
     assert server.process.stdout is not None
     return server.process.stdout.read().decode()

@@ -12,18 +12,19 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 
 PATIENCE_SECONDS = 60.0
 
 
 def write(server: HttpServer, path: str) -> None:
-    answer = httpx2.post(f"{server.address}/v1/tools/write_file", json={"path": path, "content": ""})
+    answer = bearer.post(f"{server.address}/v1/tools/write_file", json={"path": path, "content": ""})
     assert answer.json()["success"], answer.text
 
 
 def page(server: HttpServer, **query: Any) -> dict[str, Any]:
-    answer = httpx2.get(f"{server.address}/v1/changes", params=query)
+    answer = bearer.get(f"{server.address}/v1/changes", params=query)
     assert answer.status_code == 200, answer.text
     plain: dict[str, Any] = answer.json()
     return plain
@@ -33,14 +34,14 @@ def page(server: HttpServer, **query: Any) -> dict[str, Any]:
     "query", [{"since": "yesterday"}, {"limit": 0}, {"limit": 1001}, {"wait_seconds": 51}, {"limit": "many"}]
 )
 def test_what_no_page_has_is_refused(server: HttpServer, query: dict[str, Any]) -> None:
-    answer = httpx2.get(f"{server.address}/v1/changes", params=query)
+    answer = bearer.get(f"{server.address}/v1/changes", params=query)
     assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT")
 
 
 def test_a_stream_from_a_bad_position_or_of_a_bad_path_is_refused_before_it_begins(server: HttpServer) -> None:
     for headers, query in (({"Last-Event-ID": "yesterday"}, {}), ({}, {"since": "5"}), ({}, {"path": "../a"})):
         accepted = {"Accept": "text/event-stream", **headers}
-        answer = httpx2.get(f"{server.address}/v1/changes", params=query, headers=accepted)
+        answer = bearer.get(f"{server.address}/v1/changes", params=query, headers=accepted)
         assert answer.status_code in (400, 422)
 
 
@@ -62,7 +63,7 @@ def test_pages_follow_each_other(server: HttpServer) -> None:
 async def stream(server: HttpServer, **options: Any) -> AsyncIterator[AsyncIterator[dict[str, str]]]:
     headers = {"Accept": "text/event-stream", **options.pop("headers", {})}
     async with (
-        httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as client,
+        bearer.AsyncClient(timeout=PATIENCE_SECONDS) as client,
         client.stream("GET", f"{server.address}/v1/changes", headers=headers, params=options) as answer,
     ):
         assert answer.status_code == 200

@@ -20,13 +20,11 @@ import openai
 import pytest
 
 import filetools
-from filetools.app.agent_runs import AgentRuns
 from filetools.errors import InvalidArgumentError
-from filetools.servers.http import application
 from filetools.servers.http.application import ServerApplication, http_application
 from filetools.servers.http.options import AgentOptions, HttpOptions
 from filetools.sessions.agent_process import AgentLimits
-from tests.support import scripted_agent
+from tests.support import bearer, scripted_agent
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.scripted_agent import SCRIPT
 
@@ -47,13 +45,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
         assert [line for line in serving.errors.read_text().splitlines() if "no files were found" not in line] == []
 
 
-def token_of(server: HttpServer) -> str:
-    return server.token
-
-
 @pytest.fixture
 def client(server: HttpServer) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{server.address}/v1", api_key=token_of(server)) as opened:
+    with openai.OpenAI(base_url=f"{server.address}/v1", api_key=server.token) as opened:
         yield opened
 
 
@@ -83,13 +77,13 @@ def streamed(client: openai.OpenAI, script: str, **more: Any) -> openai.Stream[A
 
 
 def post(server: HttpServer, body: Any, headers: dict[str, str] | None = None) -> httpx2.Response:
-    sent = {"Authorization": f"Bearer {token_of(server)}", "Content-Type": "application/json"} | (headers or {})
+    sent = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"} | (headers or {})
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return httpx2.post(f"{server.address}/v1/chat/completions", content=content, headers=sent, timeout=PATIENCE_SECONDS)
+    return bearer.post(f"{server.address}/v1/chat/completions", content=content, headers=sent, timeout=PATIENCE_SECONDS)
 
 
 def newest_run(server: HttpServer) -> dict[str, Any]:
-    [run] = httpx2.get(f"{server.address}/v1/runs?limit=1").json()["runs"]
+    [run] = bearer.get(f"{server.address}/v1/runs?limit=1").json()["runs"]
     return dict(run)
 
 
@@ -102,20 +96,19 @@ NO_TOKEN = {
 }  # fmt: skip
 
 
-def test_without_the_token_nobody_runs_it_though_nothing_else_asks(server: HttpServer) -> None:
+def test_without_the_token_nobody_runs_it(server: HttpServer) -> None:
     for path in ("models", "chat/completions"):
         for headers in (
             {},
             {"Authorization": "Bearer"},
             {"Authorization": "Bearer x"},
-            {"Authorization": token_of(server)},
+            {"Authorization": server.token},
         ):
             answer = httpx2.request(
                 "GET" if path == "models" else "POST", f"{server.address}/v1/{path}", headers=headers
             )
             assert (answer.status_code, answer.json()) == (401, {"error": NO_TOKEN})
             assert answer.headers["content-type"] == "application/json"
-    assert httpx2.get(f"{server.address}/v1/status").status_code == 200
 
 
 def test_pages_of_other_origins_run_nothing(server: HttpServer) -> None:
@@ -128,8 +121,8 @@ async def served(root: Path, **options: Any) -> AsyncIterator[tuple[ServerApplic
     """Yield an application in this process, and a client of it that sends the token."""
     async with (
         filetools.open(root, settings={"durability": "relaxed"}) as files,
-        http_application(files, HttpOptions(**options)) as made,
-        httpx2.AsyncClient(
+        http_application(files, HttpOptions(**{"token": TOKEN, **options})) as made,
+        bearer.AsyncClient(
             transport=httpx2.ASGITransport(made), base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}
         ) as client,
     ):
@@ -138,7 +131,7 @@ async def served(root: Path, **options: Any) -> AsyncIterator[tuple[ServerApplic
 
 async def test_origins_that_are_let_in_may_all_but_run_it(root: Path) -> None:
     friend = "http://localhost:3000"
-    async with served(root, agent=AgentOptions(command=AGENT, token=TOKEN), origins=(friend,)) as (_, client):
+    async with served(root, agent=AgentOptions(command=AGENT), origins=(friend,)) as (_, client):
         assert (await client.get("/v1/status", headers={"Origin": friend})).status_code == 200
         assert (await client.get("/v1/models", headers={"Origin": friend})).status_code == 403
         preflight = {"Origin": friend, "Access-Control-Request-Method": "POST"}
@@ -155,7 +148,8 @@ async def test_without_an_agent_there_is_nothing(root: Path) -> None:
 
 
 async def test_without_a_token_at_all_only_people_run_it(root: Path) -> None:
-    async with served(root, agent=AgentOptions(command=AGENT)) as (made, client):
+    async with served(root, agent=AgentOptions(command=AGENT), token=None) as (made, client):
+        assert (await client.get("/v1/status")).status_code == 200
         assert (await client.get("/v1/models", headers={"Authorization": "Bearer None"})).status_code == 401
         code = made.shared.logins.new_code()
         key = (await client.post("/login", json={"code": code}, headers={"Origin": ADDRESS})).json()["key"]
@@ -169,11 +163,10 @@ def test_a_server_with_a_token_has_one_for_everything(root: Path) -> None:
     with http_server(root, "--agent", AGENT, "--token-file", str(file)) as serving:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         for path in ("/v1/models", "/v1/status"):
-            assert httpx2.get(serving.address + path).status_code == 401
-            assert httpx2.get(serving.address + path, headers=headers).status_code == 200
-        lines = [serving.line() for _ in range(2)]
-        assert lines[0] == f"The agent {MODEL} answers at {serving.address}/v1/chat/completions\n"
-        assert lines[1] == f"Callers need the token in {file}\n"
+            assert bearer.get(serving.address + path).status_code == 401
+            assert bearer.get(serving.address + path, headers=headers).status_code == 200
+        assert serving.line() == f"The agent {MODEL} answers at {serving.address}/v1/chat/completions\n"
+        assert f"$(cat {file})" in serving.token_line
 
 
 @pytest.mark.parametrize("command", ["", "  ", "agent 'x"])
@@ -225,9 +218,7 @@ def test_the_limits_of_the_server_hold_and_speak_its_language(server: HttpServer
         (post(server, deep), 400),
         (post(server, {}, {"Content-Type": "text/plain"}), 415),
         (
-            httpx2.get(
-                f"{server.address}/v1/chat/completions", headers={"Authorization": f"Bearer {token_of(server)}"}
-            ),
+            bearer.get(f"{server.address}/v1/chat/completions", headers={"Authorization": f"Bearer {server.token}"}),
             405,
         ),
     ):
@@ -236,9 +227,9 @@ def test_the_limits_of_the_server_hold_and_speak_its_language(server: HttpServer
 
 
 def test_the_clients_own_exceptions_tell_what_is_wrong(server: HttpServer, client: openai.OpenAI) -> None:
-    with pytest.raises(openai.NotFoundError) as missing:
-        client.chat.completions.create(model="gpt", messages=user("end()"))
-    assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
+    with pytest.raises(openai.BadRequestError) as missing:
+        client.chat.completions.create(model="two words", messages=user("end()"))
+    assert missing.value.param == "model"
     with pytest.raises(openai.BadRequestError) as bad:
         ask(client, "end()", n=2)
     assert bad.value.param == "n"
@@ -248,7 +239,47 @@ def test_the_clients_own_exceptions_tell_what_is_wrong(server: HttpServer, clien
         ask(client, "end()", extra_body={"output_dirs": ["../out"]})
 
 
+@pytest.mark.parametrize("header", ["X-Claude-Allowed-Tools", "x-claude-max-turns", "X-CLAUDE-PERMISSION-MODE"])
+def test_a_header_that_would_restrict_the_agent_is_not_passed_over(server: HttpServer, header: str) -> None:
+    answer = post(server, {"model": MODEL, "messages": user("write('ran', 'x'); end()")}, {header: "Read"})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, header.lower())
+    assert not (server.root / "ran").exists()
+
+
 # What it says.
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_of_any_name_is_handed_on(client: openai.OpenAI, stream: bool) -> None:
+    script = "end(os.environ.get('FILETOOLS_MODEL', 'the usual one'))"
+    for model, said in (("vendor/some-model:4.5", "vendor/some-model:4.5"), (MODEL, "the usual one")):
+        answer = client.chat.completions.create(model=model, messages=user(script), stream=stream)
+        parts = list(answer) if isinstance(answer, openai.Stream) else []
+        text = "".join(each.choices[0].delta.content or "" for each in parts)
+        if isinstance(answer, openai.types.chat.ChatCompletion):
+            text = answer.choices[0].message.content or ""
+        assert (text, {each.model for each in parts} or {model}) == (said, {model})
+
+
+@pytest.mark.parametrize("end", ["end('x')", "sys.exit(3)"])
+def test_the_agents_own_session_is_named(server: HttpServer, end: str) -> None:
+    script = f"tell(type='system', subtype='init', session_id='0b1c2d3e-1111'); {end}"
+    answer = post(server, {"model": MODEL, "messages": user(script)}, DISCOVER)
+    run = newest_run(server)
+    assert run["agent_session"] == "0b1c2d3e-1111"
+    tracking = bearer.get(f"{server.address}/v1/runs/{run['id']}").json()["metadata"]["session_tracking"]
+    assert (tracking["cli_session_id"], tracking["agent_session_id"]) == (run["session"], "0b1c2d3e-1111")
+    if answer.status_code == 200:
+        assert answer.json()["x_claude_metadata"]["session_tracking"] == tracking
+
+
+async def test_an_agent_that_takes_too_long_is_stopped(root: Path, gate: str) -> None:
+    limits = AgentLimits(seconds=0.2, stop_seconds=5.0)
+    async with served(root, agent=AgentOptions(command=AGENT, limits=limits)) as (_, client):
+        order = {"model": MODEL, "messages": user(f"wait({gate!r})")}
+        answer = await client.post("/v1/chat/completions", json=order)
+    assert answer.status_code == 502
+    assert "it took too long" in answer.json()["error"]["message"]
 
 
 def test_the_prompt_has_all_that_was_said_and_the_newest_last(client: openai.OpenAI) -> None:
@@ -286,14 +317,14 @@ def test_a_stream_tells_all_in_its_order(server: HttpServer) -> None:
         "model": MODEL, "messages": user(script), "stream": True, "stream_options": {"include_usage": True},
     }  # fmt: skip
     text = subprocess.run(
-        ["curl", "-sN", f"{server.address}/v1/chat/completions", "-H", f"Authorization: Bearer {token_of(server)}",
+        ["curl", "-sN", f"{server.address}/v1/chat/completions", "-H", f"Authorization: Bearer {server.token}",
          "-H", "Content-Type: application/json", "-H", "X-Claude-File-Discovery: TRUE ", "-d", json.dumps(order)],
         capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS,
     ).stdout  # fmt: skip
     run = newest_run(server)
     created = json.loads(text.partition("\n")[0].removeprefix("data: "))["created"]
     same = {"id": f"chatcmpl-{run['id']}", "object": "chat.completion.chunk", "created": created, "model": MODEL}
-    metadata = httpx2.get(f"{server.address}/v1/runs/{run['id']}").json()["metadata"]
+    metadata = bearer.get(f"{server.address}/v1/runs/{run['id']}").json()["metadata"]
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> Any:
         return {**same, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]}
@@ -338,7 +369,7 @@ def tree(root: Path) -> dict[str, str]:
 
 
 def test_what_a_run_made_is_downloaded_exactly_and_taken_back_whole(server: HttpServer, client: openai.OpenAI) -> None:
-    write = partial(httpx2.put, f"{server.address}/v1/files/whole/there.txt")
+    write = partial(bearer.put, f"{server.address}/v1/files/whole/there.txt")
     write(content=b"before\n")
     before = tree(server.root)
     answer = ask(
@@ -353,12 +384,12 @@ def test_what_a_run_made_is_downloaded_exactly_and_taken_back_whole(server: Http
     assert [file["relative_path"] for file in found["files_modified"]] == ["whole/there.txt"]
     [file] = [file for file in found["files_created"] if file["filename"] == "by shell.md"]
     place, condition = f"{server.address}{file['url']}", {"If-Match": f'"{file["checksum"]}"'}
-    assert httpx2.get(place, headers=condition).content == b"one"
-    httpx2.put(place, content=b"changed")
-    assert httpx2.get(place, headers=condition).status_code == 412
-    httpx2.put(place, content=b"one")
+    assert bearer.get(place, headers=condition).content == b"one"
+    bearer.put(place, content=b"changed")
+    assert bearer.get(place, headers=condition).status_code == 412
+    bearer.put(place, content=b"one")
     session = found["session_tracking"]["cli_session_id"]
-    undone = httpx2.post(f"{server.address}/v1/undo", json={"session": session, "partial": True})
+    undone = bearer.post(f"{server.address}/v1/undo", json={"session": session, "partial": True})
     assert undone.status_code == 200
     assert tree(server.root) == before
 
@@ -383,13 +414,13 @@ def failed_row(server: HttpServer) -> tuple[str, str]:
 def test_an_agent_that_fails_is_502_and_not_run_again(
     server: HttpServer, client: openai.OpenAI, script: str, why: str, status: str
 ) -> None:
-    count = len(httpx2.get(f"{server.address}/v1/runs?limit=1000").json()["runs"])
+    count = len(bearer.get(f"{server.address}/v1/runs?limit=1000").json()["runs"])
     with pytest.raises(openai.InternalServerError) as failed:
         ask(client, script)
     assert (failed.value.status_code, failed.value.code, failed.value.type) == (502, "agent_failed", "server_error")
     assert f"The agent {MODEL!r} failed: {why}" in str(failed.value)
     assert failed_row(server) == (status, script)
-    assert len(httpx2.get(f"{server.address}/v1/runs?limit=1000").json()["runs"]) == count + 1
+    assert len(bearer.get(f"{server.address}/v1/runs?limit=1000").json()["runs"]) == count + 1
 
 
 def test_an_agent_that_fails_in_mid_stream_ends_it_with_an_error(server: HttpServer, client: openai.OpenAI) -> None:
@@ -414,7 +445,7 @@ def test_garbage_and_lines_without_end_cost_nothing_but_themselves(client: opena
 def test_a_run_that_never_ends_is_stopped(server: HttpServer, client: openai.OpenAI, gate: str) -> None:
     with streamed(client, f"say('begun'); wait({gate!r})") as stream:
         first = next(iter(stream))
-        run = httpx2.delete(f"{server.address}/v1/runs/{first.id.removeprefix('chatcmpl-')}", timeout=PATIENCE_SECONDS)
+        run = bearer.delete(f"{server.address}/v1/runs/{first.id.removeprefix('chatcmpl-')}", timeout=PATIENCE_SECONDS)
         with pytest.raises(openai.APIError, match="stopped"):
             list(stream)
     assert (run.status_code, run.json()["status"]) == (200, "cancelled")
@@ -464,13 +495,10 @@ def is_there(pid: str) -> bool:
 
 
 @pytest.mark.parametrize(("stream", "manners"), [(True, ""), (False, "ignore_the_end(); ")])
-async def test_who_goes_away_stops_the_agent(
-    root: Path, gate: str, monkeypatch: pytest.MonkeyPatch, stream: bool, manners: str
-) -> None:
-    monkeypatch.setattr(application, "AgentRuns", partial(AgentRuns, limits=SOON))
+async def test_who_goes_away_stops_the_agent(root: Path, gate: str, stream: bool, manners: str) -> None:
     script = f"{manners}write('pid', str(os.getpid())); say('x'); call('Write', file_path='pid'); wait({gate!r})"
     caller = Caller({"model": MODEL, "messages": user(script), "stream": stream})
-    async with served(root, agent=AgentOptions(command=AGENT, token=TOKEN)) as (made, client):
+    async with served(root, agent=AgentOptions(command=AGENT, limits=SOON)) as (made, client):
         answering = asyncio.create_task(caller.call(made))
         if stream:
             await caller.answered.wait()
@@ -489,7 +517,7 @@ async def test_who_goes_away_stops_the_agent(
 async def test_a_server_that_stops_stops_its_agents(root: Path, gate: str) -> None:
     caller = Caller({"model": MODEL, "messages": user(f"write('pid', str(os.getpid())); say('x'); wait({gate!r})")})
     async with filetools.open(root, settings={"durability": "relaxed"}) as files:
-        async with http_application(files, HttpOptions(agent=AgentOptions(command=AGENT, token=TOKEN))) as made:
+        async with http_application(files, HttpOptions(token=TOKEN, agent=AgentOptions(command=AGENT))) as made:
             answering = asyncio.create_task(caller.call(made))
             while not (root / "pid").exists() or not (root / "pid").read_text():
                 await asyncio.sleep(0)
@@ -499,11 +527,8 @@ async def test_a_server_that_stops_stops_its_agents(root: Path, gate: str) -> No
     assert json.loads(caller.parts[-1])["error"]["code"] == "aborted"
 
 
-async def test_what_an_agent_leaves_behind_holds_up_no_answer(
-    root: Path, gate: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(application, "AgentRuns", partial(AgentRuns, limits=SOON))
-    async with served(root, agent=AgentOptions(command=AGENT, token=TOKEN)) as (_, client):
+async def test_what_an_agent_leaves_behind_holds_up_no_answer(root: Path, gate: str) -> None:
+    async with served(root, agent=AgentOptions(command=AGENT, limits=SOON)) as (_, client):
         order = {"model": MODEL, "messages": user(f"leave_a_daemon({gate!r}); end('done')")}
         answer = (await client.post("/v1/chat/completions", json=order)).json()
     assert answer["choices"][0]["message"]["content"] == "done"
@@ -511,14 +536,14 @@ async def test_what_an_agent_leaves_behind_holds_up_no_answer(
 
 async def test_a_run_whose_server_was_killed_has_failed(root: Path, gate: str) -> None:
     with http_server(root, "--agent", AGENT) as killed:
-        connected = openai.OpenAI(base_url=f"{killed.address}/v1", api_key=token_of(killed), max_retries=0)
+        connected = openai.OpenAI(base_url=f"{killed.address}/v1", api_key=killed.token, max_retries=0)
         with connected as client:
             stream = streamed(client, f"write('made', 'x'); say('x'); wait({gate!r})")
             run_id = [next(stream), next(stream)][0].id.removeprefix("chatcmpl-")
             killed.process.kill()
             with pytest.raises(openai.APIError):
                 list(stream)
-    async with served(root, agent=AgentOptions(command=AGENT, token=TOKEN)) as (_, restarted):
+    async with served(root, agent=AgentOptions(command=AGENT)) as (_, restarted):
         assert (await restarted.get(f"/v1/runs/{run_id}")).json()["status"] == "failed"
         order = {"model": MODEL, "messages": user("end('x')")}
         assert (await restarted.post("/v1/chat/completions", json=order)).status_code == 200
@@ -529,13 +554,17 @@ async def test_a_run_whose_server_was_killed_has_failed(root: Path, gate: str) -
 
 async def test_two_runs_that_write_one_file_are_told_apart(server: HttpServer, gate: str) -> None:
     async with asking(server) as client:
-        one = await begun(client, f"put({server.address!r}, 'both', 'one'); say('x'); wait({gate!r}); end()")
-        two = await begun(client, f"put({server.address!r}, 'both', 'two'); say('x'); wait({gate!r}); end()")
+        one = await begun(
+            client, f"put({server.address!r}, {server.token!r}, 'both', 'one'); say('x'); wait({gate!r}); end()"
+        )
+        two = await begun(
+            client, f"put({server.address!r}, {server.token!r}, 'both', 'two'); say('x'); wait({gate!r}); end()"
+        )
         with open(gate, "r+b", buffering=0):
             first, second = [(await rest(stream))[-1].to_dict() for stream in (one, two)]
     assert [file["action"] for file in first["files_created"]] == ["created"]
     assert [file["action"] for file in second["files_modified"]] == ["modified"]
-    undo = partial(httpx2.post, f"{server.address}/v1/undo")
+    undo = partial(bearer.post, f"{server.address}/v1/undo")
     sessions = [{"session": each["session_tracking"]["cli_session_id"]} for each in (first, second)]
     conflict = undo(json=sessions[0])
     assert (conflict.status_code, conflict.json()["code"]) == (409, "EDIT_CONFLICT")
@@ -546,7 +575,7 @@ async def test_two_runs_that_write_one_file_are_told_apart(server: HttpServer, g
 
 @asynccontextmanager
 async def asking(server: HttpServer) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=f"{server.address}/v1", api_key=token_of(server), max_retries=0) as client:
+    async with openai.AsyncOpenAI(base_url=f"{server.address}/v1", api_key=server.token, max_retries=0) as client:
         yield client
 
 
@@ -567,7 +596,9 @@ async def rest(stream: openai.AsyncStream[Any]) -> list[Any]:
 async def test_twenty_runs_at_once_are_kept_apart_and_no_more_are_begun(server: HttpServer, gate: str) -> None:
     """Half of them write as a shell does: into a folder of their own, and into one that is nobody's."""
     wait, place = f"say('x'); wait({gate!r})", server.address
-    by_tool = [f"{wait}; put({place!r}, 'open/{number}.md', 'x'); end()" for number in range(0, 20, 2)]
+    by_tool = [
+        f"{wait}; put({place!r}, {server.token!r}, 'open/{number}.md', 'x'); end()" for number in range(0, 20, 2)
+    ]
     by_shell = [
         f"{wait}; write('own-{number}/{number}.md', 'x'); write('open/{number}.md', 'x'); end()"
         for number in range(1, 20, 2)

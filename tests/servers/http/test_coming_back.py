@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.live_clients import live
 
@@ -71,9 +70,7 @@ async def test_a_new_login_of_the_same_person_goes_on_with_the_handle(root: Path
 
 def person(server: HttpServer) -> dict[str, str]:
     """Log in, and return the headers of the person's browser."""
-    found = re.search(r"/login#code=(\S+)", server.line())
-    assert found is not None
     headers = {"Origin": server.address}
-    answer = httpx2.post(f"{server.address}/login", json={"code": found[1]}, headers=headers)
+    answer = bearer.post(f"{server.address}/login", json={"code": server.login_code()}, headers=headers)
     cookie = str(answer.headers["set-cookie"].partition(";")[0])
     return headers | {"Cookie": cookie, "Filetools-Login": answer.json()["key"]}

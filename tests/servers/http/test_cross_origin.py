@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -16,6 +15,7 @@ from websockets.typing import Origin, Subprotocol
 
 from filetools.errors import InvalidArgumentError
 from filetools.servers.http.options import HttpOptions
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server, refused, request, statuses
 
 TOKEN = "a-token-of-some-length"
@@ -41,7 +41,7 @@ PREFLIGHT = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    """A server without a token that pages of two other origins may call."""
+    """A server that pages of two other origins may call."""
     root = tmp_path_factory.mktemp("opened") / "project"
     root.mkdir()
     with http_server(root, "--allow-origin", EDITOR, "--allow-origin", NEIGHBOUR) as serving:
@@ -50,7 +50,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    """The same with a token."""
+    """The same with a token that tests name themselves."""
     folder = tmp_path_factory.mktemp("guarded")
     (folder / "project").mkdir()
     (folder / "secret").write_text(f"{TOKEN}\n")
@@ -91,8 +91,8 @@ def test_an_origin_is_kept_as_browsers_send_it(given: str, sent: str) -> None:
 def test_other_origins_are_refused_as_ever(opened: HttpServer, origin: str) -> None:
     headers = {"Origin": origin}
     for method, path in (("GET", "/v1/status"), ("PUT", "/v1/files/x"), ("POST", "/mcp"), ("POST", "/login")):
-        for asked in (httpx2.request(method, f"{opened.address}{path}", headers=headers),
-                      httpx2.options(f"{opened.address}{path}", headers=headers | PREFLIGHT)):  # fmt: skip
+        for asked in (bearer.request(method, f"{opened.address}{path}", headers=headers),
+                      bearer.options(f"{opened.address}{path}", headers=headers | PREFLIGHT)):  # fmt: skip
             assert (asked.status_code, asked.json()["code"]) == (403, "WRONG_ORIGIN")
             assert not [name for name in asked.headers if name.startswith("access-control-")]
             assert asked.headers["vary"] == "Origin"
@@ -117,12 +117,12 @@ def test_the_name_of_the_server_counts_for_them_too(opened: HttpServer) -> None:
 
 def test_without_an_origin_nothing_is_embedded(opened: HttpServer) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    assert httpx2.get(f"{opened.address}/v1/status", headers=headers).status_code == 403
+    assert bearer.get(f"{opened.address}/v1/status", headers=headers).status_code == 403
 
 
 def test_without_the_option_nobody_is_let_in(server: HttpServer) -> None:
-    asked = httpx2.options(f"{server.address}/v1/files/x", headers={"Origin": EDITOR} | PREFLIGHT)
-    own = httpx2.options(f"{server.address}/v1/files/x", headers={"Origin": server.address} | PREFLIGHT)
+    asked = bearer.options(f"{server.address}/v1/files/x", headers={"Origin": EDITOR} | PREFLIGHT)
+    own = bearer.options(f"{server.address}/v1/files/x", headers={"Origin": server.address} | PREFLIGHT)
     assert (asked.status_code, own.status_code) == (403, 405)
     for answer in (asked, own):
         assert not {"access-control-allow-origin", "vary"} & set(answer.headers)
@@ -131,7 +131,7 @@ def test_without_the_option_nobody_is_let_in(server: HttpServer) -> None:
 def test_the_token_is_needed_all_the_same(guarded: HttpServer) -> None:
     headers = {"Origin": EDITOR, "Sec-Fetch-Site": "cross-site"}
     for method, path in (("GET", "/v1/status"), ("PUT", "/v1/files/x"), ("POST", "/mcp"), ("OPTIONS", "/v1/status")):
-        answer = httpx2.request(method, f"{guarded.address}{path}", headers=headers)
+        answer = bearer.request(method, f"{guarded.address}{path}", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (401, "TOKEN_REQUIRED")
         assert answer.headers["access-control-allow-origin"] == EDITOR, "a page reads why it is refused"
     for offered in ([], ["filetools-token.wrong"], [f"filetools-token.{TOKEN}", f"filetools-token.{TOKEN}"]):
@@ -143,12 +143,13 @@ def test_the_token_is_needed_all_the_same(guarded: HttpServer) -> None:
 def live(server: HttpServer, offered: list[str]) -> ClientConnection:
     """Open a socket as a page of the editor does."""
     names = [Subprotocol(name) for name in ("filetools-live", *offered)]
-    return connect(f"ws://{server.host}/v1/live", origin=Origin(EDITOR), subprotocols=names)
+    known = bearer.headers(server.address)
+    return connect(f"ws://{server.host}/v1/live", origin=Origin(EDITOR), subprotocols=names, additional_headers=known)
 
 
 def test_a_browser_is_told_what_a_page_may_send(guarded: HttpServer) -> None:
     for path in ("/v1/files/x", "/v1/tools/read_file", "/mcp", "/login"):
-        answer = httpx2.options(f"{guarded.address}{path}", headers={"Origin": EDITOR} | PREFLIGHT)
+        answer = bearer.options(f"{guarded.address}{path}", headers={"Origin": EDITOR} | PREFLIGHT)
         assert (answer.status_code, answer.content) == (204, b"")
         told = {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
         del told["access-control-expose-headers"]
@@ -166,13 +167,13 @@ def test_a_browser_is_told_what_a_page_may_send(guarded: HttpServer) -> None:
 def test_a_page_that_is_let_in_writes_reads_and_follows(guarded: HttpServer) -> None:
     headers = {"Origin": EDITOR, "Sec-Fetch-Site": "cross-site", "Authorization": f"Bearer {TOKEN}"}
     url = f"{guarded.address}/v1/files/by-editor"
-    put = httpx2.put(url, content=b"1", headers=headers)
+    put = bearer.put(url, content=b"1", headers=headers)
     assert put.status_code == 201
-    for answer in (put, httpx2.get(url, headers=headers), httpx2.get(f"{url}-not", headers=headers)):
+    for answer in (put, bearer.get(url, headers=headers), bearer.get(f"{url}-not", headers=headers)):
         assert answer.headers["access-control-allow-origin"] == EDITOR
         exposed = answer.headers["access-control-expose-headers"].split(", ")
         assert {"ETag", "Location", "Content-Range", "Retry-After", "Filetools-Call", "Mcp-Session-Id"} <= set(exposed)
-    with httpx2.stream(
+    with bearer.stream(
         "GET", f"{guarded.address}/v1/changes", headers=headers | {"Accept": "text/event-stream"}
     ) as stream:
         assert stream.headers["access-control-allow-origin"] == EDITOR
@@ -181,7 +182,7 @@ def test_a_page_that_is_let_in_writes_reads_and_follows(guarded: HttpServer) -> 
 
 async def test_it_speaks_mcp(guarded: HttpServer) -> None:
     headers = {"Origin": EDITOR, "Sec-Fetch-Site": "cross-site", "Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(headers=headers) as http:
+    async with bearer.AsyncClient(headers=headers) as http:
         transport = streamable_http_client(f"{guarded.address}/mcp", http_client=http)
         async with Client(transport) as client:
             await client.call_tool("write_file", {"path": "by-mcp", "content": "1"})
@@ -196,23 +197,23 @@ def test_its_socket_names_the_token_as_a_subprotocol(guarded: HttpServer) -> Non
         assert (welcome["can_answer"], welcome["actor"]["kind"]) == (False, "agent")
 
 
-def test_where_nobody_needs_a_token_its_pages_are_agents(opened: HttpServer) -> None:
+def test_its_pages_are_agents(opened: HttpServer) -> None:
     with live(opened, []) as socket:
         socket.send('{"type": "hello"}')
         assert json.loads(socket.recv())["can_answer"] is False
-    assert httpx2.get(f"{opened.address}/v1/status", headers={"Origin": NEIGHBOUR}).status_code == 200
+    assert bearer.get(f"{opened.address}/v1/status", headers={"Origin": NEIGHBOUR}).status_code == 200
 
 
 def test_a_page_of_another_port_logs_in_and_its_login_counts_for_it_alone(root: Path) -> None:
     # A server of its own: a code counts for a minute.
     arguments = ("--allow-origin", EDITOR, "--allow-origin", NEIGHBOUR, "--open")
     with http_server(root, *arguments, environment={"BROWSER": "true"}) as serving:
-        code = serving.line().rpartition("#code=")[2].strip()
-        answer = httpx2.post(f"{serving.address}/login", json={"code": code}, headers={"Origin": NEIGHBOUR})
+        code = serving.login_code()
+        answer = bearer.post(f"{serving.address}/login", json={"code": code}, headers={"Origin": NEIGHBOUR})
         assert answer.headers["access-control-allow-origin"] == NEIGHBOUR
         login = {"Cookie": answer.headers["set-cookie"].partition(";")[0], "Filetools-Login": answer.json()["key"]}
         for origin, status in ((NEIGHBOUR, 201), (EDITOR, 401), (serving.address, 401)):
-            put = httpx2.put(
+            put = bearer.put(
                 f"{serving.address}/v1/files/by-{status}", content=b"1", headers=login | {"Origin": origin}
             )
             assert put.status_code == status

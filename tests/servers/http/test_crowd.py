@@ -11,9 +11,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.live_clients import LiveClient, SocketWire, deaf_client, live, socket_of
 
@@ -62,7 +62,7 @@ async def crowd(server: HttpServer) -> AsyncIterator[list[LiveClient]]:
 async def answer_seconds(server: HttpServer, path: str) -> float:
     """Have a file made, and return how long that took."""
     began = time.perf_counter()
-    async with httpx2.AsyncClient(timeout=ANSWER_SECONDS) as client:
+    async with bearer.AsyncClient(timeout=ANSWER_SECONDS) as client:
         answer = await client.post(f"{server.address}/v1/tools/write_file", json={"path": path, "content": ""})
     assert answer.json()["success"]
     return time.perf_counter() - began

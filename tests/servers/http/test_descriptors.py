@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from mcp import Client
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.opened import own_settings
 
@@ -29,13 +30,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 def call(server: HttpServer, name: str, session: str = "", **arguments: Any) -> dict[str, Any]:
     headers = {"Filetools-Session": session} if session else {}
-    answer: dict[str, Any] = httpx2.post(f"{server.address}/v1/tools/{name}", json=arguments, headers=headers).json()
+    answer: dict[str, Any] = bearer.post(f"{server.address}/v1/tools/{name}", json=arguments, headers=headers).json()
     return answer
 
 
 def get(server: HttpServer, fd: str, session: str = "", **headers: str) -> httpx2.Response:
     named = {"Filetools-Session": session} if session else {}
-    return httpx2.get(f"{server.address}/v1/fds/{fd}", headers={**named, **headers})
+    return bearer.get(f"{server.address}/v1/fds/{fd}", headers={**named, **headers})
 
 
 @pytest.fixture(scope="module")
@@ -92,5 +93,5 @@ async def test_where_settings_enable_them_every_door_offers_the_tools(tmp_path: 
     (root / "a.txt").write_text("line\n" * 30)
     with http_server(root) as serving:
         assert call(serving, "read_file", path="a.txt")["data"]["frame"] == "fd_result"
-        async with Client(f"{serving.address}/mcp") as client:
+        async with Client(bearer.mcp(serving.address)) as client:
             assert "read_fd" in [tool.name for tool in (await client.list_tools()).tools]

@@ -10,9 +10,9 @@ from importlib.metadata import files as package_files
 from importlib.resources import files as resources
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.declared import REPOSITORY
 from tests.support.http_servers import HttpServer, http_server, request, statuses
 
@@ -39,47 +39,47 @@ sys.meta_path.insert(0, Missing())
 
 def linked(server: HttpServer) -> list[str]:
     """The addresses of the page's own files."""
-    found = re.findall(r'(?:src|href)="([^"]+)"', httpx2.get(f"{server.address}/", headers=BROWSER).text)
+    found = re.findall(r'(?:src|href)="([^"]+)"', bearer.get(f"{server.address}/", headers=BROWSER).text)
     assert found
     return found
 
 
 def monaco_of(server: HttpServer) -> tuple[str, str]:
     """Where the page has Monaco from: the folder, and the name of its largest file."""
-    found = re.search(r'data-monaco="([^"]+)" data-core="([^"]+)"', httpx2.get(server.address, headers=BROWSER).text)
+    found = re.search(r'data-monaco="([^"]+)" data-core="([^"]+)"', bearer.get(server.address, headers=BROWSER).text)
     assert found is not None
     return found[1], found[2]
 
 
 def test_the_page_has_its_policy_and_is_never_kept(server: HttpServer) -> None:
-    answer = httpx2.get(f"{server.address}/", headers=BROWSER)
+    answer = bearer.get(f"{server.address}/", headers=BROWSER)
     assert answer.status_code == 200
     assert answer.headers["content-security-policy"] == POLICY
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert answer.headers["cache-control"] == "no-store"
     assert not re.search(r"<script>|<style>|\bstyle=|\bon\w+=", answer.text)
-    head = httpx2.head(f"{server.address}/", headers=BROWSER)
+    head = bearer.head(f"{server.address}/", headers=BROWSER)
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(answer.content)))
 
 
 def test_every_file_of_the_page_is_there_and_may_be_kept_for_ever(server: HttpServer) -> None:
     for address in linked(server):
-        answer = httpx2.get(f"{server.address}{address}")
+        answer = bearer.get(f"{server.address}{address}")
         assert answer.status_code == 200, address
         assert "immutable" in answer.headers["cache-control"]
         assert answer.headers["content-security-policy"] == POLICY
-        assert httpx2.head(f"{server.address}{address}").status_code == 200
+        assert bearer.head(f"{server.address}{address}").status_code == 200
 
 
 def test_live_js_has_an_address_that_stays(server: HttpServer) -> None:
-    first = httpx2.get(f"{server.address}/assets/live.js")
+    first = bearer.get(f"{server.address}/assets/live.js")
     assert first.content == (WEB / "live.js").read_bytes()
     assert first.headers["cache-control"] == "no-cache"
     tag = first.headers["etag"]
-    again = httpx2.get(f"{server.address}/assets/live.js", headers={"If-None-Match": tag})
+    again = bearer.get(f"{server.address}/assets/live.js", headers={"If-None-Match": tag})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
-    other = httpx2.get(f"{server.address}/assets/live.js", headers={"If-None-Match": '"another"'})
+    other = bearer.get(f"{server.address}/assets/live.js", headers={"If-None-Match": '"another"'})
     assert other.status_code == 200
 
 
@@ -101,7 +101,7 @@ def test_monaco_is_served_byte_for_byte(server: HttpServer) -> None:
     for name in ("loader.js", "editor/editor.main.js", "editor/editor.main.css", core):
         recorded = brought[name].hash
         assert recorded is not None
-        content = httpx2.get(f"{server.address}{base}/{name}").content
+        content = bearer.get(f"{server.address}{base}/{name}").content
         assert content == Path(str(brought[name].locate())).read_bytes()
         assert hashlib.new(recorded.mode, content).digest().hex() == _hex(recorded.value)
 
@@ -112,11 +112,11 @@ def _hex(value: str) -> str:
 
 def test_other_pages_import_live_js_only_where_their_origin_is_named(server: HttpServer, tmp_path: Path) -> None:
     asked = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
-    assert httpx2.get(f"{server.address}/assets/live.js", headers=asked).status_code == 403
+    assert bearer.get(f"{server.address}/assets/live.js", headers=asked).status_code == 403
     root = tmp_path / "project"
     root.mkdir()
     with http_server(root, "--allow-origin", "http://localhost:3000") as serving:
-        answer = httpx2.get(f"{serving.address}/assets/live.js", headers=asked)
+        answer = bearer.get(f"{serving.address}/assets/live.js", headers=asked)
         assert answer.status_code == 200
         assert answer.headers["access-control-allow-origin"] == "http://localhost:3000"
 
@@ -126,9 +126,9 @@ def test_without_the_extra_the_first_page_says_what_to_install(root: Path, tmp_p
     (tmp_path / "missing" / "sitecustomize.py").write_text(WITHOUT_ROCHER)
     where = os.pathsep.join((str(tmp_path / "missing"), str(REPOSITORY)))
     with http_server(root, environment={"PYTHONPATH": where}, is_fresh=True) as serving:
-        text = httpx2.get(f"{serving.address}/", headers=BROWSER).text
+        text = bearer.get(f"{serving.address}/", headers=BROWSER).text
         assert "agent-filetools[editor]" in text
-        assert httpx2.get(f"{serving.address}/assets/live.js").status_code == 404
+        assert bearer.get(f"{serving.address}/assets/live.js").status_code == 404
 
 
 def test_no_file_of_the_page_names_another_machine() -> None:

@@ -13,6 +13,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, request, statuses
 
 OTHER = '"sha256:' + "0" * 64 + '"'
@@ -28,7 +29,7 @@ BEFORE = tag(b"one\ntwo\n")
 
 @pytest.fixture(scope="module")
 def client(server: HttpServer) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=server.address, timeout=60) as opened:
+    with bearer.Client(base_url=server.address, timeout=60) as opened:
         yield opened
 
 
@@ -301,7 +302,7 @@ def test_no_increment_of_many_clients_is_lost(server: HttpServer, method: str) -
 
     def count(_number: int) -> int:
         refusals = 0
-        with httpx2.Client(base_url=server.address, timeout=60, verify=False) as own:
+        with bearer.Client(base_url=server.address, timeout=60, verify=False) as own:
             for _ in range(10):
                 while (status := increment(own, method, name)) != 200:
                     assert status == 412

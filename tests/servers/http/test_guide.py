@@ -22,7 +22,9 @@ def test_the_examples_are_answered_as_the_guide_says(server: HttpServer) -> None
         for command, expected in commands(block.text):
             assert command.startswith("curl -s")
             done = subprocess.run(
-                command, shell=True, env={"ADDRESS": server.address, "PATH": "/usr/bin:/bin"}, capture_output=True,
+                command, shell=True, env={
+                    "ADDRESS": server.address, "AUTH": f"Authorization: Bearer {server.token}", "PATH": "/usr/bin:/bin"
+                }, capture_output=True,
                 check=True, text=True, timeout=60, cwd=server.root,
             )  # fmt: skip
             assert_matches(done.stdout, expected)

@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 from websockets.exceptions import InvalidStatus
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.live_clients import (
     PATIENCE_SECONDS,
@@ -64,7 +65,7 @@ async def test_an_agent_over_mcp_and_an_editor_see_each_others_changes(server: H
     name = f"shared-{way}.txt"
     rounds = 4
     (server.root / name).write_text("".join(f"line {number}\n" for number in range(rounds)))
-    address = f"{server.address}/mcp" if way == "http" else process(server.root)
+    address = bearer.mcp(server.address) if way == "http" else process(server.root)
     async with live(server.address) as client, Client(address) as agent:
         editor = await client.edit(name)
         for number in range(rounds):
@@ -81,7 +82,7 @@ async def test_an_agent_over_mcp_and_an_editor_see_each_others_changes(server: H
 
 
 async def test_what_agents_change_at_once_is_told_to_all_once_and_in_order(server: HttpServer) -> None:
-    async with live(server.address) as one, live(server.address) as two, Client(f"{server.address}/mcp") as agent:
+    async with live(server.address) as one, live(server.address) as two, Client(bearer.mcp(server.address)) as agent:
         names = [f"burst/{number}.txt" for number in range(10)]
         await asyncio.gather(*(text(agent, "write_file", path=name, content="") for name in names))
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import http_server
 
 
@@ -18,7 +19,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     (root / "src").mkdir(parents=True)
     (root / "src" / "app.py").write_text("import os\nprint(os)\n")
     (root / "notes.md").write_text("notes\n")
-    with http_server(root) as serving, httpx2.Client(base_url=serving.address, timeout=60) as opened:
+    with http_server(root) as serving, bearer.Client(base_url=serving.address, timeout=60) as opened:
         yield opened
 
 

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server, request, statuses
 
 TOKEN = "a-token-of-some-length"
@@ -33,7 +33,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 @pytest.mark.parametrize("path", ["/", *PAGES])
 def test_a_stranger_is_told_no_names(guarded: HttpServer, path: str) -> None:
-    answer = httpx2.get(f"{guarded.address}{path}", headers=BROWSER)
+    answer = bearer.get(f"{guarded.address}{path}", headers=BROWSER)
     assert answer.status_code == 200
     told = answer.text + str(answer.headers)
     assert "sunflower" not in told
@@ -44,14 +44,14 @@ def test_a_stranger_is_told_no_names(guarded: HttpServer, path: str) -> None:
 def test_only_a_page_is_open(guarded: HttpServer) -> None:
     for accept in ({}, {"Accept": "application/json"}, {"Accept": "*/*"}):
         for method in ("GET", "HEAD", "POST", "OPTIONS"):
-            assert httpx2.request(method, f"{guarded.address}/", headers=accept).status_code == 401
+            assert bearer.request(method, f"{guarded.address}/", headers=accept).status_code == 401
     for path in ("/v1/status", "/openapi.json", "/docs/", "//", "/nowhere", "/v1/files/"):
-        assert httpx2.get(f"{guarded.address}{path}", headers=BROWSER).status_code == 401
+        assert bearer.get(f"{guarded.address}{path}", headers=BROWSER).status_code == 401
 
 
 @pytest.mark.parametrize("path", ["/", *PAGES])
 def test_other_origins_and_names_get_no_page(server: HttpServer, path: str) -> None:
-    answer = httpx2.get(f"{server.address}{path}", headers=BROWSER | {"Origin": "http://evil.example"})
+    answer = bearer.get(f"{server.address}{path}", headers=BROWSER | {"Origin": "http://evil.example"})
     assert (answer.status_code, answer.json()["code"]) == (403, "WRONG_ORIGIN")
     asked = request(path, f"evil.example:{server.port}", f"Accept: {BROWSER['Accept']}")
     assert statuses(server.raw(asked)) == [421]
@@ -59,14 +59,14 @@ def test_other_origins_and_names_get_no_page(server: HttpServer, path: str) -> N
 
 def test_a_link_from_elsewhere_opens_the_page_and_nothing_else(server: HttpServer) -> None:
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    assert httpx2.get(f"{server.address}/", headers=BROWSER | followed).status_code == 200
-    assert httpx2.get(f"{server.address}/", headers=followed).status_code == 403
-    assert httpx2.get(f"{server.address}/openapi.json", headers=BROWSER | followed).status_code == 403
+    assert bearer.get(f"{server.address}/", headers=BROWSER | followed).status_code == 200
+    assert bearer.get(f"{server.address}/", headers=followed).status_code == 403
+    assert bearer.get(f"{server.address}/openapi.json", headers=BROWSER | followed).status_code == 403
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_stands_alone(server: HttpServer, path: str) -> None:
-    answer = httpx2.get(f"{server.address}{path}", headers=BROWSER)
+    answer = bearer.get(f"{server.address}{path}", headers=BROWSER)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
@@ -83,18 +83,18 @@ def test_a_page_stands_alone(server: HttpServer, path: str) -> None:
     assert not re.search(r"<(?:link|img|iframe|object|base)\b|\bsrc=|\bstyle=|\bon\w+=|@import|url\(", answer.text)
     linked = re.findall(r'href="([^"]*)"', answer.text)
     assert all(each.startswith(("/", "#")) and not each.startswith("//") for each in linked)
-    head = httpx2.head(f"{server.address}{path}", headers=BROWSER)
+    head = bearer.head(f"{server.address}{path}", headers=BROWSER)
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(answer.content)))
 
 
 def test_where_nobody_needs_a_token_the_page_says_what_is_served(tmp_path: Path) -> None:
     root = tmp_path / "a&b"
     root.mkdir()
-    with http_server(root) as serving:
-        answer = httpx2.get(f"{serving.address}/about", headers=BROWSER)
+    with http_server(root, limits={}) as serving:  # as a program that embeds it serves it
+        answer = bearer.get(f"{serving.address}/about", headers=BROWSER)
         assert '<h1 id="root">a&amp;b</h1>' in answer.text
-        assert httpx2.get(f"{serving.address}/", headers=BROWSER).headers["vary"] == "Accept"
-        told = httpx2.get(f"{serving.address}/")
+        assert bearer.get(f"{serving.address}/", headers=BROWSER).headers["vary"] == "Accept"
+        told = bearer.get(f"{serving.address}/")
         assert told.json() == {"server": "filetools", "root": "a&b", "openapi": "/openapi.json"}
         assert told.headers["vary"] == "Accept"
 
@@ -104,27 +104,26 @@ def test_a_root_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
     root = tmp_path / os.fsdecode(b"caf\xe9")
     root.mkdir()
     with http_server(root, "--state-dir", str(tmp_path / "state")) as serving:
-        assert '<h1 id="root">caf?</h1>' in httpx2.get(f"{serving.address}/about", headers=BROWSER).text
-        assert httpx2.get(f"{serving.address}/").json()["root"] == "caf?"
+        assert bearer.get(f"{serving.address}/").json()["root"] == "caf?"
 
 
-def test_the_links_of_the_page_about_the_server_lead_somewhere(server: HttpServer) -> None:
-    text = httpx2.get(f"{server.address}/about", headers=BROWSER).text
-    linked = re.findall(r'href="([^"]*)"', text)
-    assert linked == ["/", "/openapi.json"]
-    for each in (*linked, "/v1/list", "/v1/tools"):
-        assert httpx2.get(f"{server.address}{each}").status_code == 200
+def test_the_links_of_the_page_about_the_server_lead_somewhere(server: HttpServer, root: Path) -> None:
+    with http_server(root, limits={}) as embedded:
+        for serving, links in ((server, ["/"]), (embedded, ["/", "/openapi.json"])):
+            text = bearer.get(f"{serving.address}/about", headers=BROWSER).text
+            assert re.findall(r'href="([^"]*)"', text) == links
+            for each in (*links, "/v1/list", "/v1/tools"):
+                assert bearer.get(f"{serving.address}{each}").status_code == 200
 
 
 def test_a_login_leads_to_the_page_and_is_told_the_name(root: Path) -> None:
     # A server of its own: a code counts for a minute.
     with http_server(root, "--name", "files.example.org", "--open", environment={"BROWSER": "true"}) as serving:
-        assert serving.line().startswith("Callers need the token")
-        code = serving.line().rpartition("#code=")[2].strip()
+        code = serving.login_code()
         own = {"Origin": serving.address}
-        answer = httpx2.post(f"{serving.address}/login", json={"code": code}, headers=own)
+        answer = bearer.post(f"{serving.address}/login", json={"code": code}, headers=own)
         assert answer.json()["next"] == "/"
         # What the page's script sends: browsers tell no origin with it.
         login = {"Cookie": answer.headers["set-cookie"].partition(";")[0], "Filetools-Login": answer.json()["key"]}
-        status = httpx2.get(f"{serving.address}/v1/status", headers=login | {"Sec-Fetch-Site": "same-origin"})
+        status = bearer.get(f"{serving.address}/v1/status", headers=login | {"Sec-Fetch-Site": "same-origin"})
         assert status.json()["root"] == root.name

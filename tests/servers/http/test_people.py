@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from websockets.exceptions import InvalidStatus
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.live_clients import LiveClient, live, socket_of
 from tests.support.mcp_clients import ERAS, text_of
@@ -37,17 +36,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 @pytest.fixture(scope="module")
 def person(server: HttpServer) -> dict[str, str]:
     """The headers of the person's browser."""
-    found = re.search(r"/login#code=(\S+)", server.line())
-    assert found is not None
     headers = {"Origin": server.address}
-    answer = httpx2.post(f"{server.address}/login", json={"code": found[1]}, headers=headers)
+    answer = bearer.post(f"{server.address}/login", json={"code": server.login_code()}, headers=headers)
     cookie = str(answer.headers["set-cookie"].partition(";")[0])
     return headers | {"Cookie": cookie, "Filetools-Login": answer.json()["key"]}
 
 
 async def written(server: HttpServer, path: str) -> dict[str, Any]:
     """Have an agent write a file that is protected, and return the envelope."""
-    async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as agent:
+    async with bearer.AsyncClient(timeout=PATIENCE_SECONDS) as agent:
         answer = await agent.post(f"{server.address}/v1/tools/write_file", json={"path": path, "content": "{}"})
     envelope: dict[str, Any] = answer.json()
     return envelope
@@ -67,7 +64,7 @@ async def test_a_cookie_alone_answers_nothing(server: HttpServer, person: dict[s
         assert (thief.heard[0]["can_answer"], thief.heard[0]["actor"]["kind"]) == (False, "agent")
     failed = await written(server, ".vscode/stolen.json")
     place = f"{server.address}/v1/approvals/{failed['details']['approval_id']}"
-    assert httpx2.post(place, json={"answer": "allow"}, headers=stolen).status_code == 403
+    assert bearer.post(place, json={"answer": "allow"}, headers=stolen).status_code == 403
     assert (await written(server, ".vscode/stolen.json"))["error_code"] == "APPROVAL_REQUIRED"
 
 
@@ -92,9 +89,9 @@ async def test_agents_at_every_door_are_asked_with_what_they_would_write(
     server: HttpServer, person: dict[str, str]
 ) -> None:
     place = f"{server.address}/v1/files/put.txt"
-    answer = httpx2.put(place, content=b"TEXT\n")
+    answer = bearer.put(place, content=b"TEXT\n")
     assert (answer.status_code, "APPROVAL_REQUIRED" in answer.text) == (403, True)
-    asked = httpx2.get(f"{server.address}/v1/approvals", headers=person).json()["approvals"]
+    asked = bearer.get(f"{server.address}/v1/approvals", headers=person).json()["approvals"]
     assert "+TEXT\n" in next(each["diff"] for each in asked if each["path"] == "put.txt")
     given = '{"path": "call.txt", "content": "TEXT\\n"}'
     command = ("call", "write_file", given, "--actor", "alice", "--root", str(server.root))
@@ -123,10 +120,10 @@ async def test_without_a_page_a_late_answer_lets_the_next_call_pass(server: Http
     failed = await written(server, ".vscode/late.json")
     assert failed["error_code"] == "APPROVAL_REQUIRED"
     place = f"{server.address}/v1/approvals/{failed['details']['approval_id']}"
-    assert httpx2.post(place, json={"answer": "allow"}).status_code == 403
-    answer = httpx2.post(place, json={"answer": "allow"}, headers=person)
+    assert bearer.post(place, json={"answer": "allow"}).status_code == 403
+    answer = bearer.post(place, json={"answer": "allow"}, headers=person)
     assert (answer.status_code, answer.json()["answer"]) == (200, "allow")
-    assert httpx2.post(place, json={"answer": "allow"}, headers=person).status_code == 422
+    assert bearer.post(place, json={"answer": "allow"}, headers=person).status_code == 422
     assert (await written(server, ".vscode/late.json"))["success"]
 
 
@@ -134,7 +131,7 @@ async def test_without_a_page_a_late_answer_lets_the_next_call_pass(server: Http
 async def test_an_agent_over_mcp_does_not_answer_for_a_person(server: HttpServer, mode: str) -> None:
     pretended = Person("accept", "allow")
     path = f".vscode/mcp-{mode}.json"
-    async with Client(f"{server.address}/mcp", mode=mode, **shown_to(pretended)) as agent:
+    async with Client(bearer.mcp(server.address), mode=mode, **shown_to(pretended)) as agent:
         refused = await agent.call_tool("write_file", {"path": path, "content": "{}"})
     assert refused.is_error
     assert "APPROVAL_REQUIRED" in text_of(refused)
@@ -143,7 +140,7 @@ async def test_an_agent_over_mcp_does_not_answer_for_a_person(server: HttpServer
 
 
 async def test_a_person_stops_the_call_of_an_agent(server: HttpServer, person: dict[str, str]) -> None:
-    async with live(server.address, headers=person) as page, httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as agent:
+    async with live(server.address, headers=person) as page, bearer.AsyncClient(timeout=PATIENCE_SECONDS) as agent:
         headers = {"Filetools-Call": "long", "Filetools-Session": "agent-1"}
         url = f"{server.address}/v1/tools/watch_changes"
         call = asyncio.create_task(agent.post(url, json={"wait_seconds": 50}, headers=headers))

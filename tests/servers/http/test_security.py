@@ -20,6 +20,7 @@ from websockets.typing import Origin, Subprotocol
 
 from filetools.app.state import own_directory
 from filetools.servers.http.hosts import is_host_name
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server, refused, request, statuses
 
 TOKEN = "a-token-of-some-length"
@@ -55,16 +56,12 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 @pytest.fixture(scope="module")
 def login(guarded: HttpServer) -> dict[str, str]:
     """What the page of a browser that has logged in sends: cookie and key."""
-    lines = [guarded.line(), guarded.line()]
-    assert lines[0].startswith("Callers need the token in ")
-    found = re.search(r"/login#code=(\S+)", lines[1])
-    assert found is not None, lines
-    url, code = f"{guarded.address}/login", {"code": found[1]}
-    assert httpx2.post(url, json=code, headers={"Origin": "http://evil.example"}).status_code == 403
-    assert httpx2.post(url, json=code).json()["code"] == "WRONG_ORIGIN"
-    answer = httpx2.post(url, json=code, headers={"Origin": guarded.address})
+    url, code = f"{guarded.address}/login", {"code": guarded.login_code()}
+    assert bearer.post(url, json=code, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert bearer.post(url, json=code).json()["code"] == "WRONG_ORIGIN"
+    answer = bearer.post(url, json=code, headers={"Origin": guarded.address})
     assert answer.json().keys() == {"next", "key"}
-    assert httpx2.post(url, json=code, headers={"Origin": guarded.address}).status_code == 403, "a code counts once"
+    assert bearer.post(url, json=code, headers={"Origin": guarded.address}).status_code == 403, "a code counts once"
     told = answer.headers["set-cookie"]
     assert {part.strip() for part in told.split(";")[1:]} == {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"}
     return {"Cookie": str(told.partition(";")[0]), "Filetools-Login": answer.json()["key"]}
@@ -110,7 +107,7 @@ def test_a_name_with_a_port_ends_the_command(root: Path) -> None:
 
 def test_by_the_name_of_a_proxy_nobody_is_answered_without_the_token(proxied: HttpServer) -> None:
     assert statuses(proxied.raw(request("/v1/status", "files.example.org"))) == [401]
-    assert statuses(proxied.raw(request("/v1/status", proxied.host))) == [401]
+    assert httpx2.get(f"{proxied.address}/v1/status").status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -132,10 +129,10 @@ def test_by_the_name_of_a_proxy_nobody_is_answered_without_the_token(proxied: Ht
     ],
 )
 def test_a_proxy_passes_its_own_name_on(proxied: HttpServer, host: str, origin: str | None, status: int) -> None:
-    token = proxied.token
-    lines = [f"Authorization: Bearer {token}"]
-    lines += [] if origin is None else [f"Origin: {origin.format(port=proxied.port)}"]
-    assert statuses(proxied.raw(request("/v1/status", host.format(port=proxied.port), *lines))) == [status]
+    lines = [] if origin is None else [f"Origin: {origin.format(port=proxied.port)}"]
+    named = host.format(port=proxied.port)
+    token = [] if named == proxied.host else [f"Authorization: Bearer {proxied.token}"]
+    assert statuses(proxied.raw(request("/v1/status", named, *token, *lines))) == [status]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
@@ -150,7 +147,7 @@ def test_its_own_names_are_answered(server: HttpServer, host: str) -> None:
 def test_pages_of_other_origins_are_403(server: HttpServer, origin: str) -> None:
     headers = {"Origin": origin.format(port=server.port)}
     for method, path in (("GET", "/v1/status"), ("PUT", "/v1/files/x"), ("POST", "/mcp"), ("POST", "/login")):
-        answer = httpx2.request(method, f"{server.address}{path}", headers=headers)
+        answer = bearer.request(method, f"{server.address}{path}", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (403, "WRONG_ORIGIN")
     assert not (server.root / "x").exists()
     assert "access-control-allow-origin" not in answer.headers
@@ -159,13 +156,13 @@ def test_pages_of_other_origins_are_403(server: HttpServer, origin: str) -> None
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_what_other_sites_embed_is_403(server: HttpServer, site: str) -> None:
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
-    assert httpx2.get(f"{server.address}/v1/status", headers=headers).status_code == 403
-    assert httpx2.get(f"{server.address}/login", headers=headers).status_code == 200
+    assert bearer.get(f"{server.address}/v1/status", headers=headers).status_code == 403
+    assert bearer.get(f"{server.address}/login", headers=headers).status_code == 200
 
 
 def test_its_own_pages_are_answered(server: HttpServer) -> None:
     for headers in ({"Origin": server.address}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
-        assert httpx2.get(f"{server.address}/v1/status", headers=headers).status_code == 200
+        assert bearer.get(f"{server.address}/v1/status", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -175,7 +172,7 @@ def test_its_own_pages_are_answered(server: HttpServer) -> None:
 def test_without_the_token_nothing_is_told(guarded: HttpServer, authorization: str | None) -> None:
     headers = {} if authorization is None else {"Authorization": authorization}
     for path in ("/v1/status", "/v1/files/x", "/mcp", "/metrics", "/openapi.json", "/nowhere", "/"):
-        answer = httpx2.get(f"{guarded.address}{path}", headers=headers)
+        answer = bearer.get(f"{guarded.address}{path}", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (401, "TOKEN_REQUIRED")
         assert answer.headers["www-authenticate"].startswith("Bearer")
 
@@ -183,12 +180,12 @@ def test_without_the_token_nothing_is_told(guarded: HttpServer, authorization: s
 def test_with_the_token_everything_is(guarded: HttpServer) -> None:
     for scheme in ("Bearer", "bearer"):
         headers = {"Authorization": f"{scheme} {TOKEN}"}
-        assert httpx2.get(f"{guarded.address}/v1/status", headers=headers).status_code == 200
-    assert httpx2.get(f"{guarded.address}/healthz").status_code == 200
+        assert bearer.get(f"{guarded.address}/v1/status", headers=headers).status_code == 200
+    assert bearer.get(f"{guarded.address}/healthz").status_code == 200
 
 
 async def test_mcp_is_at_its_place_for_who_has_the_token(guarded: HttpServer) -> None:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+    async with bearer.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
         transport = streamable_http_client(f"{guarded.address}/mcp", http_client=http)
         async with Client(transport) as client:
             await client.call_tool("write_file", {"path": "by-mcp", "content": "1"})
@@ -197,28 +194,28 @@ async def test_mcp_is_at_its_place_for_who_has_the_token(guarded: HttpServer) ->
 
 def test_the_token_makes_an_agent(guarded: HttpServer) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    answer = httpx2.put(f"{guarded.address}/v1/files/by-agent", content=b"1", headers=headers)
+    answer = bearer.put(f"{guarded.address}/v1/files/by-agent", content=b"1", headers=headers)
     assert answer.status_code == 201
-    [newest] = httpx2.get(f"{guarded.address}/v1/versions/by-agent", headers=headers).json()["versions"]
+    [newest] = bearer.get(f"{guarded.address}/v1/versions/by-agent", headers=headers).json()["versions"]
     assert newest["actor"]["kind"] == "agent"
 
 
 @pytest.mark.parametrize("code", ["", "x", "x" * 200])
 def test_a_code_that_is_none_logs_nobody_in(guarded: HttpServer, code: str) -> None:
-    answer = httpx2.post(f"{guarded.address}/login", json={"code": code}, headers={"Origin": guarded.address})
+    answer = bearer.post(f"{guarded.address}/login", json={"code": code}, headers={"Origin": guarded.address})
     assert (answer.status_code, answer.json()["code"]) == (403, "WRONG_CODE")
     assert "set-cookie" not in answer.headers
 
 
 def test_a_login_tells_its_origin_where_it_changes_something(guarded: HttpServer, login: dict[str, str]) -> None:
     url = f"{guarded.address}/v1/files/by-person"
-    assert httpx2.put(url, headers=login).status_code == 403
-    assert httpx2.put(url, headers=login | {"Origin": "http://evil.example"}).status_code == 403
-    assert httpx2.get(url, headers=login | {"Sec-Fetch-Site": "cross-site"}).status_code == 403
-    answer = httpx2.put(url, content=b"1", headers=login | {"Origin": guarded.address})
+    assert bearer.put(url, headers=login).status_code == 403
+    assert bearer.put(url, headers=login | {"Origin": "http://evil.example"}).status_code == 403
+    assert bearer.get(url, headers=login | {"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    answer = bearer.put(url, content=b"1", headers=login | {"Origin": guarded.address})
     assert answer.status_code == 201
     versions = f"{guarded.address}/v1/versions/by-person"
-    [newest] = httpx2.get(versions, headers=login | {"Sec-Fetch-Site": "same-origin"}).json()["versions"]
+    [newest] = bearer.get(versions, headers=login | {"Sec-Fetch-Site": "same-origin"}).json()["versions"]
     assert newest["actor"]["kind"] == "editor"
 
 
@@ -226,11 +223,11 @@ def test_a_cookie_alone_is_no_login(guarded: HttpServer, login: dict[str, str]) 
     # Browsers send it to every port of the host, so that other servers on it know it.
     for path in ("/v1/status", "/v1/files/by-person", "/v1/approvals"):
         stolen = {"Cookie": login["Cookie"], "Origin": guarded.address}
-        assert httpx2.get(f"{guarded.address}{path}", headers=stolen).status_code == 401
-        assert httpx2.put(f"{guarded.address}{path}", headers=stolen).status_code == 401
+        assert bearer.get(f"{guarded.address}{path}", headers=stolen).status_code == 401
+        assert bearer.put(f"{guarded.address}{path}", headers=stolen).status_code == 401
     with_token = {"Cookie": login["Cookie"], "Origin": guarded.address, "Authorization": f"Bearer {TOKEN}"}
-    assert httpx2.put(f"{guarded.address}/v1/files/by-thief", content=b"1", headers=with_token).status_code == 201
-    [newest] = httpx2.get(f"{guarded.address}/v1/versions/by-thief", headers=with_token).json()["versions"]
+    assert bearer.put(f"{guarded.address}/v1/files/by-thief", content=b"1", headers=with_token).status_code == 201
+    [newest] = bearer.get(f"{guarded.address}/v1/versions/by-thief", headers=with_token).json()["versions"]
     assert newest["actor"]["kind"] == "agent"
 
 
@@ -247,10 +244,10 @@ def test_a_key_counts_with_its_cookie_and_from_its_origin_alone(guarded: HttpSer
     ]
     for headers in wrong:
         for more in ({}, {"Authorization": f"Bearer {TOKEN}"}):
-            answer = httpx2.get(f"{guarded.address}/v1/status", headers=headers | more)
+            answer = bearer.get(f"{guarded.address}/v1/status", headers=headers | more)
             assert (answer.status_code, answer.json()["code"]) == (401, "LOGIN_OVER"), headers
     other = f"http://localhost:{guarded.port}"
-    answer = httpx2.put(f"{other}/v1/files/by-other", content=b"1", headers=login | {"Origin": other})
+    answer = bearer.put(f"{other}/v1/files/by-other", content=b"1", headers=login | {"Origin": other})
     assert (answer.status_code, answer.json()["code"]) == (401, "LOGIN_OVER")
 
 
@@ -285,7 +282,7 @@ def test_a_page_opens_a_socket_with_its_key_as_a_subprotocol(guarded: HttpServer
 
 
 def test_the_page_to_log_in_stands_alone(server: HttpServer) -> None:
-    answer = httpx2.get(f"{server.address}/login")
+    answer = bearer.get(f"{server.address}/login")
     policy = answer.headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
@@ -297,18 +294,17 @@ def test_the_page_to_log_in_stands_alone(server: HttpServer) -> None:
         assert f"{kind}-src 'sha256-{digest}'" in policy, "a browser would not use it"
 
 
-def test_a_root_that_is_served_to_others_makes_its_token(root: Path) -> None:
-    # A form of this machine's own address that is not taken for one: nobody else reaches what listens there.
-    with http_server(root, "--host", "127.1") as serving:
-        own = own_directory(root, None)
-        assert own is not None
-        file = own / "token"
-        assert serving.line() == f"Callers need the token in {file}\n"
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        url = f"http://127.0.0.1:{serving.port}"
-        assert httpx2.get(f"{url}/v1/status").status_code == 401
-        headers = {"Authorization": f"Bearer {file.read_text().strip()}"}
-        assert httpx2.get(f"{url}/v1/status", headers=headers).status_code == 200
-        assert httpx2.get(f"{url}/v1/files/.filetools/state/token", headers=headers).status_code == 403
-        answer = httpx2.get(f"{url}/v1/status", headers={**headers, "Host": f"evil.example:{serving.port}"})
-        assert answer.status_code == 421
+def test_a_root_makes_its_token_where_only_its_user_reads_it(server: HttpServer) -> None:
+    own = own_directory(server.root, None)
+    assert own is not None
+    file = own / "token"
+    assert not file.is_relative_to(server.root)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    url = f"http://127.0.0.1:{server.port}"
+    for address in (url, f"http://localhost:{server.port}"):
+        assert httpx2.get(f"{address}/v1/status").status_code == 401
+    headers = {"Authorization": f"Bearer {file.read_text().strip()}"}
+    assert bearer.get(f"{url}/v1/status", headers=headers).status_code == 200
+    assert bearer.get(f"{url}/v1/files/.filetools/state/token", headers=headers).status_code == 403
+    answer = bearer.get(f"{url}/v1/status", headers={**headers, "Host": f"evil.example:{server.port}"})
+    assert answer.status_code == 421

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from filetools.app.state import own_directory
+from filetools.app.token import TOKEN_FILE
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server, refused, request, start, statuses
 
 
@@ -27,6 +31,7 @@ def test_a_busy_port_is_named(root: Path) -> None:
 
 def test_what_cannot_be_served_is_told(root: Path) -> None:
     (root / "short").write_text("x\n")
+    (root / "short").chmod(0o600)
     assert "Cannot listen at" in refused(root, "--host", "192.0.2.1", "--port", "0")
     assert "'short' holds no token" in refused(root, "--port", "0", "--token-file", str(root / "short"))
     assert "no tool" in refused(root, "--port", "0", "--tools", "nonsense")
@@ -39,6 +44,10 @@ def test_a_browser_is_sent_to_log_in(root: Path) -> None:
     )
     browser.chmod(0o755)
     with http_server(root, "--open", environment={"BROWSER": str(browser)}) as serving:
+        token = own_directory(root, None)
+        assert token is not None
+        header = f'-H "Authorization: Bearer $(cat {token / TOKEN_FILE})"'
+        assert serving.token_line == f"Callers need the token: curl {header} {serving.address}/v1/list\n"
         said = serving.line()
         assert said.startswith(f"Log in, once and within a minute: {serving.address}/login#code=")
         printed = said.split()[-1]
@@ -53,7 +62,16 @@ def test_a_browser_is_sent_to_log_in(root: Path) -> None:
 def log_in(link: str) -> int:
     """Log in with an address that was printed, and return the status."""
     address, _, code = link.partition("/login#code=")
-    return httpx2.post(f"{address}/login", json={"code": code}, headers={"Origin": address}).status_code
+    return bearer.post(f"{address}/login", json={"code": code}, headers={"Origin": address}).status_code
+
+
+def test_a_socket_that_is_refused_is_no_news(root: Path) -> None:
+    with http_server(root) as serving:
+        for headers in ({}, {"Filetools-Login": "of the server before", "Origin": serving.address}):
+            with pytest.raises(InvalidStatus), connect(f"ws://{serving.host}/v1/live", additional_headers=headers):
+                pass
+        serving.stop()
+        assert serving.errors.read_text() == ""
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -95,7 +113,9 @@ def all_kinds_of_sockets(serving: HttpServer) -> Iterator[list[socket.socket]]:
             each.sendall(text)
         assert opened[4].recv(1) == b"H"
         assert opened[5].recv(1) == b"H"
-        stack.enter_context(connect(f"ws://{serving.host}/v1/live", close_timeout=1))
+        stack.enter_context(
+            connect(f"ws://{serving.host}/v1/live", additional_headers=bearer.headers(serving.address), close_timeout=1)
+        )
         yield opened
 
 

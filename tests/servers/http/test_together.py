@@ -8,12 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer
 
 
 @pytest.fixture(scope="module")
 def client(server: HttpServer) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=server.address, timeout=60) as opened:
+    with bearer.Client(base_url=server.address, timeout=60) as opened:
         yield opened
 
 

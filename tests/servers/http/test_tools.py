@@ -19,6 +19,7 @@ from filetools.servers.http.callers import Admission
 from filetools.servers.http.options import HttpOptions
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import Tool, ToolContext
+from tests.support import bearer
 from tests.support.http_servers import HttpServer
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -26,7 +27,7 @@ PATIENCE_SECONDS = 60.0
 
 
 def call(server: HttpServer, name: str, headers: dict[str, str] | None = None, **arguments: Any) -> httpx2.Response:
-    return httpx2.post(f"{server.address}/v1/tools/{name}", json=arguments, headers=headers)
+    return bearer.post(f"{server.address}/v1/tools/{name}", json=arguments, headers=headers)
 
 
 def test_an_unknown_tool_is_400_with_the_envelope(server: HttpServer) -> None:
@@ -37,7 +38,7 @@ def test_an_unknown_tool_is_400_with_the_envelope(server: HttpServer) -> None:
 
 
 def execute(server: HttpServer, tool: str, given: dict[str, Any]) -> httpx2.Response:
-    return httpx2.post(f"{server.address}/v1/execute", json={"tool": tool, "input": given})
+    return bearer.post(f"{server.address}/v1/execute", json={"tool": tool, "input": given})
 
 
 def test_bad_arguments_are_422_with_the_envelope(server: HttpServer) -> None:
@@ -49,14 +50,14 @@ def test_bad_arguments_are_422_with_the_envelope(server: HttpServer) -> None:
 @pytest.mark.parametrize("body", [b"[]", b"{", b"\xff", b'"text"', b"null"])
 def test_a_body_that_is_no_object_is_422(server: HttpServer, body: bytes) -> None:
     for place in ("tools/read_file", "execute"):
-        answer = httpx2.post(f"{server.address}/v1/{place}", content=body, headers={"Content-Type": "application/json"})
+        answer = bearer.post(f"{server.address}/v1/{place}", content=body, headers={"Content-Type": "application/json"})
         assert (answer.status_code, answer.json()["success"]) == (422, False)
 
 
 def test_an_execution_without_a_tool_is_422(server: HttpServer) -> None:
     for body in ({}, {"tool": 5}, {"tool": "read_file", "inputs": {}}, {"tool": "read_file", "input": []},
                  {"tool": "read_file", "input": {"path": "a"}, "parsing_run": 5}):  # fmt: skip
-        answer = httpx2.post(f"{server.address}/v1/execute", json=body)
+        answer = bearer.post(f"{server.address}/v1/execute", json=body)
         assert (answer.status_code, answer.json()["error_code"]) == (422, "INVALID_ARGUMENT")
 
 
@@ -91,12 +92,12 @@ def test_what_models_get_of_a_text_is_bounded(server: HttpServer) -> None:
 
 
 def test_definitions_are_what_the_registry_publishes(server: HttpServer) -> None:
-    everything = httpx2.get(f"{server.address}/v1/tools").json()["tools"]
+    everything = bearer.get(f"{server.address}/v1/tools").json()["tools"]
     assert {"name", "description", "input_schema"} <= everything[0].keys()
-    core = httpx2.get(f"{server.address}/v1/tools", params={"groups": "core"}).json()["tools"]
+    core = bearer.get(f"{server.address}/v1/tools", params={"groups": "core"}).json()["tools"]
     assert "read_file" in [tool["name"] for tool in core]
     assert len(core) < len(everything)
-    assert httpx2.get(f"{server.address}/v1/tools", params={"groups": "cor"}).status_code == 422
+    assert bearer.get(f"{server.address}/v1/tools", params={"groups": "cor"}).status_code == 422
 
 
 def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -138,7 +139,7 @@ async def running(client: httpx2.AsyncClient, server: HttpServer, call_id: str, 
 
 
 async def test_closing_the_stream_stops_the_call(server: HttpServer) -> None:
-    async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as client:
+    async with bearer.AsyncClient(timeout=PATIENCE_SECONDS) as client:
         headers = EVENTS | {"Filetools-Call": "closed"}
         url = f"{server.address}/v1/tools/watch_changes"
         async with client.stream("POST", url, json={"wait_seconds": 50}, headers=headers):
@@ -165,7 +166,7 @@ async def with_a_context_tool(root: Path) -> AsyncIterator[httpx2.AsyncClient]:
     async with (
         filetools.open(root, settings={"durability": "relaxed"}) as files,
         http_application(files, HttpOptions()) as application,
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
+        bearer.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
     ):
         application.shared.callers.caller(Admission()).registry.register(tool)
         yield client
@@ -204,13 +205,13 @@ async def test_a_parsing_run_that_asks_too_often_is_429(tmp_path: Path) -> None:
 
 def test_the_tools_for_context_are_among_those_that_a_parsing_run_is_limited_in(server: HttpServer) -> None:
     body = {"tool": "get_readme", "input": {"path": ""}, "parsing_run": "r1"}
-    answers = [httpx2.post(f"{server.address}/v1/execute", json=body) for _ in range(31)]
+    answers = [bearer.post(f"{server.address}/v1/execute", json=body) for _ in range(31)]
     assert [answer.status_code for answer in answers] == [200] * 30 + [429]
     assert answers[0].json()["data"]["truncated"] is False
 
 
 async def test_a_call_is_stopped_by_its_name(server: HttpServer) -> None:
-    async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as client:
+    async with bearer.AsyncClient(timeout=PATIENCE_SECONDS) as client:
         url = f"{server.address}/v1/tools/watch_changes"
         waiting = asyncio.create_task(
             client.post(url, json={"wait_seconds": 50}, headers={"Filetools-Call": "stopped"})
@@ -230,13 +231,13 @@ def test_an_agent_sees_what_waits_and_answers_nothing(server: HttpServer) -> Non
     answer = call(server, "write_file", path=".vscode/settings.json", content="{}").json()
     assert answer["error_code"] == "APPROVAL_REQUIRED"
     approval_id = answer["details"]["approval_id"]
-    waiting = httpx2.get(f"{server.address}/v1/approvals").json()["approvals"]
+    waiting = bearer.get(f"{server.address}/v1/approvals").json()["approvals"]
     assert approval_id in [request["id"] for request in waiting]
     place = f"{server.address}/v1/approvals/{approval_id}"
-    denied = httpx2.post(place, json={"answer": "allow"})
+    denied = bearer.post(place, json={"answer": "allow"})
     assert (denied.status_code, denied.json()["code"]) == (403, "PERMISSION_DENIED")
     for body in ({}, {"answer": "yes"}, {"answer": "allow", "by": "ann"}):
-        assert httpx2.post(place, json=body).status_code == 422
+        assert bearer.post(place, json=body).status_code == 422
     assert not (server.root / ".vscode").exists()
 
 

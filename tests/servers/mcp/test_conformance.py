@@ -83,7 +83,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     root = tmp_path_factory.mktemp("conformance") / "project"
     root.mkdir()
     (root / "watched.txt").write_text("watched\n")
-    with http_server(root) as server:
+    with http_server(root, limits={}) as server:  # the suite sends no token
         yield f"{server.address}/mcp"
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from filetools.tools.dialects import APPLY_PATCH, CLAUDE_CODE, MEMORY, TEXT_EDITOR, Dialect
-from tests.support.mcp_clients import failure, opened_door, process, text, text_of
+from filetools.tools.dialects import APPLY_PATCH, CLAUDE_CODE, DIALECTS, MEMORY, TEXT_EDITOR, Dialect
+from tests.support import bearer
+from tests.support.http_servers import http_server
+from tests.support.mcp_clients import facts, failure, opened_door, process, text, text_of
 
 OURS = (CLAUDE_CODE, TEXT_EDITOR, MEMORY, APPLY_PATCH)
 
@@ -53,3 +55,23 @@ async def test_two_processes_with_claude_code_lose_nothing_of_each_other(root: P
         said = await text(bob, "Write", file_path=str(path), content=lines.replace("step 1\n", "step one\n"))
         assert "were merged with yours" in said
     assert path.read_text() == lines.replace("step 9", "step nine").replace("step 1\n", "step one\n")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+async def test_a_dialect_is_served_over_http_too(root: Path, dialect: Dialect) -> None:
+    pytest.importorskip("fastapi")
+    with http_server(root, "--dialect", dialect.name, "--read-only") as serving:
+        async with Client(bearer.mcp(serving.address)) as client:
+            offered = [tool.name for tool in (await client.list_tools()).tools]
+        assert offered == [tool.name for tool in dialect.tools if tool.effect == "read"]
+        written = bearer.post(f"{serving.address}/v1/tools/write_file", json={"path": "a", "content": "1"}).json()
+        assert written["error_code"] == "TOOL_BLOCKED"
+    assert not (root / "a").exists()
+
+
+async def test_results_over_http_go_to_programs_too_where_that_is_asked_for(root: Path) -> None:
+    pytest.importorskip("fastapi")
+    (root / "a.txt").write_text("one\n")
+    with http_server(root, "--structured") as serving:
+        async with Client(bearer.mcp(serving.address)) as client:
+            assert (await facts(client, "read_file", path="a.txt"))["content"] == "one\n"

@@ -48,13 +48,21 @@ def test_addresses_of_the_machine_are_understood_only_where_the_root_is_told() -
     "uri",
     [
         "filetools:///files/nope", "filetools:///files/../secret", "filetools:///versions/" + "0" * 64,
-        "filetools:///buffers/nope", "file:///etc/passwd",
+        "filetools:///buffers/nope", "file:///etc/passwd", "filetools:///fds/fd:7",
     ],
 )  # fmt: skip
 async def test_a_missing_resource_is_an_error_of_the_protocol(root: Path, mode: str, code: int, uri: str) -> None:
     async with opened_door(root, mode, file_root=root) as (client, _):
         error = await refused(code, client.read_resource(uri))
         assert error.data["uri"] == uri
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("path", [".filetools/journal.db", ".filetools"])
+async def test_what_is_out_of_reach_is_a_fault_of_the_request(root: Path, mode: str, path: str) -> None:
+    async with opened_door(root, mode) as (client, _):
+        error = await refused(INVALID_PARAMS, client.read_resource(f"filetools:///files/{path}"))
+        assert error.data["error_code"] == "PERMISSION_DENIED"
 
 
 async def test_files_are_read_whole_and_as_bytes_where_they_are_no_text(root: Path) -> None:

@@ -15,6 +15,7 @@ import httpx2
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.mcp_clients import process, text_of
 from tests.support.schedules.tokens import tokens_in
@@ -142,7 +143,7 @@ async def opened_doors(root: Path) -> AsyncIterator[Doors]:
     """Start all processes on a root, and connect to each."""
     async with AsyncExitStack() as stack:
         server = stack.enter_context(http_server(root))
-        web = await stack.enter_async_context(httpx2.AsyncClient(base_url=server.address, timeout=PATIENCE_SECONDS))
+        web = await stack.enter_async_context(bearer.AsyncClient(base_url=server.address, timeout=PATIENCE_SECONDS))
         clients = []
         for options in (("--tools", "core,files", "--structured"), ("--dialect", "claude-code")):
             started = process(root, *options)

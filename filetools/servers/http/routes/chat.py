@@ -23,7 +23,7 @@ from filetools.servers.http.problems import MEDIA_TYPE, TITLES, Refusal, problem
 from filetools.servers.http.routes.changes import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.sessions.agent_messages import AgentText
-from filetools.sessions.discovery import attach, is_enabled, sse
+from filetools.sessions.discovery import DISCOVERY_HEADER, attach, is_enabled, sse
 
 router: Final = APIRouter(tags=["chat"])
 _DONE: Final = "data: [DONE]\n\n"
@@ -89,7 +89,8 @@ def _checked(patterns: list[str]) -> list[str]:
 class ChatOrder(_ChatModel):
     """What is asked of an agent."""
 
-    model: str
+    model: str = Field(pattern="^[!-~]{1,200}$")
+    """Any name: the agent gets those that are not its own in its environment."""
     messages: list[_Message] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream: bool = False
     stream_options: _StreamOptions = _StreamOptions()
@@ -136,7 +137,7 @@ class ChatOrder(_ChatModel):
 
 @router.get("/v1/models", responses=_FAILURES)
 async def models(shared: SharedParts) -> dict[str, Any]:
-    """Return the one model that there is, which is the agent, named after its program."""
+    """Return the one model that has a name here: the agent, named after its program. Requests may name any other."""
     assert shared.options.agent is not None
     model = {"id": shared.options.agent.model, "object": "model", "created": 0, "owned_by": "filetools"}
     return {"object": "list", "data": [model]}
@@ -153,17 +154,21 @@ async def models(shared: SharedParts) -> dict[str, Any]:
 async def complete(request: Request, caller: Calling, shared: SharedParts) -> Response:
     """Run the agent on a dialogue, and return what it says; with `stream` as it says it. Who goes away stops it.
 
+    The agent finds the model in its environment, as `FILETOOLS_MODEL`, unless that is the name of its program.
+
     With the header `X-Claude-File-Discovery: enabled`, or a line of the newest message that starts with `/sc:research`, the
     files that it made come with the answer as `x_claude_metadata`.
     """
     agent, agents = shared.options.agent, shared.agents
     assert agent is not None
     assert agents is not None
+    for name in request.headers:
+        if name.startswith("x-claude-") and name != DISCOVERY_HEADER:
+            # Most of them restrict the agent, which nobody here can do for a program of any kind.
+            raise refused_field(name, "This server does not know the header; options of the agent belong into --agent")
     order = ChatOrder.read(await request.body())
-    if order.model != agent.model:
-        raise Refusal(404, "MODEL_NOT_FOUND", f"There is no model {order.model[:120]!r}", details={"param": "model"})
     answer = _ChatAnswer(order, tells_files=is_enabled(request.headers, order.question))
-    texts = answer.texts(agents, caller.files)
+    texts = answer.texts(agents, caller.files, model="" if order.model == agent.model else order.model)
     if order.stream:
         parts = answer.events(texts)
         # What fails before the agent runs is an answer like any other, with its status.
@@ -185,14 +190,14 @@ class _ChatAnswer:
         self._metadata: dict[str, Any] = {}
         self._same = {"id": "", "object": "chat.completion", "created": int(time.time()), "model": order.model}
 
-    async def texts(self, agents: AgentRuns, files: FileToolsFacade) -> AsyncGenerator[str, None]:
+    async def texts(self, agents: AgentRuns, files: FileToolsFacade, *, model: str) -> AsyncGenerator[str, None]:
         """Run the agent, and yield what it says as it says it: nothing at first, when it has been started.
 
         Raises:
             TooManyRunsError: As many run as may.
             AgentFailedError: It cannot be started, or does not end with an answer.
         """
-        async with agents.start(files, self._order.prompt, outputs=self._order.output_dirs) as run:
+        async with agents.start(files, self._order.prompt, model=model, outputs=self._order.output_dirs) as run:
             self._same["id"] = f"chatcmpl-{run.run.id}"
             yield ""
             async for message in run:

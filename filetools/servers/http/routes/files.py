@@ -39,7 +39,6 @@ _UNKNOWN_TYPE: Final = "application/octet-stream"
 HARMLESS: Final = {
     # A file is data of anybody's: shown by a browser, it gets no origin, runs nothing and loads nothing.
     "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
-    "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 

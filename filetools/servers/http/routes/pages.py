@@ -34,7 +34,10 @@ if (key) (async () => {
 })();
 """
 _FREE: Final = "Nobody needs a token here: whatever runs on this machine may read and change these files."
-_GUARDED: Final = "Every caller needs the token, as the header <code>Authorization: Bearer …</code>, or a login."
+_GUARDED: Final = (
+    "Every caller needs the token, as the header <code>Authorization: Bearer …</code>, or a login. What <code>filetools"
+    " serve</code> prints first says where it is."
+)
 _PAGE: Final = 'You edit beside agents on <a href="/">the editor page</a>.'
 _NO_PAGE: Final = f"A page to edit beside agents is not installed: <code>{install_command('editor')}</code>"
 _HEADER: Final = ' -H "Authorization: Bearer $TOKEN"'
@@ -205,7 +208,6 @@ def _page(title: str, body: str, script: str = "") -> Response:
             " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         ),
         "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
     }
     return HTMLResponse(text, headers=headers)

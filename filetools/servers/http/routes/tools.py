@@ -28,6 +28,8 @@ from filetools.tools.execution import execute as execute_call
 from filetools.tools.seen import TextLimits
 
 router: Final = APIRouter(tags=["tools"])
+PATHS: Final = ("/v1/tools/", "/v1/execute")
+"""Where tools are called."""
 CALL_HEADER: Final = "Filetools-Call"
 """Header that names a call; the answer carries it, whoever gave the name."""
 _STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
@@ -117,7 +119,7 @@ async def call_tool(
     if not isinstance(arguments, dict):
         return _bad(InvalidArgumentError("The body is a JSON object with the arguments of the tool"))
     call = partial(caller.registry.call, name, arguments)
-    return await _called(caller, shared, call, call_name, is_streamed=_is_streamed(caller, accept, name))
+    return await _called(caller, shared, name, call, call_name, is_streamed=_is_streamed(caller, accept, name))
 
 
 @router.post(
@@ -149,7 +151,9 @@ async def execute(
         return _bad(error)
     call = partial(execute_call, caller.registry, wanted, runs=shared.parsing_runs)
     is_streamed = _is_streamed(caller, accept, wanted.tool)
-    return await _called(caller, shared, call, call_name, is_streamed=is_streamed, statuses=_EXECUTE_STATUS)
+    return await _called(
+        caller, shared, wanted.tool, call, call_name, is_streamed=is_streamed, statuses=_EXECUTE_STATUS
+    )
 
 
 @router.get("/v1/calls", responses=failures())
@@ -174,7 +178,8 @@ def _is_streamed(caller: Caller, accept: str, name: str) -> bool:
 async def _called(
     caller: Caller,
     shared: Shared,
-    call: Call,
+    tool: str,
+    given: Call,
     call_id: str | None,
     *,
     is_streamed: bool,
@@ -182,7 +187,11 @@ async def _called(
 ) -> Response:
     named = call_id or f"call-{secrets.token_hex(8)}"
     headers = {CALL_HEADER: named}
-    call = partial(call, tool_call_id=named)
+
+    async def call(**options: Any) -> dict[str, Any]:
+        with shared.noted(tool):
+            return await given(tool_call_id=named, **options)
+
     if is_streamed:
         return EventStream(_streamed(caller, call), shared.closing, headers)
     envelope = _shown(caller, await call())

@@ -184,10 +184,11 @@ export class Live extends Emitter {
 		this.#enter("logged-out");
 	}
 
-	/** Whether the server refuses the login: a socket that is refused does not tell why. */
+	/** Whether the server wants a login, or another one: a socket that is refused does not tell why. */
 	async #isLoginOver() {
-		if (!this.key && !this.token) return false;
-		const headers = this.key ? { "Filetools-Login": this.key } : { Authorization: `Bearer ${this.token}` };
+		const headers = {};
+		if (this.key) headers["Filetools-Login"] = this.key;
+		if (this.token) headers.Authorization = `Bearer ${this.token}`;
 		const asked = fetch(`${this.address}/v1/status`, { headers, credentials: "include", cache: "no-store" });
 		return asked.then((answer) => answer.status === 401, () => false);
 	}

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support import scripted_agent
+from tests.support import bearer, scripted_agent
 from tests.support.browsers import Desk, Served, Watched, connected, served, until, window
 from tests.support.live_pages import OUTAGE
 from tests.support.pages import open_file, settled, shows, text_of
@@ -143,7 +143,7 @@ def test_an_agent_that_meets_unsaved_text_waits_and_is_allowed(
     assert done["success"], done
     shows(page, "theirs\n2\n3\n")
     assert (asking.root / "notes.md").read_text() == "theirs\n2\n3\n"
-    listed = httpx2.get(f"{asking.server.address}/v1/versions/notes.md").json()
+    listed = bearer.get(f"{asking.server.address}/v1/versions/notes.md").json()
     kept = [each["version"] for each in listed["versions"]]
     texts = [asking.does("read_file", path="notes.md", version=version)["content"] for version in kept]
     assert any("mine" in text for text in texts)  # nothing that was typed is lost
@@ -443,7 +443,7 @@ ASKED: dict[str, tuple[str, Any]] = {
 
 
 def put(asking: Served, path: str) -> None:
-    httpx2.put(f"{asking.server.address}/v1/files/{path}", content=b"TEXT\n", timeout=60)
+    bearer.put(f"{asking.server.address}/v1/files/{path}", content=b"TEXT\n")
 
 
 @pytest.mark.parametrize("name", ASKED)

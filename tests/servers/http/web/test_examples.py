@@ -68,7 +68,7 @@ def test_a_page_of_your_own_edits_beside_an_agent_and_saves(
 ) -> None:
     poem = elsewhere.root / "poem.txt"
     poem.write_text("roses\nviolets\n")
-    page.goto(f"{origin}/{name}?server={elsewhere.server.address}&path=poem.txt")
+    page.goto(f"{origin}/{name}?server={elsewhere.server.address}&path=poem.txt#{elsewhere.server.token}")
     shown = page.locator(SHOWN[name])
     shown.get_by_text("violets").wait_for()
     shown.click(position={"x": 1, "y": 5})

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, Page
 
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed
 from filetools.content.transforming import transform
+from tests.support import bearer
 from tests.support.browsers import Served, Watched, served, window
 from tests.support.live_pages import OUTAGE, LivePage
 
@@ -171,7 +171,7 @@ def test_a_change_whose_answer_was_lost_is_made_once(shaky: LivePage, has_arrive
 def test_a_document_that_is_closed_stays_closed(live: LivePage) -> None:
     live.run("field.document.close()")
     live.run("live.request('ping', {})")
-    assert httpx2.get(f"{live.served.server.address}/v1/status").json()["documents"] == []
+    assert bearer.get(f"{live.served.server.address}/v1/status").json()["documents"] == []
 
 
 def lost_answer(live: LivePage, *, has_arrived: bool) -> None:
