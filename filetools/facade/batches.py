@@ -28,11 +28,11 @@ _WRITE_FIELDS = frozenset(
 class Reads(Protocol):
     """What reads one file."""
 
-    async def read_file(self, path: AnyPath) -> ReadResult:
+    async def read_file(self, path: AnyPath, *, page: bool = False) -> ReadResult:
         """Return the file."""
 
 
-async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat) -> ReadBatchResult:
+async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat, *, page: bool = False) -> ReadBatchResult:
     """Read files one after the other.
 
     Raises:
@@ -44,7 +44,7 @@ async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat) -> R
     for done, path in enumerate(paths):
         beat(done, len(paths))
         try:
-            items.append(ReadItem(path=plain_path(path), result=await files.read_file(path)))
+            items.append(ReadItem(path=plain_path(path), result=await files.read_file(path, page=page)))
         except AbortedError:
             raise
         except FileToolsError as exc:

@@ -93,7 +93,7 @@ class ActorCalls:
             was asked.
 
         Raises:
-            ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
+            ToolBlockedError, HiddenPathError, ApprovalRequiredError, ApprovalDeniedError
             ChangedMeanwhileError: The files changed while a person was asked, each of three times.
         """
         if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):

@@ -33,6 +33,7 @@ from filetools.models.history import (
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord
 from filetools.models.tree_diff import TreeDiffResult
 from filetools.paths.lexical import AnyPath
+from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
@@ -80,7 +81,7 @@ class HistoryCalls(ActorCalls):
         where = self._runner.resolve(path)
         await self._authorise("diff", [where], {}, change=False)
         await self._runner.observe(where)
-        work = partial(diff_result, self._parts, where, old_version, new_version)
+        work = partial(diff_result, self._parts, where, old_version, new_version, self.actor)
         return await self._parts.crew.run(work)
 
     async def diff_tree(
@@ -197,6 +198,7 @@ class HistoryCalls(ActorCalls):
         given: object = name
         if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
+        require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
         seen = await self._runner.look_at_tree()
@@ -316,6 +318,7 @@ class HistoryCalls(ActorCalls):
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
+        is_withheld = self._parts.gatekeeper.policy.withholding(self.actor, "diff", "read_file")
         while tries < MOST_TRIES:
             target = None if aim is None else await aim()
             make = partial(undoing.make_plan, self._parts, pick, kind, target=target, refused=refused)
@@ -324,8 +327,8 @@ class HistoryCalls(ActorCalls):
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
                 if plan.conflicts and not partly and not dry_run:
-                    raise plan.error()
-                result = await self._parts.crew.run(partial(plan.result, None))
+                    raise plan.error(is_withheld)
+                result = await self._parts.crew.run(partial(plan.result, None, is_withheld))
                 return result.model_copy(update={"dry_run": dry_run})
             facts, taken = {"facts": plan.facts}, taken_by(plan.steps)
             previews = plan.previews(touched)
@@ -347,7 +350,7 @@ class HistoryCalls(ActorCalls):
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:
-                return await self._runner.afterwards(partial(plan.result, outcome))
+                return await self._runner.afterwards(partial(plan.result, outcome, is_withheld))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
 
 
@@ -362,7 +365,7 @@ def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
     )  # fmt: skip
 
 
-def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None) -> DiffResult:
+def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None, actor: Actor) -> DiffResult:
     """Return what changed between two versions of a path.
 
     Args:
@@ -370,13 +373,16 @@ def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | N
         path: Whose versions they are.
         old: None is the version before the newest recorded change.
         new: None is what stands there now.
+        actor: Who asks.
 
     Raises:
         PathNotFoundError, VersionGoneError
         InvalidArgumentError: One of them is binary or no version, or there is no earlier version.
     """
-    first = parts.journal.contents.get(full_version(parts, path, old) if old else _version_before(parts, path))
-    second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new))
+    first = parts.journal.contents.get(full_version(parts, path, old, actor) if old else _version_before(parts, path))
+    second = (
+        parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new, actor))
+    )
     diff = unified_diff(_text(first, path), _text(second, path), f"a/{path}", f"b/{path}")
     return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
 

@@ -184,7 +184,7 @@ class _Patches:
 
     def __init__(self, parts: Parts, actor: Actor, *, is_now: bool) -> None:
         self._parts = parts
-        self._actor = actor
+        self._is_withheld = parts.gatekeeper.policy.withholding(actor, "diff", "read_file")
         self._is_now = is_now
         self._left = MOST_DIFF_CHARACTERS
 
@@ -198,7 +198,8 @@ class _Patches:
             return head, None
         if self._left <= 0:
             return None, "too many"
-        if any(self._is_withheld(row.path) for row in (old, new) if row is not None):
+        paths = [WorkspacePath(row.path) for row in (old, new) if row is not None]
+        if self._is_withheld is not None and any(map(self._is_withheld, paths)):
             return None, "withheld"
         if any((row.size or 0) > LARGEST_DIFFED_BYTES for row in (old, new) if row is not None):
             return None, "too large"
@@ -212,14 +213,6 @@ class _Patches:
         text = head + unified_diff(before, after, *names)
         self._left -= len(text)
         return text, None
-
-    def _is_withheld(self, path: str) -> bool:
-        policy = self._parts.gatekeeper.policy
-        checks = (
-            policy.check(tool, WorkspacePath(path), actor=self._actor, operation="read")
-            for tool in ("diff", "read_file")
-        )
-        return bool(policy.rules) and not all(check.can_execute for check in checks)
 
     def _text(self, row: SnapshotRow | None, *, is_now: bool) -> str | None:
         """Return the text of a file, "" if it is not there, None if it is binary.

@@ -216,13 +216,14 @@ class WriteCalls(ConflictCalls):
             raise
 
     async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
-        """Copy a file's bytes and mode.
+        """Copy a file's bytes and mode; into the destination if that ends in "/".
 
         Raises:
             PathNotFoundError: There is no source.
             PathExistsError: The destination exists and `overwrite` is False.
         """
-        origin, where = self._runner.resolve(source), self._runner.resolve_new(destination)
+        origin = self._runner.resolve(source)
+        where = self._runner.resolve_new(destination, source=origin)
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
         previews = [partial(answered.copied, origin)]

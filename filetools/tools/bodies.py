@@ -215,16 +215,10 @@ def _totals(data: Mapping[str, Any], shown: int) -> Iterator[str]:
         yield f"{data['total']} so far, there may be more"
 
 
-def one_line(path: str) -> str:
-    """Return a path in which nothing begins a line of its own, or is not seen."""
-    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in path)
-
-
 def _row(entry: Mapping[str, Any]) -> str:
-    path = one_line(entry["path"])
     size = f"  {entry['size']}" if entry.get("type") == "file" and entry.get("size") is not None else ""
     unreachable = "  (cannot be addressed)" if entry.get("addressable") is False else ""
-    return f"{path}{_MARKS.get(entry['type'], '')}{size}{unreachable}"
+    return f"{entry['path']}{_MARKS.get(entry['type'], '')}{size}{unreachable}"
 
 
 def _several(data: Mapping[str, Any], limits: TextLimits) -> Body:

@@ -49,6 +49,7 @@ _KINDS: Final = {
     "APPROVAL_REQUIRED": "permission_error",
     "APPROVAL_DENIED": "permission_error",
     "TOOL_BLOCKED": "permission_error",
+    "PATH_HIDDEN": "permission_error",
     "PERMISSION_DENIED": "permission_error",
 }
 """Types of errors by their codes; those of descriptors say theirs themselves."""

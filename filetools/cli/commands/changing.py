@@ -68,8 +68,8 @@ def write(
 
     async def work(files: FileToolsFacade) -> WriteResult:
         if force:
-            return await _replace(files, desk.path(path), given)
-        return await files.write_file(desk.path(path), given, expected_version=expected_version)
+            return await _replace(files, _new_path(desk, path), given)
+        return await files.write_file(_new_path(desk, path), given, expected_version=expected_version)
 
     desk.perform(work, _show_written)
 
@@ -89,7 +89,7 @@ def append(desk: Desk, path: str, *, content: str | None, source: Path | None, e
     given = _given(content, source)
 
     async def work(files: FileToolsFacade) -> WriteResult:
-        return await files.append_file(desk.path(path), given, expected_version=expected_version)
+        return await files.append_file(_new_path(desk, path), given, expected_version=expected_version)
 
     desk.perform(work, lambda result: _show_written(result, appended=True))
 
@@ -319,6 +319,11 @@ def mkdir(desk: Desk, path: str) -> None:
         return await files.create_directory(desk.path(path))
 
     desk.perform(work, _show_made)
+
+
+def _new_path(desk: Desk, path: str) -> str:
+    """Return the workspace's path of a file; one that ends in a slash is refused there as a folder's."""
+    return f"{desk.path(path)}/" if path.endswith("/") else desk.path(path)
 
 
 async def _target(files: FileToolsFacade, desk: Desk, origin: str, destination: str) -> str:

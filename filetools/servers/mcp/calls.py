@@ -13,6 +13,7 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from filetools.errors import FileToolsError
+from filetools.paths.names import printable
 from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
@@ -188,5 +189,5 @@ def _link(link: FileLink) -> wire.ResourceLink:
     if link.descriptor is not None:
         uri = descriptor_address(link.descriptor)
         return wire.ResourceLink(uri=uri, name=link.descriptor, mime_type=link.mime_type)
-    name = link.path.rpartition("/")[2]
+    name = printable(link.path.rpartition("/")[2])
     return wire.ResourceLink(uri=file_address(link.path), name=name, mime_type=link.mime_type, size=link.size)

@@ -23,6 +23,7 @@ from filetools.errors import (
 )
 from filetools.models.files import EditResult
 from filetools.models.listing import Entry
+from filetools.paths.names import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, numbered_part, presented, repairs_of, reworded, snippet
 from filetools.tools.nearby import similar_paths
@@ -108,7 +109,7 @@ class Editor:
     def __init__(self, context: ToolContext, words: Words, shown: str, path: str) -> None:
         self._files = context.files
         self._words = words
-        self._shown = shown
+        self._shown = printable(shown)
         self._path = path
 
     async def view(self, view_range: list[int] | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.searching import GrepFile, GrepMatch, GrepResult
+from filetools.paths.names import printable
 from filetools.paths.patterns import Glob, alternatives
 from filetools.tools.arguments import Parameters, nearest_name
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
@@ -67,7 +68,7 @@ def rows_of(matches: Iterable[GrepMatch], form: GrepRowForm) -> Iterator[str]:
             is_first = False
             for number, (sign, text) in group:
                 place = f"{number}{sign}" if form.has_numbers else ""
-                yield f"{path}{sign}{place}{text}"
+                yield f"{printable(path)}{sign}{place}{text}"
 
 
 Line = tuple[int, tuple[str, str]]
@@ -264,7 +265,7 @@ async def _files(search: _GrepSearch, given: Grep, window: RowWindow) -> dict[st
     facts = {"mode": given.output_mode, "numFiles": len(shown)} | window.facts(len(files))
     if given.output_mode == "files_with_matches":
         return facts | {"filenames": [file.path for file in shown]}
-    content = "\n".join(f"{file.path}:{file.count}" for file in shown)
+    content = "\n".join(f"{printable(file.path)}:{file.count}" for file in shown)
     return facts | {"filenames": [], "content": content, "numMatches": sum(file.count or 0 for file in shown)}
 
 

@@ -181,6 +181,18 @@ def test_an_agent_that_meets_unsaved_text_gets_what_the_person_merges(
     assert (asking.root / "notes.md").read_text() == "mine and theirs\n2\n3\n"
 
 
+def test_letters_go_into_the_text_that_a_person_edits(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
+    call = raising(agents, asking, "1.1.0")
+    press(page, "Edit …")
+    expect(page.locator(TITLE)).to_have_text("Edit package.json")
+    until(page, "filetools.questions.result?.hasTextFocus()")
+    page.keyboard.type("// mine\n")
+    page.keyboard.press("Escape")  # out of the text first
+    press(page, "Write the result")
+    assert call.result(60)["success"]
+    assert (asking.root / "package.json").read_text() == "// mine\n" + PACKAGE.replace("1.0.0", "1.1.0")
+
+
 @meets
 def test_what_was_merged_stays_in_view_when_the_question_ends_meanwhile(
     asking: Served, page: Page, agents: ThreadPoolExecutor, desks: dict[str, Desk]
@@ -275,7 +287,7 @@ def test_a_question_that_another_window_answers_goes_from_this_one(
         assert call.result(60)["error_code"] == "APPROVAL_DENIED"
         expect(page.locator("#question")).to_be_hidden()
         expect(page.locator("#status")).to_contain_text("The question about package.json was denied")
-        assert page.title() == "filetools"
+        assert page.title() == "project · filetools"
 
 
 def test_an_own_save_of_a_protected_file_is_answered_by_keyboard_and_letters_go_on_into_the_text(
