@@ -35,6 +35,10 @@ class FileToolsError(Exception):
         suggested_action: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
+        if path is not None and not path.isprintable():
+            from filetools.paths.names import printable  # names need this module first
+
+            message = message.replace(path, printable(path))
         super().__init__(message)
         self.message = message
         self.path = path
@@ -77,9 +81,9 @@ class InvalidPathError(FileToolsError, ValueError):
     code = "INVALID_PATH"
     action = "Name a file by a path relative to the workspace root, without control characters."
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
         shown = path.encode("utf-8", "backslashreplace").decode()
-        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown)
+        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown, suggested_action=suggested_action)
 
 
 class AbsolutePathError(FileToolsError, ValueError):
@@ -491,6 +495,16 @@ class ToolBlockedError(FileToolsError, PermissionError):
             path=path,
             details={"tool": tool, "reason": reason},
         )
+
+
+class HiddenPathError(FileToolsError, PermissionError):
+    """Raised when an agent asks for the content of a file of secrets."""
+
+    code = "PATH_HIDDEN"
+    action = "Do not look for its content in another way; ask the user for what you need to know of it."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is hidden by a rule: agents neither read nor change it (hidden_paths)", path=path)
 
 
 class UnknownToolError(FileToolsError, LookupError):

@@ -287,7 +287,9 @@ class Opening:
         def notify(notice: Notice) -> None:
             bus.publish(_event_of(notice))
 
-        policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
+        policy = PermissionPolicy(
+            settings.permissions, protected=settings.protected_paths, hidden=settings.hidden_paths
+        )
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
         rules = RuleFile((state.rules or state.directory) / "permissions.json")

@@ -12,6 +12,7 @@ from rich import text as rich_text
 from rich.text import Text
 
 from filetools.cli.terminal import print_note, printable
+from filetools.content.diff import unified_diff
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord, Operation
@@ -120,13 +121,13 @@ def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None}
 
 
-async def patch_of(files: FileToolsFacade, record: ChangeRecord) -> str | None:
+async def patch_of(files: FileToolsFacade, record: ChangeRecord, *, exact: bool = False) -> str | None:
     """Return what a change did to the text of its file as a unified diff; None if it did nothing, or nobody can tell."""
     if record.operation in _FOLDERS or record.before_unknown or record.before == record.after:
         return None
     try:
         if record.before is not None and record.after is not None:
-            return (await files.diff(record.path, record.before, record.after)).diff
+            return (await files.diff(record.path, record.before, record.after, exact=exact)).diff
         version = record.after or record.before
         read = await files.read_file(record.path, version=version)
     except FileToolsError:  # binary, or no longer kept
@@ -136,13 +137,9 @@ async def patch_of(files: FileToolsFacade, record: ChangeRecord) -> str | None:
 
 def whole_text_patch(path: str, content: str, *, is_added: bool) -> str:
     """Return the diff of a text that came, or went, as a whole."""
-    lines = content.splitlines(keepends=True)
-    sign, span = ("+", f"-0,0 +1,{len(lines)}") if is_added else ("-", f"-1,{len(lines)} +0,0")
-    old, new = ("/dev/null", f"b/{path}") if is_added else (f"a/{path}", "/dev/null")
-    body = "".join(f"{sign}{line}" for line in lines)
-    if body and not body.endswith("\n"):
-        body += "\n\\ No newline at end of file\n"
-    return f"--- {old}\n+++ {new}\n" + (f"@@ {span} @@\n{body}" if body else "")
+    if is_added:
+        return unified_diff("", content, "/dev/null", f"b/{path}")
+    return unified_diff(content, "", f"a/{path}", "/dev/null")
 
 
 def moment(seconds: float, *, short: bool = False) -> str:

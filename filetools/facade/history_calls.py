@@ -35,6 +35,7 @@ from filetools.models.history import (
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord
 from filetools.models.tree_diff import TreeDiffResult
 from filetools.paths.lexical import AnyPath
+from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
@@ -67,13 +68,17 @@ class HistoryCalls(ActorCalls):
         await self._runner.observe(where)
         return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
 
-    async def diff(self, path: AnyPath, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+    async def diff(
+        self, path: AnyPath, old_version: str | None = None, new_version: str | None = None, *, exact: bool = False
+    ) -> DiffResult:
         """Return what changed between two versions of a path, as a unified diff.
 
         Args:
             path: Workspace-relative path.
             old_version: The version to start from; None is the one before the newest recorded.
             new_version: The version to end at; None is what stands there now.
+            exact: Compare bytes, as git does, for a patch that programs apply. Bytes that are not UTF-8 are surrogate
+                escapes in the diff.
 
         Raises:
             PathNotFoundError, VersionGoneError
@@ -82,11 +87,18 @@ class HistoryCalls(ActorCalls):
         where = self._runner.resolve(path)
         await self._authorise("diff", [where], {}, change=False)
         await self._runner.observe(where)
-        work = partial(diff_result, self._parts, where, old_version, new_version)
+        work = partial(diff_result, self._parts, where, old_version, new_version, self.actor, is_exact=exact)
         return await self._parts.crew.run(work)
 
     async def diff_tree(
-        self, old: str, new: str | None = None, *, path: AnyPath = "", patch: bool = False, limit: int = 1000
+        self,
+        old: str,
+        new: str | None = None,
+        *,
+        path: AnyPath = "",
+        patch: bool = False,
+        limit: int = 1000,
+        exact: bool = False,
     ) -> TreeDiffResult:
         """Return the net changes between two checkpoints, or between one and what stands there now.
 
@@ -99,6 +111,7 @@ class HistoryCalls(ActorCalls):
             path: Only this file, or what is in this folder; also what has left it.
             patch: Whether the changes of texts up to 1 MiB are shown as git writes them, 4 MiB in all.
             limit: Most changes, from 1; the counts are of all.
+            exact: As for `diff`.
 
         Raises:
             InvalidArgumentError: There is no checkpoint of that name, its tree was damaged, or `limit` is
@@ -109,7 +122,7 @@ class HistoryCalls(ActorCalls):
         below = self._runner.resolve(path, allow_root=True)
         await self._authorise("diff", [below], {}, change=False)
         first, second = await self._tree_of(old), await self._tree_of(new)
-        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch)
+        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch, is_exact=exact)
         return await self._parts.crew.run(partial(tree_diff.diff_tree, self._parts, self.actor, first, second, options))
 
     async def latest_changes(
@@ -251,6 +264,7 @@ class HistoryCalls(ActorCalls):
         given: object = name
         if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
+        require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
         seen = await self._runner.look_at_tree()
@@ -374,6 +388,7 @@ class HistoryCalls(ActorCalls):
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
+        is_withheld = self._parts.gatekeeper.policy.withholding(self.actor, "diff", "read_file")
         while tries < MOST_TRIES:
             target = None if aim is None else await aim()
             make = partial(undoing.make_plan, self._parts, pick, kind, target=target, refused=refused)
@@ -382,8 +397,8 @@ class HistoryCalls(ActorCalls):
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
                 if plan.conflicts and not partly and not dry_run:
-                    raise plan.error()
-                result = await self._parts.crew.run(partial(plan.result, None))
+                    raise plan.error(is_withheld)
+                result = await self._parts.crew.run(partial(plan.result, None, is_withheld))
                 return result.model_copy(update={"dry_run": dry_run})
             facts, taken = {"facts": plan.facts}, taken_by(plan.steps)
             previews = plan.previews(touched)
@@ -405,7 +420,7 @@ class HistoryCalls(ActorCalls):
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:
-                return await self._runner.afterwards(partial(plan.result, outcome))
+                return await self._runner.afterwards(partial(plan.result, outcome, is_withheld))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
 
 
@@ -427,7 +442,9 @@ def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
     )  # fmt: skip
 
 
-def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None) -> DiffResult:
+def diff_result(
+    parts: Parts, path: WorkspacePath, old: str | None, new: str | None, actor: Actor, *, is_exact: bool = False
+) -> DiffResult:
     """Return what changed between two versions of a path.
 
     Args:
@@ -435,14 +452,19 @@ def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | N
         path: Whose versions they are.
         old: None is the version before the newest recorded change.
         new: None is what stands there now.
+        actor: Who asks.
+        is_exact: Whether bytes are compared.
 
     Raises:
         PathNotFoundError, VersionGoneError
         InvalidArgumentError: One of them is binary or no version, or there is no earlier version.
     """
-    first = parts.journal.contents.get(full_version(parts, path, old) if old else _version_before(parts, path))
-    second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new))
-    diff = unified_diff(_text(first, path), _text(second, path), f"a/{path}", f"b/{path}")
+    first = parts.journal.contents.get(full_version(parts, path, old, actor) if old else _version_before(parts, path))
+    second = (
+        parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new, actor))
+    )
+    before, after = (_text(content, path, is_exact=is_exact) for content in (first, second))
+    diff = unified_diff(before, after, f"a/{path}", f"b/{path}", is_exact=is_exact)
     return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
 
 
@@ -454,8 +476,8 @@ def _version_before(parts: Parts, path: WorkspacePath) -> str:
     raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
 
 
-def _text(content: bytes, path: WorkspacePath) -> str:
-    text = inspect(content, name=path)[1]
+def _text(content: bytes, path: WorkspacePath, *, is_exact: bool) -> str:
+    text = tree_diff.compared_text(content, path, is_exact=is_exact)
     if text is None:
         raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
     return text

@@ -18,6 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.session_checkpoints import automatic_name
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.names import require_printable
 from filetools.sessions.agent_messages import tool_calls
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
 from filetools.sessions.log import entries_of
@@ -69,8 +70,9 @@ class RunCalls:
         if session is not None:
             session = session_name(session)
             # Doors cut longer ones, and what is cut is another session's.
-            if not 1 <= len(session) <= LONGEST_SESSION or "\0" in session:
+            if not 1 <= len(session) <= LONGEST_SESSION:
                 raise InvalidArgumentError(f"The name of a session has 1 to {LONGEST_SESSION} characters")
+            require_printable("The name of a session", session)
         run_id = new_run_id(time.time())
         folders = [str(self._parts.workspace.resolve(each.replace("{run}", run_id))) for each in outputs]
         saved = await self._checkpoint(run_id) if checkpoint else None

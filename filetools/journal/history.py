@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from filetools.journal.changes import RelationKind
+from filetools.journal.contents import digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
 from filetools.journal.quarantine import RecordReader
@@ -14,6 +15,7 @@ from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
 from filetools.journal.undone import TAKES_BACK
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import ActorKind
+from filetools.paths.workspace_path import WorkspacePath
 
 _NO_NUMBER: Final = 2**63 - 1
 _SLICE: Final = 500
@@ -44,6 +46,10 @@ _BELOW: Final = (
     f"SELECT * FROM ({SELECT_RECORD} WHERE key >= ?1 AND key < ?2 AND +number < ?3 AND state = 'applied')"
     f" UNION SELECT * FROM ({SELECT_RECORD} WHERE old_key >= ?1 AND old_key < ?2 AND +number < ?3 AND state = 'applied')"
     " ORDER BY number"
+)
+_PATHS_OF: Final = (
+    "SELECT path FROM records WHERE after = ?1 OR before = ?1 UNION SELECT path FROM heads WHERE version = ?1"
+    " UNION SELECT path FROM snapshot_rows WHERE version = ?1"
 )
 
 
@@ -146,6 +152,10 @@ class History:
     def removals_since(self, number: int) -> list[ChangeRecord]:
         """Return the records that moved or deleted folders after this number, oldest first, also those not applied yet."""
         return self._reader.records(_REMOVALS_SINCE, (number,))
+
+    def paths_of(self, version: str) -> list[WorkspacePath]:
+        """Return all paths that are known to have had a version; looks through all records."""
+        return [WorkspacePath(path) for (path,) in self._database.rows(_PATHS_OF, (digest_of(version),))]
 
     def names_since(self, number: int) -> list[NameChange]:
         """Return what happened to names after a record, oldest first; what is not applied yet, or was set back, too."""

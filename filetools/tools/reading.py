@@ -88,8 +88,10 @@ async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
     """Read a file or some of its lines."""
     try:
         return await context.files.read_file(
-            given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version
-        )
+            given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version,
+            # What no model is shown must not count as read.
+            page=context.kept is None,
+        )  # fmt: skip
     except PathIsDirectoryError as exc:
         exc.suggested_action = "Use list_files to see what is in the folder."
         raise

@@ -47,6 +47,7 @@ from filetools.cli.terminal import (
     printable,
     printable_line,
 )
+from filetools.content.ends import split_lines, without_end
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import VersionEntry, VersionsResult
@@ -105,7 +106,7 @@ def log(
         )
         if not records and where is not None:
             await files.file_info(where)  # raises if there is no such path either
-        patches = [await patch_of(files, record) if patch else None for record in records]
+        patches = [await patch_of(files, record, exact=_is_for_programs(desk)) if patch else None for record in records]
         if not desk.options.as_json:
             groups = [(record,) for record in records] if is_each else together(records)
             for group, text in zip(groups[:number], patches, strict=False):
@@ -261,11 +262,13 @@ def diff(
                     suggested_action="Make one with 'filetools checkpoint'; name an automatic one with --since, a run with"
                     " --run, or a file; 'filetools log -p' shows each change.",
                 )
-            tree = await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
+            tree = await files.diff_tree(
+                name, until, path=where, patch=True, limit=_MOST_CHANGES, exact=_is_for_programs(desk)
+            )
             if tree.total:
                 desk.note_failure(DIFFERS)
             return tree
-        file = await _file_diff(files, where, old, new)
+        file = await _file_diff(desk, files, where, old, new)
         if file.diff:
             desk.note_failure(DIFFERS)
         return file
@@ -282,11 +285,18 @@ async def _is_folder(files: FileToolsFacade, where: str | None) -> bool:
         return False  # what says so of a file says it better
 
 
-async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: str | None) -> models.DiffResult:
+def _is_for_programs(desk: Desk) -> bool:
+    """Whether a diff goes into a pipe or a file, from which it is to be applied byte by byte."""
+    return not desk.options.as_json and not STDOUT.is_terminal
+
+
+async def _file_diff(
+    desk: Desk, files: FileToolsFacade, where: str, old: str | None, new: str | None
+) -> models.DiffResult:
     if old is None and not await files.latest_changes(1, path=where):
         await files.file_info(where)  # raises if there is no such file either
     first, second = await whole_version(files, where, old), await whole_version(files, where, new)
-    return await files.diff(where, first, second)
+    return await files.diff(where, first, second, exact=_is_for_programs(desk))
 
 
 @command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))
@@ -358,7 +368,7 @@ def _show_tree_diff(result: models.TreeDiffResult) -> None:
 
 
 def _show_lines(result: ProvenanceResult, content: str) -> None:
-    lines = content.splitlines()
+    lines = list(map(without_end, split_lines(content)))
     width = len(str(result.total_lines))
     for part in result.ranges:
         for number in range(part.first, part.last + 1):

@@ -336,7 +336,7 @@ def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
         numbers = ", ".join(str(number) for number in conflict.numbers)
         STDERR.print(f"conflict  {printable(conflict.path)}  {printable(conflict.reason)} (change {numbers})")
         for place in conflict.conflicts:
-            for mark, side in (("now   ", "ours"), ("before", "theirs")):
+            for mark, side in (("now   ", "current"), ("before", "yours")):
                 for line in str(place[side]).splitlines():
                     STDERR.print(f"  {mark}  {printable(line)}", style="dim")
 
