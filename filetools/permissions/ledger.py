@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from filetools.errors import ApprovalRequiredError, InvalidArgumentError
+from filetools.errors import ApprovalRequiredError, InvalidArgumentError, StateDamagedError
 from filetools.permissions.audience import Audience
 from filetools.permissions.book import ApprovalBook, BookRow, CallRun
 from filetools.permissions.policy import RunTrust
@@ -134,7 +134,10 @@ class Ledger:
 
     def must_ask(self) -> bool:
         """Whether somebody, in whatever process, wants every agent asked."""
-        return self.asks_for_all > 0 or self._book.must_ask(now=self._clock())
+        try:
+            return self.asks_for_all > 0 or self._book.must_ask(now=self._clock())
+        except StateDamagedError:
+            return False  # without its journal no change can be made, and the call says what is gone
 
     def has_news(self) -> bool:
         """Whether a look may be worth its while; quick, from any thread."""
