@@ -201,7 +201,7 @@ class WriteCalls(ConflictCalls):
             await self._parts.crew.run(partial(call.preview, self._parts))
             return call.result(None)
         taken = taken_by(call.steps)
-        shown = {"patch": patch.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")}
+        shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
         permit = await self._authorise("apply_patch", call.paths, shown, change=True, taken=taken)
         if call.deleted and permit is None:
             await self._authorise("delete_file", call.deleted, shown, change=True, taken=taken)

@@ -166,7 +166,7 @@ def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
     ]
     if column is not None:
         facts.append(f"the line is longer than the {counted(len(text), 'character')} shown")
-    return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None)
+    return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None or bool(data.get("is_page")))
 
 
 def _is_inside(text: str, kept: int) -> bool:
