@@ -117,11 +117,12 @@ class PermissionPolicy:
             operation: Whether it only reads or changes something.
             must_ask: Whether "ask" holds in place of "allow", since a person is there who wants to be asked.
         """
-        # As `hides`, in place: every call of everybody comes here.
-        if actor.kind == "agent" and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path):
+        is_change, is_agent = operation == "change", actor.kind == "agent"
+        level: Level | Literal["hidden"] = "auto"
+        if actor.kind not in ("editor", "system"):
+            level = self._level(tool, path, is_change, must_ask, is_agent)
+        if level == "hidden":
             return _HIDDEN
-        is_change = operation == "change"
-        level: Level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, is_change, must_ask)
         if level == "block":
             return _BLOCK
         if is_change and self.is_protected(path):
@@ -153,7 +154,11 @@ class PermissionPolicy:
     def _matches_hidden(self, path: WorkspacePath) -> bool:
         return matches_hidden(path, self._hidden)
 
-    def _find_level(self, tool: str, path: str, is_change: bool, must_ask: bool) -> Level:
+    def _find_level(
+        self, tool: str, path: WorkspacePath, is_change: bool, must_ask: bool, is_agent: bool
+    ) -> Level | Literal["hidden"]:
+        if is_agent and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path):
+            return "hidden"
         in_force: Preset = "ask" if must_ask and self._preset == "allow" else self._preset
         preset = preset_level(in_force, tool, change=is_change)
         if preset == "block":
