@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -216,12 +218,13 @@ class AccessDeniedError(FileToolsError, PermissionError):
     """Raised when the operating system or a rule about unreachable paths denies access."""
 
     code = "PERMISSION_DENIED"
-    action = "Ask the user for write access to it, or choose another path."
+    action = "Ask the user for access to it, or choose another path."
 
     def __init__(
         self, path: str, reason: str = "the operating system denied access", *, suggested_action: str | None = None
     ) -> None:
-        super().__init__(f"Permission denied: {path} ({reason})", path=path, suggested_action=suggested_action)
+        why = "" if reason == os.strerror(errno.EACCES) else f" ({reason})"
+        super().__init__(f"Permission denied: {path}{why}", path=path, suggested_action=suggested_action)
 
 
 class MountPointError(AccessDeniedError):
@@ -273,8 +276,8 @@ class StorageFailedError(FileToolsError, OSError):
 
     action = "Check the disk and the system log, then try again."
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"Storage failed at {path or '.'}: {reason}", path=path)
+    def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
+        super().__init__(f"Storage failed at {path or '.'}: {reason}", path=path, suggested_action=suggested_action)
 
 
 class FileTooLargeError(FileToolsError, ValueError):

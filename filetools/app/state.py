@@ -39,7 +39,7 @@ _ROOM_BYTES: Final = 1024 * 1024
 """What a journal needs to begin with, and some work."""
 _REMEDIES: Final = {
     "DISK_FULL": "Free some space, then open it again.",
-    "PERMISSION_DENIED": "Give write access to it, or name another state directory with state_dir, then open it again.",
+    "PERMISSION_DENIED": "Give read and write access to it, or name another state directory with state_dir.",
 }
 _ID_TEXT: Final = re.compile(rb"[0-9a-f]{32}")
 
@@ -131,7 +131,7 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
     except FileToolsError:
         raise
     except OSError as exc:
-        raise _explained(exc) from exc
+        raise _explained(directory, exc) from exc
     return StateLocation(private=private, directory=directory, rules=rules)
 
 
@@ -271,11 +271,12 @@ def _write(file: Path, content: bytes) -> None:
     sync_directory(file.parent)
 
 
-def _explained(error: OSError) -> FileToolsError:
+def _explained(directory: Path, error: OSError) -> FileToolsError:
+    what = f"the state directory {str(directory)!r}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError("the state directory")
+        return DiskFullError(what)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessDeniedError("the state directory", error.strerror or "denied")
+        return AccessDeniedError(what, error.strerror or "denied")
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR):
         return planted_state()
-    return StorageFailedError("the state directory", error.strerror or str(error))
+    return StorageFailedError(what, error.strerror or str(error))

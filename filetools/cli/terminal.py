@@ -112,7 +112,11 @@ def print_line(*parts: str | tuple[str, str] | rich_text.Text) -> None:
 
 
 def print_diff(diff: str) -> None:
-    """Print a diff, its lines in their colours."""
+    """Print a diff: to a terminal with its lines in their colours, else byte by byte, so that it can be applied."""
+    if not STDOUT.is_terminal:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
+        return
     is_head = True
     for line in diff.split("\n")[:-1]:
         is_head = not line.startswith("@@") and (is_head or line.startswith("diff --git "))

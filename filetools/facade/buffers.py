@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -115,7 +115,10 @@ class Buffers:
         if self._actor.kind == "agent":  # what people type is theirs; presets bind agents
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
-            await self._authorise("buffer_change", [where], {"handle": handle}, change=True)
+            arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
+            changed = {"buffer_version": buffer_version, "edits": edits, "text": text}
+            previews = [partial(_changed, opened, changed)]
+            await self._authorise("buffer_change", [where], arguments, change=True, previews=previews)
         work = partial(
             self._parts.documents.change, handle, self._actor, buffer_version,
             edits=edits, text=text, change_id=change_id,
@@ -266,6 +269,11 @@ class Buffers:
             bom=bool(document.text_format.bom),
             newline=newline_of(opened.text),
         )
+
+
+def _changed(opened: OpenText, changed: Mapping[str, Any], parts: Parts, _old: ShownState) -> str:
+    """Return what an agent's edits leave in a document; a `Preview`."""
+    return parts.documents.preview(opened, **changed)
 
 
 def _saved(text: str, _parts: Parts, _old: ShownState) -> str:

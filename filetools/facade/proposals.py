@@ -291,7 +291,7 @@ def _description(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Conten
     folder, destination = act.taken[0] if len(act.taken) == 1 else (WorkspacePath(), None)
     inside = contents.get(folder, {})
     if inside.get(folder) != FOLDER:
-        return f"{_words(act.tool)} {_named(act.paths) or 'the workspace'}"
+        return f"{_words(act.tool)} {_named(act.paths) or act.arguments.get('name', 'the workspace')}"
     files = sum(version != FOLDER for version in inside.values())
     words = f"Delete folder {folder}" if destination is None else f"Move folder {folder} to {destination}"
     words += f", with {files} file{'' if files == 1 else 's'}"

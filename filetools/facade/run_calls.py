@@ -191,9 +191,15 @@ class RunCalls:
         has_folders = any(record.operation in _WITH_CONTENTS for record in records)
         before = self._tree_before(run) if has_folders else {}
         calls = [] if run.has_died else tool_calls(entries_of(messages))
-        found = from_records(records, scope, calls, before=before, turns=run.turns)
+        found = from_records(records, scope, calls, before=before, turns=run.turns, facts=self._facts_of)
         # Of an agent that said something it is known that it called no tool; of a plain program it is not.
         return replace(found, calls=sum(call.has_written for call in calls)) if messages else found
+
+    def _facts_of(self, path: str) -> tuple[int, float] | None:
+        with suppress(FileToolsError):
+            stat = self._parts.store.stat(self._parts.workspace.resolve(path))
+            return None if stat is None or stat.type != "file" else (stat.size, stat.modified_ns / 1e9)
+        return None
 
     def _tree_before(self, run: Run) -> dict[str, tuple[str, int | None]]:
         """Return version and size of each file that stood there when a run began, as far as its checkpoint is kept."""

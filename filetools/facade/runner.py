@@ -105,15 +105,20 @@ class CallRunner:
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        self.check_open()
-        path = self.parts.workspace.resolve(plain_path(raw_path), allow_root=allow_root)
+        path = self._meant(plain_path(raw_path), allow_root=allow_root)
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
 
     def resolve_name(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
         """As `resolve`, but a link at the end stands for itself: for what takes a name away, as unlink and rename do."""
-        self.check_open()
-        path = self.parts.workspace.resolve(plain_path(raw_path), allow_root=allow_root)
+        path = self._meant(plain_path(raw_path), allow_root=allow_root)
         return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
+
+    def _meant(self, raw_path: str, *, allow_root: bool) -> WorkspacePath:
+        self.check_open()
+        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
+        if raw_path.startswith("/"):
+            refuse_unmeant(self.parts.workspace, raw_path, path)
+        return path
 
     def resolve_new(
         self, raw_path: AnyPath, *, as_name: bool = False, is_folder: bool = False, source: WorkspacePath | None = None

@@ -73,6 +73,8 @@ class RecordFilter:
     key: str | None = None
     """Lock key of a path; changes below it and moves away from it count, too."""
     moves_only: bool = False
+    saved: bool = False
+    """Leave out what is in an unsaved document only."""
     standing: bool = False
     """Leave out what is taken back."""
     undos: bool | None = None
@@ -117,6 +119,10 @@ class History:
             found += records
             if rows < count or len(found) == limit:
                 return found
+
+    def dated(self, records: list[ChangeRecord]) -> list[ChangeRecord]:
+        """Return records with the time in which they happened, where it is known besides when they were noticed."""
+        return self._reader.dated(records)
 
     def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
         """Return the records that were committed together with one, itself included, in their order."""
@@ -228,7 +234,9 @@ def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
         is_undo = "EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND kind = 'undoes')"
         conditions.append(is_undo if wanted.undos else f"NOT {is_undo}")
     if wanted.moves_only:
-        conditions.append("operation IN ('move', 'move_directory') AND state = 'applied'")
+        conditions.append("operation IN ('move', 'move_directory')")
+    if wanted.saved or wanted.moves_only:
+        conditions.append("state = 'applied'")
     return conditions, values
 
 

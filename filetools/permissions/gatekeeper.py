@@ -140,7 +140,6 @@ class Gatekeeper:
             HiddenPathError: The content of one of them is not for agents.
             FileToolsError: Nothing can be changed.
         """
-        self.refuse_hidden(tool, paths, actor)
         if change:
             self.check_writable()
         operation: ToolOperation = "change" if change else "read"
@@ -151,6 +150,8 @@ class Gatekeeper:
             decision = self.policy.check(tool, path, actor=actor, operation=operation, must_ask=must_ask)
             if decision.needs_approval:
                 asked.append((path, "protected" if decision.reason == "protected" else "prompt"))
+            elif decision.reason == "hidden":
+                raise HiddenPathError(path)
             elif not decision.can_execute:
                 raise ToolBlockedError(tool, path or None, f"the permissions in force ({self.policy.preset}) forbid it")
         return asked

@@ -271,7 +271,7 @@ async def test_a_change_that_overlaps_with_what_is_typed_is_refused_with_both_si
     neither = desk.agent.write_file("a.txt", "x", expected_version="0" * 64)
     await refused("VERSION_MISMATCH", neither)
     (conflict,) = error.details["conflicts"]
-    assert (conflict["ours"], conflict["theirs"], conflict["base"]) == ("typed line 1\n", "first\n", "line 1\n")
+    assert (conflict["current"], conflict["yours"], conflict["base"]) == ("typed line 1\n", "first\n", "line 1\n")
     assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (LINES, "typed " + LINES)
 
 
@@ -336,7 +336,7 @@ async def test_a_save_over_the_same_place_is_refused_with_both_sides_until_allow
     (desk.root / "a.txt").write_text(LINES.replace("line 1\n", "by a shell\n"))
     error = await refused("EDIT_CONFLICT", desk.ann.buffers.save(opened.handle))
     (conflict,) = error.details["conflicts"]
-    assert (conflict["ours"], conflict["theirs"]) == ("by a shell\n", "typed line 1\n")
+    assert (conflict["current"], conflict["yours"]) == ("by a shell\n", "typed line 1\n")
     assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + LINES
     saved = await desk.ann.buffers.save(opened.handle, on_conflict="allow")
     assert desk.on_disk == "typed " + LINES

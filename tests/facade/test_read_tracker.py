@@ -45,7 +45,7 @@ async def test_overlapping_changes_are_refused_with_both_sides(
     first = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     error = await refused("EDIT_CONFLICT", bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
     assert error.details["current_version"] == first.version
-    assert [(one["ours"], one["theirs"], one["base"], one["line"]) for one in error.details["conflicts"]] == [
+    assert [(one["current"], one["yours"], one["base"], one["line"]) for one in error.details["conflicts"]] == [
         ("alice\n", "bob\n", "line 5\n", 5)
     ]
     assert "-line 5" in error.details["diff"]

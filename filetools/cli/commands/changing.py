@@ -15,6 +15,7 @@ from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, path_argument
 from filetools.cli.terminal import STDOUT, amount, print_line, print_note, printable, printable_line
+from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
     EditNotFoundError,
     FileTooLargeError,
@@ -208,11 +209,11 @@ def _text_of(file: Path | None) -> str:
     name = "-" if file is None else str(file)
     try:
         content = sys.stdin.buffer.read() if file is None or name == "-" else file.read_bytes()
-        return content.decode()
     except OSError as exc:
         raise InvalidArgumentError(f"Cannot read the patch {name!r}: {exc.strerror}") from exc
-    except UnicodeDecodeError as exc:
-        raise InvalidArgumentError(f"The patch {name!r} is not UTF-8 text") from exc
+    # PowerShell writes what it redirects in UTF-16; else a patch is bytes, each part in the encoding of its file.
+    form = marked_format(content) or UTF8
+    return content[len(form.bom) :].decode(form.encoding, "surrogateescape" if form.encoding == "utf-8" else "replace")
 
 
 def _show_patched(result: PatchResult) -> None:

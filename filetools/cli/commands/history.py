@@ -29,7 +29,7 @@ from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
 from filetools.paths.names import printable_json
-from filetools.settings import MIB
+from filetools.settings import MIB, session_logs_folder
 from filetools.tools import session_logs
 
 _SHORT: Final = 8
@@ -99,6 +99,9 @@ def list_sessions(
         return
     short = _shortened([info.session_id for info in found])
     _print("".join(f"[{short[info.session_id]}] {info.title}\n" for info in found) or "No sessions found\n")
+    if not found:
+        where = os.path.abspath(logs or session_logs_folder())
+        _complain(f"Looked in {where} for {os.path.abspath(project)}; --logs and --project name other folders.")
 
 
 @command(

@@ -135,7 +135,10 @@ def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | ShownCall:
     text, following = numbered(content, file["startLine"]), None if kept is None else file["startLine"] + kept
     if following is None and file.get("truncatedByTokenCap"):
         following = file["startLine"] + file["numLines"]
-    if following is not None:
+    if following is not None and not content.endswith(("\n", "\r")):
+        onwards = f"; offset {following} reads on behind it" if following <= file["totalLines"] else ""
+        text += f"[line {file['startLine']} is longer than that; Grep with -o shows other parts of it{onwards}]\n"
+    elif following is not None:
         text += f"[lines {file['startLine']}-{following - 1} of {file['totalLines']}; offset {following} reads on]\n"
     return text.removesuffix("\n")
 
