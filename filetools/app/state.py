@@ -27,6 +27,7 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.journal.blobs import sync_directory
+from filetools.journal.position import POSITION_FILE
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 
 _JOURNAL: Final = "journal.db"
@@ -244,7 +245,7 @@ def _bind(private: Path, directory: Path) -> None:
     for each in (bound, known):
         if each is not None and not is_id(each):
             raise StateDamagedError("its id is unreadable")
-    if bound is None and not (private / _JOURNAL).exists():
+    if bound is None and not (_read(private / POSITION_FILE) and (private / _JOURNAL).exists()):
         known = known or secrets.token_hex(16).encode("ascii")
         # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
         _write(directory / _ID, known)

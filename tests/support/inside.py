@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from filetools.app import trust
+from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
@@ -47,3 +48,9 @@ def adopt_state(root: Path) -> None:
         trust._make_own(state)
         with closing(connect(state / DATABASE_NAME)) as connection:
             keep_mark(connection, state)
+
+
+async def written_notes(registration: Registration) -> None:
+    """Wait until all that a server noted of its calls is written."""
+    assert registration._task is not None
+    await registration._task
