@@ -21,7 +21,7 @@ const MARKUP = `<div id="tree-head">
 <button type="button" title="New file">+</button>
 <button type="button" title="New folder">⊞</button>
 <button type="button" title="Rename">✐</button>
-<button type="button" title="Delete">🗑</button>
+<button type="button" title="Delete">−</button>
 </div></div><form id="tree-asking" hidden></form><p id="tree-note" role="status"></p>
 <div id="tree" role="tree" aria-label="Files" tabindex="0"><div class="sheet" role="presentation"></div></div>`;
 
