@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -33,6 +35,10 @@ class FileToolsError(Exception):
         suggested_action: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
+        if path is not None and not path.isprintable():
+            from filetools.paths.names import printable  # names need this module first
+
+            message = message.replace(path, printable(path))
         super().__init__(message)
         self.message = message
         self.path = path
@@ -75,9 +81,9 @@ class InvalidPathError(FileToolsError, ValueError):
     code = "INVALID_PATH"
     action = "Name a file by a path relative to the workspace root, without control characters."
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
         shown = path.encode("utf-8", "backslashreplace").decode()
-        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown)
+        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown, suggested_action=suggested_action)
 
 
 class AbsolutePathError(FileToolsError, ValueError):
@@ -212,12 +218,13 @@ class AccessDeniedError(FileToolsError, PermissionError):
     """Raised when the operating system or a rule about unreachable paths denies access."""
 
     code = "PERMISSION_DENIED"
-    action = "Ask the user for write access to it, or choose another path."
+    action = "Ask the user for access to it, or choose another path."
 
     def __init__(
         self, path: str, reason: str = "the operating system denied access", *, suggested_action: str | None = None
     ) -> None:
-        super().__init__(f"Permission denied: {path} ({reason})", path=path, suggested_action=suggested_action)
+        why = "" if reason == os.strerror(errno.EACCES) else f" ({reason})"
+        super().__init__(f"Permission denied: {path}{why}", path=path, suggested_action=suggested_action)
 
 
 class MountPointError(AccessDeniedError):
@@ -269,8 +276,8 @@ class StorageFailedError(FileToolsError, OSError):
 
     action = "Check the disk and the system log, then try again."
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"Storage failed at {path or '.'}: {reason}", path=path)
+    def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
+        super().__init__(f"Storage failed at {path or '.'}: {reason}", path=path, suggested_action=suggested_action)
 
 
 class FileTooLargeError(FileToolsError, ValueError):
@@ -488,6 +495,16 @@ class ToolBlockedError(FileToolsError, PermissionError):
             path=path,
             details={"tool": tool, "reason": reason},
         )
+
+
+class HiddenPathError(FileToolsError, PermissionError):
+    """Raised when an agent asks for the content of a file of secrets."""
+
+    code = "PATH_HIDDEN"
+    action = "Do not look for its content in another way; ask the user for what you need to know of it."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is hidden by a rule: agents neither read nor change it (hidden_paths)", path=path)
 
 
 class UnknownToolError(FileToolsError, LookupError):

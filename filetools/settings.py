@@ -56,14 +56,41 @@ PROSE_FILES: Final = (
     "!CMakeLists.txt",
 )
 PROTECTED_PATHS: Final = (
-    ".git/**",
-    ".gitmodules",
-    ".vscode/**",
-    ".idea/**",
-    ".cursor/**",
-    ".claude/**",
-    ".mcp.json",
-)
+    # Version control: hooks, filters and drivers run commands.
+    ".git/**", ".gitmodules", ".gitattributes", ".hg/**", ".svn/**", ".jj/**", ".bzr/**",
+    # Editors: tasks, launchers, and settings that are programs.
+    ".vscode/**", "*.code-workspace", ".vs/**", ".idea/**", ".fleet/**", ".zed/**", ".nova/**", ".helix/**",
+    ".nvim.lua", ".nvimrc", ".vimrc", ".lvimrc", ".exrc", ".dir-locals.el", ".dir-locals-2.el", "*.sublime-project",
+    "*.sublime-workspace", "*.sublime-build",
+    # Agents: their servers, hooks and permissions.
+    ".mcp.json", ".cursor/**", ".claude/**", ".codex/**", ".gemini/**", ".roo/**", ".roomodes", ".kiro/**",
+    ".windsurf/**", ".continue/**", ".continuerc.json", ".amazonq/**", ".cline/**", ".kilocode/**", ".aider*",
+    ".opencode/**", "opencode.json", "opencode.jsonc", ".junie/**", ".qwen/**", ".trae/**", ".augment/**", ".goose/**",
+    ".crush.json", "crush.json", ".factory/**", ".amp/**", ".copilot/**", ".agents/**",
+    # Hooks of repositories.
+    ".husky/**", ".githooks/**", "lefthook.*", ".lefthook.*", "lefthook-local.*", ".lefthook-local.*", ".lefthook/**",
+    ".pre-commit-config.y*ml", ".pre-commit-hooks.y*ml", ".overcommit.yml", ".lintstagedrc*", "lint-staged.config.*",
+    # Continuous integration: runs with the rights of the repository.
+    ".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".circleci/**", ".travis.yml",
+    "Jenkinsfile*", "azure-pipelines*.y*ml", ".azure-pipelines/**", ".buildkite/**", ".drone.y*ml", ".woodpecker*",
+    ".cirrus.*", "appveyor.yml", ".appveyor.yml", "bitbucket-pipelines.yml", ".semaphore/**", ".teamcity/**", ".gitea/**",
+    ".forgejo/**", ".builds/**", ".build.yml", ".tekton/**", "cloudbuild.y*ml", "buildspec.y*ml",
+    # Containers that editors start.
+    ".devcontainer/**", ".devcontainer.json", ".gitpod*", ".idx/**", "devfile.yaml", ".devfile.yaml",
+    # What shells and tools load on entering a folder.
+    ".envrc", ".direnv/**", "mise*.toml", ".mise*.toml", ".mise/**", ".config/mise/**", ".config/mise*.toml", ".autoenv*",
+    ".flox/**", "devenv.nix", "devbox.json", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile",
+    ".yarnrc*",
+)  # fmt: skip
+HIDDEN_PATHS: Final = (
+    ".env", ".env.*", "!.env.example", "!.env.*.example", "!.env.sample", "!.env.template", "!.env.dist", "!.env.defaults",
+    "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.agekey",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", ".gnupg/**",
+    ".netrc", "_netrc", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".aws/credentials",
+    ".docker/config.json", ".kube/config", ".gem/credentials", ".cargo/credentials*", ".config/gcloud/**",
+    ".config/gh/hosts.yml", "credentials.json", "client_secret*.json", "service-account*.json", ".vault-token",
+    "credentials.tfrc.json",
+)  # fmt: skip
 
 
 _STRICTEST_FIRST: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -73,7 +100,7 @@ _STRICTEST_FIRST: Final[Mapping[str, tuple[Any, ...]]] = {
     "announce_instructions": (False, True),
 }
 _LOWERED: Final = frozenset({"max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"})
-_EXTENDED: Final = frozenset({"protected_paths"})
+_EXTENDED: Final = frozenset({"protected_paths", "hidden_paths"})
 """What the settings of a tree can narrow, by the way in which they do; everything else in them is left out."""
 
 
@@ -166,6 +193,8 @@ class Settings:
     """What agents may do where no rule applies: "allow", "ask", "guarded" (as "ask", deletions blocked), "read_only"."""
     protected_paths: tuple[str, ...] = PROTECTED_PATHS
     """Patterns of paths; every change of one, by anybody, needs an approval."""
+    hidden_paths: tuple[str, ...] = HIDDEN_PATHS
+    """Patterns of files whose content agents neither read nor change; "!" takes paths out again, the last match counts."""
     exclude: tuple[str, ...] = DEFAULT_EXCLUDES
     """Patterns left out of recursive walks, watching and the mirror."""
     prose_files: tuple[str, ...] = PROSE_FILES
@@ -310,7 +339,7 @@ def _narrowed(settings: Settings, file: Path, sources: dict[str, str]) -> Settin
         elif name in _LOWERED:
             value = min(mine, theirs)
         elif name in _EXTENDED:
-            value = tuple(dict.fromkeys((*mine, *theirs)))
+            value = tuple(dict.fromkeys((*mine, *(each for each in theirs if not each.startswith("!")))))
         else:
             value = mine
         if value != mine:

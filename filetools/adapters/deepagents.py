@@ -100,7 +100,8 @@ class FileToolsBackend(wire.BackendProtocol):
 
     async def _write(self, file_path: str, content: str) -> wire.WriteResult:
         """Write a whole file, merged with what others wrote since this agent read all of it; lines keep their ends."""
-        await self._files.write_file(_inside(file_path), content, newline="keep", require_read=True)
+        where = f"{_inside(file_path)}/" if file_path.endswith("/") else _inside(file_path)  # refused, as a folder's
+        await self._files.write_file(where, content, newline="keep", require_read=True)
         return wire.WriteResult(path=file_path)
 
     async def _edit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -107,8 +108,17 @@ class AddedMirrors:
         refuse_overlaps(self._root, folder, self._state_directory)
         # A folder without the marker is not made and not touched: the mirror's disk is away, and this is where it goes.
         if not (folder / MARKER).is_file():
-            raise FileNotFoundError(errno.ENOENT, "its folder is not there")
+            raise FileNotFoundError(errno.ENOENT, _missing(folder))
         return DirectoryMirror(folder)
+
+
+def _missing(folder: Path) -> str:
+    """Return why a folder that bears no marker is not a mirror."""
+    if not folder.is_dir():
+        return "its folder is not there"
+    return (
+        f"its folder was emptied or its disk is not mounted; 'filetools mirror add {shlex.quote(str(folder))}' fills it"
+    )
 
 
 def home_of(root: Path) -> bytes:
@@ -307,8 +317,10 @@ def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
         marker = _marker(Path(row.place))
     except OSError as exc:
         return "away", exc.strerror or str(exc)
+    if marker is None and row.root is None and os.path.isdir(row.place):
+        return "filling", None  # one that is only named is marked once it holds everything
     if marker is None:
-        return "away", "its folder is not there"
+        return "away", _missing(Path(row.place))
     if not row.is_or_was(marker):
         return "away", "another folder stands at its place"
     return ("attached" if marker == row.identity and row.position is not None else "filling"), None

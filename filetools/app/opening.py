@@ -30,10 +30,11 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
+from filetools.journal.reserve import Reserve
 from filetools.journal.sqlite import SqliteJournal
 from filetools.locks.table import LockTable
 from filetools.models.records import Actor
-from filetools.models.words import Durability, MirrorPolicy, Preset
+from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath
 from filetools.paths.patterns import compile_patterns
 from filetools.paths.workspace import Workspace
@@ -169,6 +170,9 @@ class Opening:
         except (AccessDeniedError, DiskFullError) as exc:
             await self._stack.aclose()
             self._stack = AsyncExitStack()
+            reserve = Reserve(self._state_directory or self._root / STATE_PATH)
+            if isinstance(exc, DiskFullError) and reserve.shrink():
+                return await self._open_to_write_or_read()
             if not isinstance(exc, NoStateError):
                 _log.warning("the workspace is opened for reading only: %s", exc)
             return await self._open(
@@ -287,7 +291,9 @@ class Opening:
         def notify(notice: Notice) -> None:
             bus.publish(_event_of(notice))
 
-        policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
+        policy = PermissionPolicy(
+            settings.permissions, protected=settings.protected_paths, hidden=settings.hidden_paths
+        )
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
         rules = RuleFile((state.rules or state.directory) / "permissions.json")

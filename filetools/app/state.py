@@ -27,6 +27,7 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.journal.blobs import sync_directory
+from filetools.journal.position import POSITION_FILE
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 
 _JOURNAL: Final = "journal.db"
@@ -39,7 +40,7 @@ _ROOM_BYTES: Final = 1024 * 1024
 """What a journal needs to begin with, and some work."""
 _REMEDIES: Final = {
     "DISK_FULL": "Free some space, then open it again.",
-    "PERMISSION_DENIED": "Give write access to it, or name another state directory with state_dir, then open it again.",
+    "PERMISSION_DENIED": "Give read and write access to it, or name another state directory with state_dir.",
 }
 _ID_TEXT: Final = re.compile(rb"[0-9a-f]{32}")
 
@@ -131,7 +132,7 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
     except FileToolsError:
         raise
     except OSError as exc:
-        raise _explained(exc) from exc
+        raise _explained(directory, exc) from exc
     return StateLocation(private=private, directory=directory, rules=rules)
 
 
@@ -244,7 +245,7 @@ def _bind(private: Path, directory: Path) -> None:
     for each in (bound, known):
         if each is not None and not is_id(each):
             raise StateDamagedError("its id is unreadable")
-    if bound is None and not (private / _JOURNAL).exists():
+    if bound is None and not (_read(private / POSITION_FILE) and (private / _JOURNAL).exists()):
         known = known or secrets.token_hex(16).encode("ascii")
         # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
         _write(directory / _ID, known)
@@ -271,11 +272,12 @@ def _write(file: Path, content: bytes) -> None:
     sync_directory(file.parent)
 
 
-def _explained(error: OSError) -> FileToolsError:
+def _explained(directory: Path, error: OSError) -> FileToolsError:
+    what = f"the state directory {str(directory)!r}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError("the state directory")
+        return DiskFullError(what)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessDeniedError("the state directory", error.strerror or "denied")
+        return AccessDeniedError(what, error.strerror or "denied")
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR):
         return planted_state()
-    return StorageFailedError("the state directory", error.strerror or str(error))
+    return StorageFailedError(what, error.strerror or str(error))

@@ -62,7 +62,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Workspace": {
         "init": ("commands.workspace", "Make a folder a root, with the state that keeps its history."),
         "trust": ("commands.workspace", "Use a state that came with the folder, once you know what it holds."),
-        "status": ("commands.workspace", "Show what changed since the last checkpoint, and what waits for you."),
+        "status": ("commands.workspace", "Show what changed since your last checkpoint, and what waits for you."),
         "sync": ("commands.workspace", "Make the mirror equal to the workspace."),
         "mirror": ("commands.workspace", "List, add or remove the mirrors that the root remembers."),
         "project": ("commands.agents", "Register folders as projects, which agents of this root may look into."),
@@ -100,7 +100,7 @@ _SHARED: Final = {
 
 
 class Command(click.Command):
-    """A command; what follows `--` is another program's command line if it has a parameter `command`."""
+    """A command; an argument `command` is another program's command line: if it is not the only one, what follows `--`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words after the name of the command."""
@@ -112,7 +112,9 @@ class Command(click.Command):
             args = args[
                 :-1
             ]  # click stops at an option whose value is being typed, and then knows no argument before it
-        if not any(each.name == "command" for each in self.params):
+        arguments = [each.name for each in self.params if isinstance(each, click.Argument)]
+        ctx.allow_interspersed_args = arguments != ["command"]  # if not, the first word begins the other command line
+        if "command" not in arguments[1:]:
             return super().parse_args(ctx, args)
         end = args.index("--") if "--" in args else len(args)
         rest = super().parse_args(ctx, args[:end])

@@ -229,10 +229,12 @@ class Desk:
             files.answer_approvals(Asker(terminal), everywhere=False)
 
     def _actor(self) -> Actor:
+        from filetools.paths.names import require_printable
         from filetools.settings import named_session
 
         session = named_session()
         if self.options.actor is not None:
+            require_printable("The name of an actor", self.options.actor)
             return Actor(kind="agent", id=self.options.actor, session=session)
         return Actor(kind="editor", id=user_name(), session=session)
 

@@ -27,6 +27,7 @@ _CODES: Final = {
     "APPROVAL_REQUIRED": REFUSED,
     "APPROVAL_DENIED": REFUSED,
     "TOOL_BLOCKED": REFUSED,
+    "PATH_HIDDEN": REFUSED,
     "HARD_LINKED": REFUSED,
     "INVALID_PATH": REFUSED,
     "ABSOLUTE_PATH": REFUSED,
@@ -53,6 +54,7 @@ def exit_code(code: str, cause: object = None) -> int:
 
 
 _HINTS: Final = {
+    "INVALID_ARGUMENT": "Correct what the message names, then run the command again.",
     "FILE_NOT_FOUND": "Look for it with 'filetools ls'.",
     "DIR_NOT_FOUND": "Look for it with 'filetools ls', or make it with 'filetools mkdir'.",
     "FILE_EXISTS": "Choose another path; 'filetools mv' and 'filetools cp' replace a file with -f.",
@@ -69,6 +71,7 @@ _HINTS: Final = {
     "RUN_NOT_FOUND": "'filetools runs' lists them.",
     "APPROVAL_REQUIRED": "Run the command at a terminal, where you are asked.",
     "STATE_ELSEWHERE": "Pass --state-dir with the folder that the root was first opened with.",
+    "SYNC_FAILED": "'filetools mirror list' says what each mirror waits for.",
     "LOCK_TIMEOUT": "Run the command again when the other has finished.",
 }
 """Hints where those of the library are meant for callers of its calls."""
@@ -101,6 +104,7 @@ _OPTIONS: Final = {
     "partial=True": "--partial",
     "recursive=true": "-r",
     "replace=True": "--replace",
+    "state_dir": "--state-dir",
     "versions()": "'filetools versions'",
 }
 _PHRASES: Final = _OPTIONS | {name: f"'filetools {command}'" for name, command in _TOOLS.items()}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -160,7 +161,37 @@ expected_version_option = click.option(
     help="Refuse with exit code 3 unless the file is at this version.",
 )
 force_option = click.option("-f", "--force", is_flag=True, help="Replace a file at the destination.")
+run_option = click.option(
+    "--run", metavar="ID", shell_complete=runs, help="Compare with the checkpoint before this run."
+)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would happen.")
+
+
+_AGO: Final = re.compile(r"(\d+)\s*([smhd])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+since_option = click.option("--since", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
+until_option = click.option("--until", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
+
+
+def time_or_number(given: str | None) -> int | datetime | None:
+    """Return the number in the log or the time that a word names.
+
+    Raises:
+        InvalidArgumentError: It names neither.
+    """
+    if given is None or given.isdecimal():
+        return None if given is None else int(given)
+    now = datetime.now().astimezone()
+    if ago := _AGO.fullmatch(given):
+        parts: dict[str, Any] = {_UNITS[ago[2]]: int(ago[1])}
+        return now - timedelta(**parts)
+    try:
+        if _CLOCK.fullmatch(given):
+            given = f"{now:%Y-%m-%d} {given.zfill(5)}"
+        return datetime.fromisoformat(given).astimezone()
+    except ValueError as exc:
+        raise InvalidArgumentError(f"{given!r} is neither a number in the log nor a time") from exc
 
 
 async def whole_version(files: FileToolsFacade, path: str, given: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -11,6 +12,7 @@ from rich import text as rich_text
 from rich.text import Text
 
 from filetools.cli.terminal import print_note, printable
+from filetools.content.diff import unified_diff
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord, Operation
@@ -42,6 +44,11 @@ _FOLDERS: Final = (
 MOST_UNREAD: Final = 50
 """Paths that nobody could look at, of which people are told; JSON has all of them."""
 _TODAY_SECONDS: Final = 12 * 3600
+_AT_ONCE_SECONDS: Final = 1.0
+_MOST_APART: Final = 3
+"""Changes of one moment that have a line each."""
+_MOST_PLACES: Final = 3
+"""Folders that the line of a group names."""
 
 
 def change_line(record: ChangeRecord, *, with_time: bool = True) -> rich_text.Text:
@@ -58,6 +65,39 @@ def change_line(record: ChangeRecord, *, with_time: bool = True) -> rich_text.Te
         (f"{verb:<9}", _VERB_STYLES.get(verb, "")),
         path,
         (between(record.between), "dim"),
+    )
+
+
+def together(records: Sequence[ChangeRecord]) -> list[Sequence[ChangeRecord]]:
+    """Return changes in groups: those that programs without filetools made at one moment are one, if they are many."""
+    groups: list[list[ChangeRecord]] = []
+    for record in records:
+        last = groups[-1][-1] if groups else None
+        is_next = last is not None and record.actor.kind == last.actor.kind == "external"
+        if last is not None and is_next and abs(last.time - record.time) < _AT_ONCE_SECONDS:
+            groups[-1].append(record)
+        else:
+            groups.append([record])
+    return [
+        part for group in groups for part in ([group] if len(group) > _MOST_APART else [[record] for record in group])
+    ]
+
+
+def group_line(group: Sequence[ChangeRecord]) -> rich_text.Text:
+    """Return the line of a group of changes, newest first: numbers, time, who, counts, where."""
+    if len(group) == 1:
+        return change_line(group[0])
+    newest, oldest = group[0], group[-1]
+    counts = Counter(_VERBS[record.operation] for record in group)
+    spans = [record.between for record in group if record.between is not None]
+    places = list(dict.fromkeys(record.path.rpartition("/")[0] for record in reversed(group)))
+    shown = ", ".join(f"{printable(place)}/" if place else "." for place in places[:_MOST_PLACES])
+    return rich_text.Text.assemble(
+        (f"{oldest.number}-{newest.number}".rjust(6) + f"  {moment(newest.time)}  ", "dim"),
+        (f"{printable(newest.actor.id):<10} ", _ACTOR_STYLES[newest.actor.kind]),
+        ", ".join(f"{count:,} {verb}" for verb, count in counts.most_common()),
+        f" in {shown}{' …' if len(places) > _MOST_PLACES else ''}",
+        (between((min(span[0] for span in spans), max(span[1] for span in spans)) if spans else None), "dim"),
     )
 
 
@@ -81,13 +121,13 @@ def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None}
 
 
-async def patch_of(files: FileToolsFacade, record: ChangeRecord) -> str | None:
+async def patch_of(files: FileToolsFacade, record: ChangeRecord, *, exact: bool = False) -> str | None:
     """Return what a change did to the text of its file as a unified diff; None if it did nothing, or nobody can tell."""
     if record.operation in _FOLDERS or record.before_unknown or record.before == record.after:
         return None
     try:
         if record.before is not None and record.after is not None:
-            return (await files.diff(record.path, record.before, record.after)).diff
+            return (await files.diff(record.path, record.before, record.after, exact=exact)).diff
         version = record.after or record.before
         read = await files.read_file(record.path, version=version)
     except FileToolsError:  # binary, or no longer kept
@@ -97,13 +137,9 @@ async def patch_of(files: FileToolsFacade, record: ChangeRecord) -> str | None:
 
 def whole_text_patch(path: str, content: str, *, is_added: bool) -> str:
     """Return the diff of a text that came, or went, as a whole."""
-    lines = content.splitlines(keepends=True)
-    sign, span = ("+", f"-0,0 +1,{len(lines)}") if is_added else ("-", f"-1,{len(lines)} +0,0")
-    old, new = ("/dev/null", f"b/{path}") if is_added else (f"a/{path}", "/dev/null")
-    body = "".join(f"{sign}{line}" for line in lines)
-    if body and not body.endswith("\n"):
-        body += "\n\\ No newline at end of file\n"
-    return f"--- {old}\n+++ {new}\n" + (f"@@ {span} @@\n{body}" if body else "")
+    if is_added:
+        return unified_diff("", content, "/dev/null", f"b/{path}")
+    return unified_diff(content, "", f"a/{path}", "/dev/null")
 
 
 def moment(seconds: float, *, short: bool = False) -> str:
@@ -137,23 +173,21 @@ _TREE_VERBS: Final = {
 _KINDS: Final = {"file": "a file", "directory": "a folder", "symlink": "a link"}
 
 
-async def newest_checkpoint(files: FileToolsFacade) -> str | None:
-    """Return the name of the newest checkpoint, or None."""
-    found = (await files.checkpoints()).checkpoints
-    return found[-1].name if found else None
-
-
-async def required_checkpoint(files: FileToolsFacade, given: str | None) -> str:
-    """Return the name given, else that of the newest checkpoint.
+async def checkpoint_to_compare(files: FileToolsFacade, run: str | None = None) -> str | None:
+    """Return the name of the checkpoint before a run, or of the newest that a person made; None if there is none.
 
     Raises:
-        InvalidArgumentError: There is none.
+        RunNotFoundError
+        InvalidArgumentError: The run began without a checkpoint.
     """
-    name = given if given is not None else await newest_checkpoint(files)
+    if run is None:
+        made = (each for each in reversed((await files.checkpoints()).checkpoints) if not each.automatic)
+        return next((each.name for each in made), None)
+    name = (await files.runs.get(run)).checkpoint
     if name is None:
         raise InvalidArgumentError(
-            "No checkpoint to compare with",
-            suggested_action="Make one with 'filetools checkpoint', or name a file; 'filetools log -p' shows each change.",
+            f"The run {run} began without a checkpoint",
+            suggested_action=f"'filetools log --run {run} -p' shows its changes.",
         )
     return name
 

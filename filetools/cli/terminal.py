@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -19,17 +18,12 @@ from rich.console import Console
 import filetools.settings as settings
 from filetools.cli.failures import envelope_of, hint_of, sentence_of
 from filetools.errors import FileToolsError
+from filetools.paths.names import printable as printable
+from filetools.paths.names import printable_text as printable_text
 
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
-_REORDERING: Final = r"\u202a-\u202e\u2066-\u2069"
-"""Characters that show a name in another order than it has."""
-_SEPARATING: Final = r"\u2028\u2029\ud800-\udfff"
-"""Separators of lines and paragraphs, and halves of pairs, which no terminal can show."""
-_UNSAFE: Final = re.compile(rf"[\x00-\x1f\x7f-\x9f{_SEPARATING}{_REORDERING}]")
-_UNSAFE_IN_TEXT: Final = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_SEPARATING}{_REORDERING}]")
-"""Tabs and ends of lines aside."""
 
 
 def leave_quietly() -> NoReturn:
@@ -98,25 +92,9 @@ STDOUT: Final = Stream("stdout")
 STDERR: Final = Stream("stderr")
 
 
-def printable(text: str) -> str:
-    """Return a name or sentence that cannot steer the terminal: control characters are shown escaped."""
-    return _UNSAFE.sub(_escaped, text)
-
-
-def printable_text(text: str) -> str:
-    """Return lines that cannot steer the terminal; their ends and tabs stay."""
-    return _UNSAFE_IN_TEXT.sub(_escaped, text.replace("\r\n", "\n"))
-
-
 def printable_line(text: str) -> str:
     """Return a line of a file, without its end; its tabs stay in a pipe, and at a terminal become blanks."""
     return printable_text(text.expandtabs() if STDOUT.is_terminal else text).replace("\n", "\\n")
-
-
-def exact_json(plain: object) -> str:
-    """Return JSON on one line that UTF-8 can hold, and that cannot steer the terminal: such characters stand there escaped."""
-    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def amount(count: int, thing: str, things: str | None = None) -> str:
@@ -134,7 +112,11 @@ def print_line(*parts: str | tuple[str, str] | rich_text.Text) -> None:
 
 
 def print_diff(diff: str) -> None:
-    """Print a diff, its lines in their colours."""
+    """Print a diff: to a terminal with its lines in their colours, else byte by byte, so that it can be applied."""
+    if not STDOUT.is_terminal:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
+        return
     is_head = True
     for line in diff.split("\n")[:-1]:
         is_head = not line.startswith("@@") and (is_head or line.startswith("diff --git "))
@@ -238,7 +220,3 @@ class _OneLine(logging.Handler):
         style = "bold red" if record.levelno >= logging.ERROR else "bold yellow"
         name = "problem" if record.levelno >= logging.ERROR else "warning"
         _complain((name, style), f": {printable(record.getMessage())}")
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape", "surrogatepass").decode("ascii")

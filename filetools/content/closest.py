@@ -52,16 +52,17 @@ _MAX_LINES: Final = 50_000
 _LEAST_SHARE: Final = 0.25
 """Of the groups of letters of a text that lines must have to be called like it."""
 _SHORT_CHARACTERS: Final = 12
+_MOST_COMPARED: Final = 100
 _MAX_SHOWN_LINES: Final = 60
 _MAX_SHOWN_CHARACTERS: Final = 6000
 _BLANKS: Final = re.compile(r"[ \t\u00a0]+")
 _TYPOGRAPHY: Final = str.maketrans(
     {"\u2026": "..."}
-    | dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u201f", '"')
+    | dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"')
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
-    | dict.fromkeys("\u00a0\u2007\u202f", " ")
-    | dict.fromkeys("\u200b\ufeff", "")
+    | dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\u3000", " ")
+    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
 
 
@@ -73,7 +74,7 @@ class ClosestRegion(TypedDict):
     text: str
     """The lines as they are, ready to be copied."""
     why: list[str]
-    """What differs: place, line ends, trailing blanks, indentation, blanks, case, typographic characters, or the text."""
+    """What differs: place, line ends, trailing blanks, indentation, blanks, case, typography, composed letters, or the text."""
     difference: str
     """The first difference that the eye may miss; "" if there is none."""
 
@@ -86,6 +87,7 @@ _CHANGES: Final[Mapping[str, _Change]] = {
     "trailing blanks": lambda line: line.rstrip(" \t\r"),
     "indentation": lambda line: line.lstrip(" \t"),
     "quotes or typographic characters": lambda line: line.replace('"', "'").translate(_TYPOGRAPHY).replace('"', "'"),
+    "composed letters": lambda line: unicodedata.normalize("NFC", line),
     "case": str.casefold,
     "blanks": lambda line: _BLANKS.sub("", line),
 }
@@ -120,7 +122,7 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
         is_last = at + size == len(lines) and text.casefold().endswith(wanted[size - 1].strip().casefold())
         why = f"line {at + size} {'is the last and has no line end' if is_last else 'continues after your text'}"
         return _region(lines, at, size, ["line ends"], numbers or why)
-    at = _likest(wanted, bare)
+    at = _likest(wanted[:size], bare)
     return None if at is None else _region(lines, min(at, len(lines) - 1), size, ["text"], numbers)
 
 
@@ -165,14 +167,23 @@ def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
     weights = [sum(math.log1p(len(lines) / frequency[group]) for group in found) for found in shared]
     size = min(len(wanted), len(lines))
     score = sum(weights[:size])
-    best, best_score = 0, score
+    likest, best_score = [0], score
     for start in range(1, len(lines) - size + 1):
         score += weights[start + size - 1] - weights[start - 1]
         # The sum runs up and down; what is left of rounding must not count as better.
         if score > best_score + 1e-9:
-            best, best_score = start, score
+            likest, best_score = [start], score
+        elif score > best_score - 1e-9:
+            likest.append(start)
+    groups = [_groups(line, letters) for line in wanted]
+    # Of several, the one whose lines are in the places of the wanted ones.
+    best = max(likest[:_MOST_COMPARED], key=lambda start: sum(map(_shared, groups, shared[start : start + size])))
     found = set().union(*shared[best : best + size])
     return best if found and len(found) >= _LEAST_SHARE * len(asked) else None
+
+
+def _shared(one: set[str], other: set[str]) -> int:
+    return len(one & other)
 
 
 def _groups(line: str, letters: int) -> set[str]:

@@ -36,9 +36,15 @@ def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
 
 
 def begin_of(lines: Sequence[str]) -> int | None:
-    """Return where "*** Begin Patch" stands, from 0: first of all; None if it does not."""
-    first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
-    return first if first < len(lines) and lines[first].strip() == BEGIN else None
+    """Return where "*** Begin Patch" is, from 0: first of all; None if it is not, or holds a unified diff.
+
+    Models leave it out: then it is the line before the first file.
+    """
+    first, second, *_ = [*(at for at, line in enumerate(lines) if line.strip()), len(lines), len(lines)]
+    if first < len(lines) and lines[first].startswith(tuple(_FILE_KINDS)):
+        return first - 1
+    is_begin = second < len(lines) and lines[first].strip() == BEGIN
+    return first if is_begin and not lines[second].startswith(("--- ", "diff --git ")) else None
 
 
 class _CodexReader:
@@ -50,7 +56,10 @@ class _CodexReader:
 
     def files(self) -> list[FilePatch]:
         found: list[FilePatch] = []
+        is_wrapped = self._at > 0 and self._lines[self._at - 1].strip() == BEGIN
         while not self._is(_END):
+            if self._at >= len(self._lines) and not is_wrapped:
+                return found
             if self._at >= len(self._lines):
                 raise malformed(self._at, f"{_END!r} is missing")
             found.append(self._file())
@@ -78,6 +87,9 @@ class _CodexReader:
         start = self._at
         line = self._peek()
         move_to = self._take()[len(_MOVE) :].strip() if line.startswith(_MOVE) else None
+        heads = tuple(line[:4] for line in self._lines[self._at : self._at + 2])
+        if heads == ("--- ", "+++ ") and "".join(self._lines[self._at + 2 : self._at + 3]).startswith("@@"):
+            self._at += 2  # the head of a unified diff, which says the same once more
         patch = FilePatch(kind=kind, path=path, move_to=move_to, hunks=tuple(self._hunks()), is_unified=False)
         if not patch.hunks and move_to is None:
             raise malformed(start, f"the update of {path!r} changes nothing")

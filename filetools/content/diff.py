@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from filetools.content.alignment import MAX_COST, Span, differences
-from filetools.content.ends import end_of, mark_of, split_at, split_lines, without_end
+from filetools.content.ends import mark_of, split_at, split_lines, without_end
 from filetools.content.file_patch import RANGE, quoted_name
 from filetools.content.myers import common_prefix, common_suffix
 from filetools.content.text_edits import TextEdit, apply_text_edits
@@ -147,7 +147,9 @@ def _moved(hunk: PatchHunk, old_lines: int, new_lines: int) -> PatchHunk:
     return replace(hunk, old_start=hunk.old_start + old_lines, new_start=hunk.new_start + new_lines)
 
 
-def unified_diff(old_text: str, new_text: str, path_a: str, path_b: str, *, context: int = 3) -> str:
+def unified_diff(
+    old_text: str, new_text: str, path_a: str, path_b: str, *, context: int = 3, is_exact: bool = False
+) -> str:
     r"""Return a unified diff that `git apply` takes; "" if the texts are equal.
 
     Args:
@@ -156,12 +158,15 @@ def unified_diff(old_text: str, new_text: str, path_a: str, path_b: str, *, cont
         path_a: Name of the old file, with its prefix, as in "a/src/app.py"; "/dev/null" for a new file.
         path_b: Name of the new file, as in "b/src/app.py"; "/dev/null" for a deleted one.
         context: How many unchanged lines stand around each change.
+        is_exact: Whether only LF ends a line, as in git.
 
-    A line of CRLF keeps its CR. In a text whose lines end in CR alone they are written with LF, for people to read.
+    A line of CRLF keeps its CR. In a text whose lines end in CR alone they are written with LF, for people to read,
+    unless it is to be exact.
     """
+    old, new = (split_at(text, "\n") if is_exact else split_lines(text) for text in (old_text, new_text))
     parts = [
         f"{_range_line(hunk)}\n" + "".join(f"{line}\n" for line in hunk.lines)
-        for hunk in _hunks(split_lines(old_text), split_lines(new_text), context, _without_line_feed)
+        for hunk in _hunks(old, new, context, _exact_line if is_exact else _without_line_feed)
     ]
     return f"--- {_label(path_a)}\n+++ {_label(path_b)}\n{''.join(parts)}" if parts else ""
 
@@ -280,7 +285,11 @@ def _patch_hunk(old: list[str], new: list[str], spans: list[Span], context: int,
 def _marked(mark: str, lines: Sequence[str], shown: _Shown) -> list[str]:
     marked = [mark + shown(line) for line in lines]
     # Only the last line of a text can be without end.
-    return [*marked, NO_END] if lines and not end_of(lines[-1]) else marked
+    return [*marked, NO_END] if lines and shown(lines[-1]) == lines[-1] else marked
+
+
+def _exact_line(line: str) -> str:
+    return line.removesuffix("\n")
 
 
 def _without_line_feed(line: str) -> str:

@@ -62,6 +62,8 @@ class BytesOutcome:
     before: str
     """The text before."""
     outcome: EditOutcome
+    text_format: TextFormat | None = None
+    """How the text is stored afterwards, if that may have changed."""
 
 
 def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) -> EditOutcome:
@@ -210,7 +212,9 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
         if meant is not None:
             return [(meant.start, meant.end)], meant.new, meant.why
     if not found:
-        raise EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
+        error = EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
+        error.suggested_action = _meant_otherwise(edit.old) or error.suggested_action
+        raise error
     if edit.replace_all or len(found) == edit.count:
         return found, edit.new, ""
     lines = lines_at(text, [start for start, _ in found])
@@ -219,6 +223,16 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
         raise EditNotFoundError(path, said, lines=lines, number=number)
     around = lines_around(text, lines, edit.old.count("\n") + 1)
     raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number, around=around)
+
+
+def _meant_otherwise(old: str) -> str | None:
+    """Return what to do about an old text that stands for another: with lines left out, or line ends in letters."""
+    left_out = next((line for line in old.split("\n") if line.strip() in ("...", "\u2026")), None)
+    if left_out is not None:
+        return f"Your old text has the line {left_out.strip()!r}: send all lines that it stands for, or an edit for each part."
+    if "\n" not in old and "\\n" in old:
+        return "Your old text has a backslash and an n: send line ends as they are."
+    return None
 
 
 def replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[TextEdit]:

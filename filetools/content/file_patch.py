@@ -68,7 +68,7 @@ class PatchLine:
     text: str
     """The line without its end."""
     end: str
-    r"""The end that the patch gives it: "\n", "\r\n" if it holds a CR there, or "" for a last line without end."""
+    r"""The end that the patch gives it: "\n", "\r\n" if it holds a CR there; "" or "\r" for a last line without LF."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.content.lines import position_in
@@ -46,6 +46,11 @@ def marked_format(head: bytes) -> TextFormat | None:
     if not head.startswith(_ALL_MARKS):
         return None
     return next(TextFormat(encoding=encoding, bom=mark) for mark, encoding in _MARKS if head.startswith(mark))
+
+
+def marked(text_format: TextFormat, *, has_mark: bool) -> TextFormat:
+    """Return a format with the byte-order mark of its encoding, if that has one, or without."""
+    return replace(text_format, bom=_MARK_OF.get(text_format.encoding, b"") if has_mark else b"")
 
 
 def format_named(encoding: str) -> TextFormat:

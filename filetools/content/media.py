@@ -57,6 +57,7 @@ _SIGNATURES: Final = (
     _Signature(b"8BPS\0\1", "image/vnd.adobe.photoshop"),
     _Signature(b"\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"),
     _Signature(b"%PDF-", "application/pdf"),
+    _Signature(b"PK\3\4", "application/epub+zip", _has(30, b"mimetypeapplication/epub+zip")),
     _Signature(b"PK\3\4", "application/zip"),
     _Signature(b"PK\5\6", "application/zip"),
     _Signature(b"PK\7\x08", "application/zip"),
@@ -86,10 +87,13 @@ _SIGNATURES: Final = (
     _Signature(b"\x93NUMPY", "application/x-npy"),
     _Signature(b"PAR1\x15", "application/vnd.apache.parquet"),
     _Signature(b"ARROW1\0\0", "application/vnd.apache.arrow.file"),
+    _Signature(b"OggS\0", "video/ogg", _has(28, b"\x80theora")),
+    _Signature(b"OggS\0", "audio/ogg", _has(28, b"\1vorbis", b"OpusHead", b"\x7fFLAC", b"Speex   ")),
     _Signature(b"OggS\0", "application/ogg"),
     _Signature(b"fLaC", "audio/flac", _has(4, b"\0\0\0\x22", b"\x80\0\0\x22")),
     _Signature(b"ID3", "audio/mpeg", _has(3, b"\2", b"\3", b"\4")),
     _Signature(b"MThd\0\0\0\6", "audio/midi"),
+    _Signature(b"\x1a\x45\xdf\xa3", "video/webm", lambda head: b"\x42\x82\x84webm" in head[:64]),
     _Signature(b"\x1a\x45\xdf\xa3", "video/x-matroska"),
     _Signature(b"FLV\1", "video/x-flv"),
     _Signature(b"wOFF", "font/woff", _has(4, b"\0\1\0\0", b"OTTO", b"true")),
@@ -108,6 +112,8 @@ _BRANDS: Final = {
     b"mif1": "image/heif",
     b"qt  ": "video/quicktime",
     b"M4A ": "audio/mp4",
+    b"M4B ": "audio/mp4",
+    b"M4V ": "video/x-m4v",
 }
 
 

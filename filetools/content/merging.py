@@ -44,6 +44,10 @@ class Conflict:
     line: int
     """Line of the current text, from 1, where `ours` stands or, if it is empty, would stand."""
 
+    def to_dict(self) -> dict[str, str | int]:
+        """Return the place as JSON, named from the side of the caller, whose text is the proposed one."""
+        return {"base": self.base, "current": self.ours, "yours": self.theirs, "line": self.line}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:

@@ -5,10 +5,14 @@ move; else, and in the Codex form, its old lines must occur in one place only be
 patch without CR matches any line end, and what it adds takes the end of its neighbour. If any line of a file's hunks
 ends in CR LF, as git writes it for files with CRLF, then ends are compared and added as they are. Lines that stand nowhere
 so are those that `normalizing` takes them for, as in edits.
+
+A byte of a patch that is not UTF-8 is a surrogate escape in its text. The lines of such a file's hunks are bytes then,
+to be read in the encoding of the file.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,15 +24,16 @@ from filetools.content.closest import closest_region, lines_around
 from filetools.content.codex_patches import begin_of, read_codex_patch
 from filetools.content.diff import minimal_edits
 from filetools.content.edits import BytesOutcome, EditOutcome, joined, replacements, spliced
-from filetools.content.ends import end_of, split_lines, without_end
+from filetools.content.ends import end_of, split_at, split_lines, without_end
 from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, unwrapped
-from filetools.content.formats import TextFormat, decode
+from filetools.content.formats import LATIN1, TextFormat, decode, marked
 from filetools.content.matching import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.unified_patches import read_unified_patch
 from filetools.content.words import starts_of
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
 
+_ESCAPED: Final = re.compile(r"[\udc80-\udcff]")
 MOST_SHOWN_MATCHES: Final = 1000
 """Places that an error tells."""
 
@@ -42,7 +47,7 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
     Raises:
         InvalidArgumentError: It is malformed or changes no file; the details have the line.
     """
-    lines = text.split("\n")
+    lines = text.removeprefix("\ufeff").split("\n")
     if lines[-1] == "":
         lines.pop()
     if lines and all(line.endswith("\r") for line in lines):
@@ -72,6 +77,10 @@ def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, 
     """
     if patch.kind == "add" and content[len(text_format.bom) :]:
         raise PathExistsError(path)
+    if any(_ESCAPED.search(line.text) for hunk in patch.hunks for line in hunk.lines):
+        text_format = LATIN1 if patch.kind == "add" else text_format
+        patch = _read_in(patch, text_format)
+    patch, has_mark = _without_mark(patch)
     if patch.kind == "delete" and not patch.hunks:
         return BytesOutcome(content=b"", before="", outcome=EditOutcome(text="", spans=(), counts=()))
     text = decode(content, text_format, path=path)
@@ -81,7 +90,43 @@ def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, 
         if outcome.text:
             raise EditNotFoundError(path, "The patch deletes the file, but it has lines that the patch does not name")
         return BytesOutcome(content=b"", before=text, outcome=outcome)
-    return spliced(content or text_format.bom, text, text_format, outcome, path=path)
+    made = spliced(content or text_format.bom, text, text_format, outcome, path=path)
+    after = text_format if has_mark is None else marked(text_format, has_mark=has_mark)
+    return replace(made, content=after.bom + made.content[len(text_format.bom) :], text_format=after)
+
+
+def _without_mark(patch: FilePatch) -> tuple[FilePatch, bool | None]:
+    """Return a patch without the byte-order mark that to git is a character of the first line.
+
+    The second value says whether the file has one afterwards; None if the patch does not change that.
+    """
+    first = patch.hunks[0] if patch.hunks else None
+    if first is None or first.old_start not in (None, 0, 1) or not any(map(_is_marked, first.lines)):
+        return patch, None
+    old, new = (next((line for line in first.lines if line.kind != kind), None) for kind in ("add", "remove"))
+    lines = tuple(
+        replace(line, text=line.text[1:]) if line in (old, new) and _is_marked(line) else line for line in first.lines
+    )
+    before, after = (line is not None and _is_marked(line) for line in (old, new))
+    patch = replace(patch, hunks=(replace(first, lines=lines), *patch.hunks[1:]))
+    return patch, None if before == after else after
+
+
+def _is_marked(line: PatchLine) -> bool:
+    return line.text.startswith("\ufeff")
+
+
+def _read_in(patch: FilePatch, text_format: TextFormat) -> FilePatch:
+    """Return a patch whose lines are bytes as one of text; as it is if they are none in that encoding."""
+
+    def read(line: PatchLine) -> PatchLine:
+        return replace(line, text=line.text.encode("utf-8", "surrogateescape").decode(text_format.encoding))
+
+    try:
+        hunks = tuple(replace(hunk, lines=tuple(map(read, hunk.lines))) for hunk in patch.hunks)
+    except UnicodeError:
+        return patch
+    return replace(patch, hunks=hunks)
 
 
 def _new_text(text: str, patch: FilePatch, path: str) -> EditOutcome:
@@ -132,11 +177,14 @@ class _Placer:
         self.repairs: list[str] = []
         """What hunks were taken for, a sentence each."""
         self._text, self._path = text, path
-        self._lines = split_lines(text)
+        lines = [line for hunk in patch.hunks for line in hunk.lines]
+        # To git a text without LF is one line, however many CR are in it.
+        is_one_line = patch.is_unified and any("\r" in line.text or line.end == "\r" for line in lines)
+        self._lines = split_at(text, "\n") if is_one_line else split_lines(text)
         self._bare = [without_end(line) for line in self._lines]
         self._starts = starts_of(self._lines)
         self._is_unified = patch.is_unified
-        self._is_literal = any(line.end == "\r\n" for hunk in patch.hunks for line in hunk.lines)
+        self._is_literal = any("\r" in line.end for line in lines)
         self._places = _places_of(self._bare)
         self._loose_places: dict[str, list[int]] | None = None
         self._behind = 0

@@ -1,5 +1,8 @@
 """Reading unified diffs, with the extended headers that git writes.
 
+Names are read as `git apply` reads them: the first component is a prefix, whatever it is called, where the two names
+differ in it alone.
+
 Source: the GNU diffutils manual, "Detailed Description of Unified Format"; git's "Generating patch text with -p".
 """
 
@@ -8,14 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal
 
 from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed, read_name
 
 _MODE: Final = re.compile(r"(?:new|new file) mode (\d+)$")
 _NOTHING: Final = "/dev/null"
+_TIME: Final = re.compile(r"\t(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ([-+]\d{4})")
+_WITHOUT_PLACE: Final = re.compile(r"[\s\d.,…+-]*")
+"""What stands between the marks of a hunk's head that says nothing."""
 _KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
-_BEHIND: Final = ("@@", "diff ", "--- ", "-- ", "Index: ", "From ", "```")
+_BEHIND: Final = ("@@", "diff ", "--- ", "-- ", "Index: ", "From ", "```", "*** End Patch")
 """What may stand behind the last line of a hunk."""
 _UNSUPPORTED: Final = {
     "GIT binary patch": "binary patches are not supported",
@@ -67,20 +74,22 @@ class _UnifiedReader:
                 found.append(self._file(_Header(line=self._at + 1, both=self._take().rstrip("\r")[11:])))
             elif self._peek().startswith("--- ") and self._peek(1).startswith("+++ "):
                 found.append(self._file(_Header(line=self._at + 1)))
-            elif self._peek().startswith("@@ -"):
+            elif self._peek().startswith("@@"):
                 raise malformed(self._at + 1, "a hunk without the name of its file")
             else:
                 # Mail headers, a description, "index" lines of other tools: text between files says nothing.
                 self._at += 1
         if not found:
-            raise malformed(1, "neither '*** Begin Patch' nor a unified diff")
+            raise malformed(1, "neither '*** Begin Patch' nor a unified diff with '--- a/path', '+++ b/path' and '@@'")
         return found
 
     def _file(self, header: _Header) -> FilePatch:
         while self._at < len(self._lines) and self._is_header(header):
             self._read_header(header, self._take().rstrip("\r"))
         hunks: list[FileHunk] = []
-        while self._peek().startswith("@@ -"):
+        if header.new is not None and self._peek()[:1] in _KINDS and self._is_line():
+            hunks.append(self._unnumbered("", self._at))
+        while self._peek().startswith("@@"):
             hunks.append(self._hunk())
         return _file_patch(header, tuple(hunks))
 
@@ -104,8 +113,10 @@ class _UnifiedReader:
         header.is_deleted |= line.startswith("deleted file mode")
         if line.startswith("--- "):
             header.old = self._name(line[4:])
+            header.is_new |= _is_epoch(line)
         elif line.startswith("+++ "):
             header.new = self._name(line[4:])
+            header.is_deleted |= _is_epoch(line)
         elif line.startswith("rename from "):
             header.renamed_from = self._name(line[12:])
         elif line.startswith("rename to "):
@@ -118,15 +129,16 @@ class _UnifiedReader:
 
     def _name(self, text: str) -> str:
         try:
-            return read_name(text)[0].rstrip(" ")
+            return read_name(text)[0]
         except ValueError as exc:
             raise malformed(self._at, str(exc)) from exc
 
     def _hunk(self) -> FileHunk:
-        found = RANGE.match(self._take())
-        if found is None:
-            raise malformed(self._at, "a hunk begins with '@@ -start,lines +start,lines @@'")
+        head = self._take()
         start = self._at
+        found = RANGE.match(head)
+        if found is None:
+            return self._unnumbered(head.strip("@ \r"), start)
         lines = self._counted(int(found[2] or 1), int(found[4] or 1))
         repair = "" if lines is not None else f"A hunk, line {start}, has other numbers of lines than it says"
         if lines is None:
@@ -137,11 +149,21 @@ class _UnifiedReader:
             raise malformed(self._at, "a hunk without lines")
         return FileHunk(lines=tuple(lines), old_start=int(found[1]), repair=repair)
 
+    def _unnumbered(self, heading: str, start: int) -> FileHunk:
+        """Return a hunk that says nothing of its place, or names a line above it; its old lines must stand once."""
+        lines = tuple(self._until_next())
+        if not lines:
+            raise malformed(start, "a hunk without lines")
+        anchors = () if _WITHOUT_PLACE.fullmatch(heading) else (heading,)
+        return FileHunk(
+            lines=lines, old_start=None, anchors=anchors, repair=f"A hunk, line {start}, has no line numbers"
+        )
+
     def _counted(self, old_left: int, new_left: int) -> list[PatchLine] | None:
         """Return as many lines as a hunk says it has; None if it has fewer or more."""
         lines: list[PatchLine] = []
         while old_left or new_left:
-            if self._at >= len(self._lines) or not self._is_line():
+            if self._at >= len(self._lines) or not self._is_line(is_counted=True):
                 return None
             line = self._line(self._take())
             lines.append(line)
@@ -162,12 +184,15 @@ class _UnifiedReader:
             lines.pop()
         return lines
 
-    def _is_line(self) -> bool:
-        """Whether the next line is one of a hunk, and not the header of another, or a signature of a mail."""
+    def _is_line(self, *, is_counted: bool = False) -> bool:
+        """Whether the next line is one of a hunk, and not the header of another, or a signature of a mail.
+
+        Among lines that are counted, "--- " and "+++ " are a header only before a hunk.
+        """
         line = self._peek()
         if line.startswith("--- ") and self._peek(1).startswith("+++ "):
-            return False
-        return (line[:1] in _KINDS or not line.strip("\r")) and line.rstrip("\r") != "-- "
+            return is_counted and not self._peek(2).startswith("@@")
+        return (line[:1] in _KINDS or not line.strip("\r")) and (is_counted or line.rstrip("\r") != "-- ")
 
     def _line(self, line: str) -> PatchLine:
         kind = _KINDS.get(line[:1], "context")
@@ -176,7 +201,7 @@ class _UnifiedReader:
         text = line[1:]
         if self._peek().startswith("\\"):
             self._take()
-            return PatchLine(kind=kind, text=text, end="")
+            return PatchLine(kind=kind, text=text.removesuffix("\r"), end="\r" if text.endswith("\r") else "")
         return PatchLine(kind=kind, text=text.removesuffix("\r"), end="\r\n" if text.endswith("\r") else "\n")
 
     def _peek(self, ahead: int = 0) -> str:
@@ -190,7 +215,7 @@ class _UnifiedReader:
 
 def _file_patch(header: _Header, hunks: tuple[FileHunk, ...]) -> FilePatch:
     old, new = _names(header)
-    if header.is_new or header.old == _NOTHING:
+    if header.old == _NOTHING or (header.is_new and all(_adds(hunk) for hunk in hunks)):
         return FilePatch(kind="add", path=new, hunks=hunks, mode=header.mode, is_unified=True)
     if header.is_deleted or header.new == _NOTHING:
         return FilePatch(kind="delete", path=old, hunks=hunks, is_unified=True)
@@ -200,38 +225,64 @@ def _file_patch(header: _Header, hunks: tuple[FileHunk, ...]) -> FilePatch:
     return FilePatch(kind="update", path=old, move_to=move_to, hunks=hunks, mode=header.mode, is_unified=True)
 
 
+def _adds(hunk: FileHunk) -> bool:
+    return all(line.kind == "add" for line in hunk.lines)
+
+
 def _names(header: _Header) -> tuple[str, str]:
     """Return the names of the file before and after; where there is only one, it is both."""
     if header.renamed_from is not None and header.renamed_to is not None:
         return header.renamed_from, header.renamed_to
     if header.old is None or header.new is None:
-        return _both_names(header)
-    named = [name for name in (header.old, header.new) if name != _NOTHING]
-    if not named:
+        name = _name_of_both(header)
+        if name is None:
+            raise malformed(header.line, "the name of the file cannot be told")
+        return name, name
+    if _NOTHING not in (header.old, header.new):
+        return _two_names(header, header.old, header.new)
+    side, name = ("b/", header.new) if header.old == _NOTHING else ("a/", header.old)
+    if name == _NOTHING:
         raise malformed(header.line, "it names no file")
-    has_prefixes = all(
-        name == _NOTHING or name.startswith(prefix) for name, prefix in ((header.old, "a/"), (header.new, "b/"))
-    )
-    plain = [name[2:] if has_prefixes else name for name in named]
-    if header.both and plain[0] != plain[-1]:
-        raise malformed(header.line, f"it names two files, {plain[0]!r} and {plain[-1]!r}, without renaming")
-    # Outside git a second name such as "file.new" means the same file.
-    return plain[0], plain[0] if not header.both else plain[-1]
+    plain = _name_of_both(header) if header.both else name.removeprefix(side)
+    if plain is None or not name.endswith(plain):
+        raise malformed(header.line, f"the name of the file cannot be told from {name!r}")
+    return plain, plain
 
 
-def _both_names(header: _Header) -> tuple[str, str]:
-    """Return the name in "a/name b/name", which is the same twice where git writes no other header for it."""
+def _two_names(header: _Header, old: str, new: str) -> tuple[str, str]:
+    if (same := _same_name(old, new)) is not None:
+        return same, same
+    if old.startswith("a/") and new.startswith("b/"):
+        old, new = old[2:], new[2:]
+    if header.both:
+        raise malformed(header.line, f"it names two files, {old!r} and {new!r}, without renaming")
+    # Outside git a second name such as "file.new" or "file.orig" means the same file.
+    name = new if old.startswith(new) or old.endswith(f"/{new}") else old
+    return name, name
+
+
+def _same_name(old: str, new: str) -> str | None:
+    """Return the file that both names mean, as they stand or but for their first component; None if they do not."""
+    if old == new:
+        return old or None
+    (_, slash, name), (_, other_slash, other) = old.partition("/"), new.partition("/")
+    return name if slash and other_slash and name and name == other else None
+
+
+def _name_of_both(header: _Header) -> str | None:
+    """Return the file of "a/name b/name", which is the same twice where git writes no other header for it."""
     text = header.both
     if text.startswith('"'):
         try:
             first, rest = read_name(text)
-            second = read_name(rest.strip())[0]
+            return _same_name(first, read_name(rest.strip())[0])
         except ValueError as exc:
             raise malformed(header.line, str(exc)) from exc
-    else:
-        first, second = text[: len(text) // 2], text[len(text) // 2 + 1 :]
-    if first[:2] == "a/" and second[:2] == "b/":
-        first, second = first[2:], second[2:]
-    if first != second or not first:
-        raise malformed(header.line, "the name of the file cannot be told")
-    return first, second
+    blanks = (found.start() for found in re.finditer(" ", text))
+    return next((name for at in blanks if (name := _same_name(text[:at], text[at + 1 :])) is not None), None)
+
+
+def _is_epoch(line: str) -> bool:
+    """Whether a name has the time that GNU diff writes for a file that is not there."""
+    found = _TIME.search(line)
+    return found is not None and datetime.strptime(f"{found[1]} {found[2]}", "%Y-%m-%d %H:%M:%S %z").timestamp() == 0

@@ -137,6 +137,15 @@ class Documents:
                 return Changed(version=document.version + 1, is_dirty=change.is_dirty, others=others, actor=alone)
         raise ChangedMeanwhileError(document.path, MOST_TRIES)
 
+    def preview(
+        self, opened: OpenText, *, buffer_version: int, edits: Sequence[TextEdit] | None, text: str | None
+    ) -> str:
+        """Return the text that an editor's edits would make of a document; raises what `change` raises."""
+        _refuse_malformed(buffer_version, edits, text, None)
+        history = self._history(opened.document, buffer_version)
+        mine, _ = _crossed(_wanted(_wire_at(opened.text, history), edits, text), history, None)
+        return apply_text_edits(opened.text, from_wire(opened.text, edits_from_units(mine)))
+
     def since(self, opened: OpenText, buffer_version: int) -> tuple[TextEdit, ...]:
         """Return what was done to a document since a version, as edits of the text at that version.
 

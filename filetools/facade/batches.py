@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -28,11 +29,11 @@ _WRITE_FIELDS = frozenset(
 class Reads(Protocol):
     """What reads one file."""
 
-    async def read_file(self, path: AnyPath) -> ReadResult:
+    async def read_file(self, path: AnyPath, *, page: bool = False) -> ReadResult:
         """Return the file."""
 
 
-async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat) -> ReadBatchResult:
+async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat, *, page: bool = False) -> ReadBatchResult:
     """Read files one after the other.
 
     Raises:
@@ -44,12 +45,13 @@ async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat) -> R
     for done, path in enumerate(paths):
         beat(done, len(paths))
         try:
-            items.append(ReadItem(path=plain_path(path), result=await files.read_file(path)))
+            items.append(ReadItem(path=plain_path(path), result=await files.read_file(path, page=page)))
         except AbortedError:
             raise
         except FileToolsError as exc:
             items.append(ReadItem(path=str(path), error={"error": exc.message, "error_code": exc.code}))
     beat(len(paths), len(paths))
+    await asyncio.sleep(0)
     return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
 
 
@@ -109,6 +111,7 @@ async def run(runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: 
         raise BatchFailedError(exc) from exc
     with suppress(AbortedError):  # it is done, and too late to stop it
         beat(1, 1)
+    await asyncio.sleep(0)  # what was told of the progress arrives before the result
     results = [
         write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
         for index, step in enumerate(steps)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
 import filetools.events as events
+from filetools.content.formats import TextFormat, format_named
 from filetools.content.lines import newline_of
 from filetools.content.text_edits import TextEdit
 from filetools.content.wire import wire_text
@@ -60,7 +61,7 @@ class Buffers:
             InvalidArgumentError: The file is binary.
             PathIsDirectoryError, FileTooLargeError, and those of every call; see `FileToolsFacade`.
         """
-        where = self._runner.resolve(path)
+        where = self._runner.resolve_new(path)
         await self._authorise("read_file", [where], {}, change=False)
         # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
         await self._runner.observe(where)
@@ -114,7 +115,10 @@ class Buffers:
         if self._actor.kind == "agent":  # what people type is theirs; presets bind agents
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
-            await self._authorise("buffer_change", [where], {"handle": handle}, change=True)
+            arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
+            changed = {"buffer_version": buffer_version, "edits": edits, "text": text}
+            previews = [partial(_changed, opened, changed)]
+            await self._authorise("buffer_change", [where], arguments, change=True, previews=previews)
         work = partial(
             self._parts.documents.change, handle, self._actor, buffer_version,
             edits=edits, text=text, change_id=change_id,
@@ -144,7 +148,12 @@ class Buffers:
         return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=plain_edits(others))
 
     async def save(
-        self, handle: str, *, buffer_version: int | None = None, on_conflict: OnConflict = "merge"
+        self,
+        handle: str,
+        *,
+        buffer_version: int | None = None,
+        on_conflict: OnConflict = "merge",
+        encoding: str | None = None,
     ) -> BufferSave:
         """Write the document to its file, the way every write goes. What others wrote meanwhile is merged in.
 
@@ -153,13 +162,16 @@ class Buffers:
             buffer_version: Version that the editor knows, to learn what others did since.
             on_conflict: If the file has changed in the same places: "merge" and "cancel" refuse, "allow" replaces it; what
                 is replaced stays among its versions.
+            encoding: Codec that the file is stored in from now on; None keeps its own.
 
         Raises:
             BufferClosedError, ResyncRequiredError
+            InvalidArgumentError: There is no such encoding.
             EditConflictError: The file has changed in the same places; both sides are in the details.
             EncodingError: The file's encoding lacks a character of the text.
         """
-        step, outcome = await self._save(handle, on_conflict)
+        text_format = None if encoding is None else format_named(encoding)
+        step, outcome = await self._save(handle, on_conflict, text_format)
         await self._news.tell()
         plain = write_result(step, outcome)
         _, after = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
@@ -199,13 +211,15 @@ class Buffers:
         await self._news.tell()
         return BufferClose(path=closed.path, kept_version=kept)
 
-    async def _save(self, handle: str, on_conflict: OnConflict) -> tuple[PutFile, Outcome]:
+    async def _save(
+        self, handle: str, on_conflict: OnConflict, text_format: TextFormat | None
+    ) -> tuple[PutFile, Outcome]:
         for _ in range(MOST_TRIES):
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments, previews = {"content": opened.text}, [partial(_saved, opened.text)]
             await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)
-            step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor))
+            step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor, text_format))
             happened = partial(record_steps, self._parts, self._actor, [step])
             try:
                 return step, await self._runner.change([step], self._actor, happened=happened)
@@ -255,6 +269,11 @@ class Buffers:
             bom=bool(document.text_format.bom),
             newline=newline_of(opened.text),
         )
+
+
+def _changed(opened: OpenText, changed: Mapping[str, Any], parts: Parts, _old: ShownState) -> str:
+    """Return what an agent's edits leave in a document; a `Preview`."""
+    return parts.documents.preview(opened, **changed)
 
 
 def _saved(text: str, _parts: Parts, _old: ShownState) -> str:

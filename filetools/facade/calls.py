@@ -93,7 +93,7 @@ class ActorCalls:
             was asked.
 
         Raises:
-            ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
+            ToolBlockedError, HiddenPathError, ApprovalRequiredError, ApprovalDeniedError
             ChangedMeanwhileError: The files changed while a person was asked, each of three times.
         """
         if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):
@@ -119,8 +119,8 @@ class ActorCalls:
         tool: str,
         path: WorkspacePath,
         base_text: str | None,
-        ours_text: str,
-        theirs_text: str,
+        current_text: str,
+        proposed_text: str,
         arguments: Mapping[str, Any],
     ) -> ApprovalDecision:
         """Have a person decide what becomes of a text that meets another's unsaved one. No lock may be held meanwhile.
@@ -129,8 +129,8 @@ class ActorCalls:
             tool: Name of the tool.
             path: The document's path.
             base_text: What both sides started from, if it is known.
-            ours_text: The unsaved text.
-            theirs_text: What the call wants to write.
+            current_text: The unsaved text.
+            proposed_text: What the call wants to write.
             arguments: All that tells this call from others.
 
         Returns:
@@ -139,7 +139,7 @@ class ActorCalls:
         Raises:
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
         """
-        texts = (base_text, ours_text, theirs_text)
+        texts = (base_text, current_text, proposed_text)
         by_words = self._parts.settings.is_prose(path)
         describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
         proposal = await self._parts.crew.run(describe)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
@@ -37,6 +37,26 @@ class DescriptorCalls:
         """
         return await self._crew.run(partial(work, self._descriptors))
 
+    async def spawn_child(self, child: Actor, preload: Iterable[str] = ()) -> list[str]:
+        """Give another actor the references, if they are on, and the texts that are named; its tools then read them.
+
+        Args:
+            child: The actor, in its session; it may be at work already, in any process.
+            preload: Ids of this actor's descriptors.
+
+        Returns:
+            Their ids there: references keep theirs, texts get the child's next numbers.
+
+        Raises:
+            DescriptorNotFoundError, DescriptorExpiredError: Of one that is named.
+        """
+        return await self.run(lambda own: own.share(owner_of(child), preload))
+
+
+def owner_of(actor: Actor) -> str:
+    """Return the owner under whose name the journal keeps the descriptors of an actor, in its session."""
+    return json.dumps([actor.kind, actor.id, actor.session or ""])
+
 
 def kept_for(parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) -> DescriptorCalls:
     """Return the descriptors that the journal keeps for an owner; by default for the actor, in its session."""
@@ -44,7 +64,7 @@ def kept_for(parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) 
         parts.settings.file_descriptor,
         table=parts.journal.descriptors,
         texts=JournalTexts(parts.journal.contents),
-        owner=owner or json.dumps([actor.kind, actor.id, actor.session or ""]),
+        owner=owner or owner_of(actor),
         is_opaque=is_opaque,
     )
     return DescriptorCalls(descriptors, parts.crew)

@@ -187,7 +187,8 @@ class TextChange:
         tallied = None
         if known is not None and known.newline is not None and known.total_lines is not None:
             tallied = tally_after((known.newline, known.total_lines), made.before, text, spans)
-        facts = describe(made.content, text, text_format, name=self.path, version=self.version, tallied=tallied)
+        after = made.text_format or text_format
+        facts = describe(made.content, text, after, name=self.path, version=self.version, tallied=tallied)
         return Decision(content=made.content, facts=facts, edits=spans)
 
     def _note(self, before: str, outcome: EditOutcome) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from filetools.errors import InvalidArgumentError, VersionGoneError
 from filetools.facade.look import Look, stat_version
 from filetools.facade.parts import Parts
+from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -42,22 +43,31 @@ def matches(version: str | None, expected: str) -> bool:
     return version is not None and version.startswith(VERSION_PREFIX + digits)
 
 
-def full_version(parts: Parts, path: WorkspacePath, version: str) -> str:
+def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) -> str:
     """Return a version of a path in its full form; a shortened one is looked for among those that the path has had.
+
+    A full one need not be of this path, but one that only files have whose content is withheld from the actor is not told.
 
     Raises:
         InvalidArgumentError: It is none, or several begin like it.
         VersionGoneError: The path has had none that begins like it, as far as is recorded.
     """
     digits = str(version).removeprefix(VERSION_PREFIX).lower()
+    key = parts.workspace.key(path)
     if _FULL_VERSION.fullmatch(digits):
-        return VERSION_PREFIX + digits
+        full = VERSION_PREFIX + digits
+        is_withheld = parts.gatekeeper.policy.withholding(actor, "read_file")
+        if is_withheld is not None and full not in parts.tracker.versions(actor, key):
+            paths = parts.journal.history.paths_of(full)
+            if paths and all(map(is_withheld, paths)):
+                raise VersionGoneError(path, version)
+        return full
     if not _SHORT_VERSION.fullmatch(digits):
         raise InvalidArgumentError(
             f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
             suggested_action="Omit the version to get the current text.",
         )
-    records = parts.journal.records(key=parts.workspace.key(path), limit=LOOKED_THROUGH, newest_first=True)
+    records = parts.journal.records(key=key, limit=LOOKED_THROUGH, newest_first=True)
     had = {each for record in records for each in (record.after, record.before) if each is not None}
     found = [each for each in had if each.startswith(VERSION_PREFIX + digits)]
     if not found:

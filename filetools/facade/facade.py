@@ -15,7 +15,7 @@ from filetools.facade import descriptor_calls, information, project_calls, run_c
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
-from filetools.facade.feed import Feed, FeedPage, latest
+from filetools.facade.feed import Feed, FeedPage
 from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
@@ -162,17 +162,6 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         below = None if paths is None else [self._runner.resolve(each, allow_root=True) for each in listed(paths)]
         is_wanted = wanted(below, None if actors is None else listed(actors), self._parts.workspace.key)
         return await filtered(self._feed, since, is_wanted, limit=limit, path=where)
-
-    async def latest_changes(self, limit: int = 20, *, path: AnyPath | None = None) -> tuple[ChangeRecord, ...]:
-        """Return the newest recorded changes, newest first, of all paths, or of one, which is looked at first.
-
-        Raises:
-            InvalidArgumentError: `limit` is not 1 to 1000.
-        """
-        where = None if path is None else self._runner.resolve(path)
-        if where is not None:
-            await self._runner.observe(where)
-        return await self._parts.crew.run(partial(latest, self._parts, limit, where))
 
     def follow(self, since: str | None = None) -> AsyncIterator[ChangeRecord]:
         """Yield every change after a position, then those to come; None starts now."""

@@ -30,7 +30,7 @@ class PathSurvey:
 
     is_folder: bool
     protected: tuple[WorkspacePath, ...]
-    """Protected paths inside; each needs an approval of its own."""
+    """Protected paths inside, each of which needs an approval of its own, and hidden ones that would be hidden no more."""
     count: int = 0
     """How much is in it."""
     is_link: bool = False
@@ -53,6 +53,12 @@ def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None 
     if destination is not None:
         inside += [moved(below, path, destination) for below in inside]
     protected = tuple(below for below in inside if matches_protected(below, patterns))
+    if destination is not None:
+        # A move must not take the rule off a path.
+        is_hidden = parts.gatekeeper.policy.is_hidden
+        protected += tuple(
+            below for below in inside[:count] if is_hidden(below) and not is_hidden(moved(below, path, destination))
+        )
     return PathSurvey(is_folder=True, protected=protected, count=count)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -10,17 +11,18 @@ from filetools.content.diff import unified_diff
 from filetools.content.facts import inspect
 from filetools.content.version import version_of
 from filetools.content.whole import whole_start
-from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
+from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade import going_back, information, restoring, tree_diff, undoing
 from filetools.facade.calls import ActorCalls
 from filetools.facade.expected import full_version
-from filetools.facade.feed import number_of
+from filetools.facade.feed import PAGE_RECORDS, number_of
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import bind, taken_by
 from filetools.facade.run_calls import runs_of
 from filetools.facade.snapshots import take
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint
+from filetools.journal.history import RecordFilter
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,
@@ -33,6 +35,7 @@ from filetools.models.history import (
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord
 from filetools.models.tree_diff import TreeDiffResult
 from filetools.paths.lexical import AnyPath
+from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
@@ -65,13 +68,17 @@ class HistoryCalls(ActorCalls):
         await self._runner.observe(where)
         return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
 
-    async def diff(self, path: AnyPath, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+    async def diff(
+        self, path: AnyPath, old_version: str | None = None, new_version: str | None = None, *, exact: bool = False
+    ) -> DiffResult:
         """Return what changed between two versions of a path, as a unified diff.
 
         Args:
             path: Workspace-relative path.
             old_version: The version to start from; None is the one before the newest recorded.
             new_version: The version to end at; None is what stands there now.
+            exact: Compare bytes, as git does, for a patch that programs apply. Bytes that are not UTF-8 are surrogate
+                escapes in the diff.
 
         Raises:
             PathNotFoundError, VersionGoneError
@@ -80,11 +87,18 @@ class HistoryCalls(ActorCalls):
         where = self._runner.resolve(path)
         await self._authorise("diff", [where], {}, change=False)
         await self._runner.observe(where)
-        work = partial(diff_result, self._parts, where, old_version, new_version)
+        work = partial(diff_result, self._parts, where, old_version, new_version, self.actor, is_exact=exact)
         return await self._parts.crew.run(work)
 
     async def diff_tree(
-        self, old: str, new: str | None = None, *, path: AnyPath = "", patch: bool = False, limit: int = 1000
+        self,
+        old: str,
+        new: str | None = None,
+        *,
+        path: AnyPath = "",
+        patch: bool = False,
+        limit: int = 1000,
+        exact: bool = False,
     ) -> TreeDiffResult:
         """Return the net changes between two checkpoints, or between one and what stands there now.
 
@@ -97,6 +111,7 @@ class HistoryCalls(ActorCalls):
             path: Only this file, or what is in this folder; also what has left it.
             patch: Whether the changes of texts up to 1 MiB are shown as git writes them, 4 MiB in all.
             limit: Most changes, from 1; the counts are of all.
+            exact: As for `diff`.
 
         Raises:
             InvalidArgumentError: There is no checkpoint of that name, its tree was damaged, or `limit` is
@@ -107,8 +122,51 @@ class HistoryCalls(ActorCalls):
         below = self._runner.resolve(path, allow_root=True)
         await self._authorise("diff", [below], {}, change=False)
         first, second = await self._tree_of(old), await self._tree_of(new)
-        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch)
+        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch, is_exact=exact)
         return await self._parts.crew.run(partial(tree_diff.diff_tree, self._parts, self.actor, first, second, options))
+
+    async def latest_changes(
+        self,
+        limit: int = 20,
+        *,
+        path: AnyPath | None = None,
+        actor: Actor | str | None = None,
+        session: str | None = None,
+        run: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+    ) -> tuple[ChangeRecord, ...]:
+        """Return the newest recorded changes, newest first.
+
+        Args:
+            limit: Most changes, 1 to 1000.
+            path: Changes of this file, or in this folder; a file is looked at first.
+            actor: Whose changes: an actor or a name; None is everybody.
+            session: The changes of one session.
+            run: The changes of one run, those of other programs that count as its own included.
+            since: From this number of the journal on, or from this time on.
+            until: Up to this number, or up to this time.
+
+        Raises:
+            InvalidArgumentError: `limit` is out of range, or both `session` and `run` are given.
+            RunNotFoundError: There is no such run.
+        """
+        if not 1 <= limit <= PAGE_RECORDS:
+            raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
+        if session is not None and run is not None:
+            raise InvalidArgumentError("session and run exclude each other")
+        where = None if path is None else self._runner.resolve(path)
+        if where is not None:
+            await self._runner.observe(where)
+        request = selection.UndoRequest(
+            session=session, since=since, until=until, key=None if where is None else self._parts.workspace.key(where),
+            actor=selection.EVERYBODY if actor is None else actor,
+        )  # fmt: skip
+        wanted = [replace(selection.filter_of(self.actor, request), saved=True)]
+        if run is not None:
+            found, last = await self._run_of(run)
+            wanted = selection.filters_of_run(wanted[0], found.session, number_of(found.first) + 1, last, found.foreign)
+        return await self._parts.crew.run(partial(_latest, self._parts, limit, wanted))
 
     async def look(self) -> LookResult:
         """Have recorded what other programs did anywhere in the tree while nobody watched; says where nobody could look.
@@ -159,9 +217,11 @@ class HistoryCalls(ActorCalls):
             EditConflictError: Something cannot be taken back; all conflicts are in the details, nothing was changed.
             InvalidArgumentError: There is no such call or number, or the run is under way.
             RunNotFoundError: There is no such run.
+            PathNotFoundError: Nothing is or was at the path.
             ChangedMeanwhileError: The files kept changing.
         """
-        key = None if path is None else self._parts.workspace.key(self._runner.resolve(path))
+        where = None if path is None else self._runner.resolve(path)
+        key = None if where is None else self._parts.workspace.key(where)
         request = selection.UndoRequest(
             call=call, session=session, since=since, until=until, key=key, actor=actor,
             numbers=None if numbers is None else tuple(numbers),
@@ -170,7 +230,14 @@ class HistoryCalls(ActorCalls):
         seen = await self._runner.look() if is_span else LookResult()
         choosing = _choosing(self.actor, request) if run is None else await self._choosing_run(run)
         result = await self._take_back(choosing, dry_run=dry_run, partly=partial)
+        if where is not None and not result.changes and not await self._parts.crew.run(lambda: self._is_known(where)):
+            raise PathNotFoundError(where)
         return result.model_copy(update={"unread": seen.unread})
+
+    def _is_known(self, path: WorkspacePath) -> bool:
+        """Whether something is at a path, or was as far as the journal reaches."""
+        changed = RecordFilter(key=self._parts.workspace.key(path))
+        return self._parts.store.stat(path) is not None or bool(self._parts.journal.history.select(changed, limit=1))
 
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
         """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
@@ -197,6 +264,7 @@ class HistoryCalls(ActorCalls):
         given: object = name
         if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
+        require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
         seen = await self._runner.look_at_tree()
@@ -278,16 +346,20 @@ class HistoryCalls(ActorCalls):
         return await self._parts.crew.run(partial(line_ranges, self._parts, where))
 
     async def _choosing_run(self, run_id: str) -> undoing.Choose:
-        runs = runs_of(self._parts)
-        run = await self._parts.crew.run(lambda: runs.get(run_id))
+        run, last = await self._run_of(run_id)
         if run.ended is None:
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
+        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, last, run.foreign)
+
+    async def _run_of(self, run_id: str) -> tuple[Run, int]:
+        """Return a run and the number up to which changes of its session are its own."""
+        runs = runs_of(self._parts)
+        run = await self._parts.crew.run(lambda: runs.get(run_id))
         if run.first.partition(":")[0] != self._parts.journal.epoch:
             raise InvalidArgumentError(f"The journal was put back since the run {run_id}, and knows nothing of it")
         # A run whose process died has no last position: what its session did since, up to its next run, is its own.
         last = await self._parts.crew.run(lambda: runs.last_of(run))
-        until = selection.MOST_NUMBER if last is None else number_of(last)
-        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, until, run.foreign)
+        return run, selection.MOST_NUMBER if last is None else number_of(last)
 
     async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
         """Return what stood in the tree at a checkpoint; None is now."""
@@ -316,6 +388,7 @@ class HistoryCalls(ActorCalls):
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
+        is_withheld = self._parts.gatekeeper.policy.withholding(self.actor, "diff", "read_file")
         while tries < MOST_TRIES:
             target = None if aim is None else await aim()
             make = partial(undoing.make_plan, self._parts, pick, kind, target=target, refused=refused)
@@ -324,8 +397,8 @@ class HistoryCalls(ActorCalls):
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
                 if plan.conflicts and not partly and not dry_run:
-                    raise plan.error()
-                result = await self._parts.crew.run(partial(plan.result, None))
+                    raise plan.error(is_withheld)
+                result = await self._parts.crew.run(partial(plan.result, None, is_withheld))
                 return result.model_copy(update={"dry_run": dry_run})
             facts, taken = {"facts": plan.facts}, taken_by(plan.steps)
             previews = plan.previews(touched)
@@ -347,8 +420,15 @@ class HistoryCalls(ActorCalls):
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:
-                return await self._runner.afterwards(partial(plan.result, outcome))
+                return await self._runner.afterwards(partial(plan.result, outcome, is_withheld))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
+
+
+def _latest(parts: Parts, limit: int, wanted: Sequence[RecordFilter]) -> tuple[ChangeRecord, ...]:
+    history = parts.journal.history
+    parts.journal.marks.flush()  # whoever was told of a change finds it here
+    found = [record for each in wanted for record in history.select(each, limit=limit)]
+    return tuple(history.dated(sorted(found, key=lambda record: -record.number)[:limit]))
 
 
 def _choosing(caller: Actor, request: selection.UndoRequest, *, redo: bool = False) -> undoing.Choose:
@@ -362,7 +442,9 @@ def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
     )  # fmt: skip
 
 
-def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None) -> DiffResult:
+def diff_result(
+    parts: Parts, path: WorkspacePath, old: str | None, new: str | None, actor: Actor, *, is_exact: bool = False
+) -> DiffResult:
     """Return what changed between two versions of a path.
 
     Args:
@@ -370,14 +452,19 @@ def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | N
         path: Whose versions they are.
         old: None is the version before the newest recorded change.
         new: None is what stands there now.
+        actor: Who asks.
+        is_exact: Whether bytes are compared.
 
     Raises:
         PathNotFoundError, VersionGoneError
         InvalidArgumentError: One of them is binary or no version, or there is no earlier version.
     """
-    first = parts.journal.contents.get(full_version(parts, path, old) if old else _version_before(parts, path))
-    second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new))
-    diff = unified_diff(_text(first, path), _text(second, path), f"a/{path}", f"b/{path}")
+    first = parts.journal.contents.get(full_version(parts, path, old, actor) if old else _version_before(parts, path))
+    second = (
+        parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new, actor))
+    )
+    before, after = (_text(content, path, is_exact=is_exact) for content in (first, second))
+    diff = unified_diff(before, after, f"a/{path}", f"b/{path}", is_exact=is_exact)
     return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
 
 
@@ -389,8 +476,8 @@ def _version_before(parts: Parts, path: WorkspacePath) -> str:
     raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
 
 
-def _text(content: bytes, path: WorkspacePath) -> str:
-    text = inspect(content, name=path)[1]
+def _text(content: bytes, path: WorkspacePath, *, is_exact: bool) -> str:
+    text = tree_diff.compared_text(content, path, is_exact=is_exact)
     if text is None:
         raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
     return text

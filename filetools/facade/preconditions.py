@@ -107,13 +107,20 @@ def require_version(parts: Parts, seen: Look, actor: Actor, expected: str | None
 def require_seen(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> None:
     """Refuse to replace a file by a text whose writer does not name the version, or has not read it, where that is demanded.
 
+    An agent that has read a part of it never replaces the rest, whatever it names.
+
     Raises:
         VersionMismatchError: The version of what a read returns now is in its details.
     """
-    if seen.stat is None or request.expected_version is not None:
+    if seen.stat is None:
         return
-    known = parts.tracker.base(actor, seen.key)
-    if request.require_version:
+    expected = request.expected_version
+    known = _known(parts, seen, actor, expected)
+    if actor.kind == "agent" and known is not None and not known.is_whole:
+        reason = "you have read only a part of it; read the rest first, or change what you have read with an edit"
+    elif expected is not None:
+        return
+    elif request.require_version:
         reason = "it exists already, and replacing it needs expected_version, so that nobody's newer text is lost"
     elif request.require_read and (known is None or not known.is_whole):
         reason = "you have not read all of it; read the whole file first"
@@ -122,6 +129,15 @@ def require_seen(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
     opened = unsaved_text(parts, seen)
     current = _standing(parts, seen, opened)[0]
     raise stale_error(parts, seen, actor, None, reason=f"{reason}; it is at {current}", opened=opened)
+
+
+def _known(parts: Parts, seen: Look, actor: Actor, expected: str | None) -> SeenVersion | None:
+    """Return what an actor knows of the version that it names, or of its base."""
+    named = None
+    if expected is not None and not expected.startswith("stat:"):
+        versions = parts.tracker.versions(actor, seen.key)
+        named = next((version for version in versions if matches(version, expected)), None)
+    return parts.tracker.base(actor, seen.key, named)
 
 
 def refuse_changed(parts: Parts, actor: Actor, *looks: Look) -> None:

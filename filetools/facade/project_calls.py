@@ -118,16 +118,15 @@ class ProjectCalls:
         )
 
     def _looked(self, place: str, opened: str, work: Callable[[ProjectFolder], T]) -> T:
-        policy, root = self._parts.gatekeeper.policy, self._root
+        withholds = self._parts.gatekeeper.policy.withholding(self._actor, "read_file")
+        root = self._root
 
         def is_withheld(path: str) -> bool:
             where = below(f"{opened}/{path}", root)
-            if where is None:
-                return False
-            return not policy.check("read_file", where, actor=self._actor, operation="read").can_execute
+            return where is not None and withholds is not None and withholds(where)
 
         asked = os.path.relpath(place, opened) if opened != place else ""
-        with opened_folder(opened, asked=asked, is_withheld=is_withheld if policy.rules else None) as folder:
+        with opened_folder(opened, asked=asked, is_withheld=is_withheld if withholds else None) as folder:
             return work(folder)
 
     @property

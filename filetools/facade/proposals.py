@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from filetools.content.diff import narrowed, shortened, unified_diff
 from filetools.content.facts import inspect
+from filetools.content.file_patch import quoted_name
 from filetools.content.merging import merge
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
@@ -20,6 +21,7 @@ from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.unsaved import UnsavedQuestion
+from filetools.paths.names import printable
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import Proposal, digest_of
@@ -130,7 +132,7 @@ def conflict_proposal(
     """Return the words and texts by which a person decides about a text that meets another's unsaved one."""
     base, ours, theirs = texts
     return Proposal(
-        description=f"{_words(tool)} {path}, which has unsaved changes",
+        description=printable(f"{_words(tool)} {path}, which has unsaved changes"),
         digest=digest_of({"tool": tool, "arguments": _plain(arguments), "texts": texts}),
         version=version_of(ours.encode("utf-8", "surrogatepass")),
         old_text=ours,
@@ -174,7 +176,9 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     }
     diff = _cut(diffs)
     return Proposal(
-        description=_description(parts, act, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else ""),
+        description=printable(
+            _description(parts, act, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else "")
+        ),
         digest=digest_of(bound),
         version=first.version,
         unsaved_version=None if first.opened is None else parts.documents.texts.bytes_of(first.opened)[1],
@@ -255,8 +259,11 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
     room = LARGEST_DIFF_CHARACTERS
     for pair in sorted(known, key=lambda each: each not in dangerous):
         before, after = pair
-        header = f"diff --git a/{before} b/{after or before}\n"
-        header += "deleted file\n" if after is None else f"rename from {before}\nrename to {after}\n"
+        header = f"diff --git {quoted_name(f'a/{before}')} {quoted_name(f'b/{after or before}')}\n"
+        if after is None:
+            header += "deleted file\n"
+        else:
+            header += f"rename from {quoted_name(before)}\nrename to {quoted_name(after)}\n"
         if after is not None and after != before and (covered := _standing(parts, after)).version is not None:
             header += _gone_text(after, covered)
         if pair in dangerous and after is not None:
@@ -269,9 +276,9 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
 
 def _gone_text(path: WorkspacePath, old: ShownState) -> str:
     if old.version is None and old.opened is None:
-        return f"{path} is a link or a special file\n"
+        return f"{printable(path)} is a link or a special file\n"
     if old.text is None:
-        return f"Binary file {path}, {_sized(old)}\n"
+        return f"Binary file {printable(path)}, {_sized(old)}\n"
     return unified_diff(old.text, "", f"a/{path}", "/dev/null")
 
 
@@ -284,7 +291,7 @@ def _description(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Conten
     folder, destination = act.taken[0] if len(act.taken) == 1 else (WorkspacePath(), None)
     inside = contents.get(folder, {})
     if inside.get(folder) != FOLDER:
-        return f"{_words(act.tool)} {_named(act.paths) or 'the workspace'}"
+        return f"{_words(act.tool)} {_named(act.paths) or act.arguments.get('name', 'the workspace')}"
     files = sum(version != FOLDER for version in inside.values())
     words = f"Delete folder {folder}" if destination is None else f"Move folder {folder} to {destination}"
     words += f", with {files} file{'' if files == 1 else 's'}"

@@ -21,7 +21,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.listing import list_page, rows_below
 from filetools.search.options import ListOptions
 
-_OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, None, "flag", "auto")
+_OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, None, False, "flag", "auto")
 """The options of most reads, which need no request of their own."""
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 
@@ -41,6 +41,7 @@ class ReadCalls(ActorCalls):
         byte_count: int | None = None,
         encoding: str | None = None,
         version: str | None = None,
+        page: bool = False,
         on_locked: OnLocked = "flag",
         view: View = "auto",
     ) -> ReadResult:
@@ -56,6 +57,8 @@ class ReadCalls(ActorCalls):
             byte_count: Most bytes, up to 10 MiB.
             encoding: Read as text in this codec; None finds out.
             version: Read this kept version instead of what is on disk.
+            page: Read at most `max_text_lines` and `max_text_characters`, what a model gets at once. An agent that has
+                read a part of a file, and not the other parts, cannot replace the whole of it.
             on_locked: While a writer of this process is at work: "flag" returns the present content at once, "wait"
                 waits up to 2 s, "error" raises.
             view: "auto" returns the text that an editor has not saved yet, where there is some; "disk" what the file
@@ -66,11 +69,23 @@ class ReadCalls(ActorCalls):
             VersionGoneError, InvalidArgumentError, LockTimeoutError
         """
         request = whole_file()
-        options = (offset, limit, column, max_characters, byte_offset, byte_count, encoding, version, on_locked, view)
+        options = (
+            offset,
+            limit,
+            column,
+            max_characters,
+            byte_offset,
+            byte_count,
+            encoding,
+            version,
+            page,
+            on_locked,
+            view,
+        )
         if options != _OF_WHOLE_FILE:
             request = ReadRequest(
                 offset=offset, limit=limit, column=column, max_characters=max_characters, byte_offset=byte_offset,
-                byte_count=byte_count, encoding=encoding, version=version, on_locked=on_locked, view=view,
+                byte_count=byte_count, encoding=encoding, version=version, page=page, on_locked=on_locked, view=view,
             )  # fmt: skip
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
@@ -110,10 +125,15 @@ class ReadCalls(ActorCalls):
             yield chunk
 
     async def read_multiple(
-        self, paths: Sequence[AnyPath], *, abort: Abort | None = None, progress: Progress | None = None
+        self,
+        paths: Sequence[AnyPath],
+        *,
+        page: bool = False,
+        abort: Abort | None = None,
+        progress: Progress | None = None,
     ) -> ReadBatchResult:
-        """Read several files; one that fails does not stop the others."""
-        return await batches.read_multiple(self, paths, beat_of(abort, progress))
+        """Read several files, with `page` at most a page of each; one that fails does not stop the others."""
+        return await batches.read_multiple(self, paths, beat_of(abort, progress), page=page)
 
     async def list_files(
         self,

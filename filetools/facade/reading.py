@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -29,6 +30,7 @@ from filetools.models.files import ReadResult
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Facts, Reader, Take
+from filetools.versions.read_tracker import END_OF_FILE, Span
 
 NO_HOP_BYTES: Final = 256 * 1024
 """Largest file that is decoded on the event loop; above it the allocator alone would stall the loop."""
@@ -43,7 +45,7 @@ def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Act
     if not request.is_whole or parts.documents.known.is_dirty(key):
         return None
     limit = min(NO_HOP_BYTES, parts.settings.max_read_bytes)
-    return parts.store.read_now(path, limit, _whole_for(parts, path, key, actor))
+    return parts.store.read_now(path, limit, _whole_for(parts, path, key, request, actor))
 
 
 def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult:
@@ -56,22 +58,67 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         EncodingError, InvalidArgumentError: The request does not fit the file.
     """
     if request.version is not None:
-        return _version(parts, path, request, request.version)
+        return _version(parts, path, request, request.version, actor)
     if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
         return shown
     key, limit = parts.workspace.key(path), parts.settings.max_read_bytes
     if request.is_whole:
-        return parts.store.read_lent(path, limit, _whole_for(parts, path, key, actor))
+        return parts.store.read_lent(path, limit, _whole_for(parts, path, key, request, actor))
+    if request.is_lines:
+        request = _bounded(parts, request)
     is_part = request.is_lines or request.is_bytes
     if is_part and (part := _part_of_large(parts, path, request)) is not None:
         return part
     content, stat = parts.store.read(path, limit=limit)
     facts, text = inspect(content, name=path, encoding=request.encoding)
     whole = _result(path, facts, _shown(content, text), stat.modified_ns)
-    result = _part(whole, facts, content, request) if is_part else whole
-    is_whole = not is_part or result.content == whole.content
-    parts.tracker.record_seen(actor, key, result.version, content=content, is_whole=is_whole, encoding=request.encoding)
+    return _seen(parts, actor, key, whole, facts, content, request)
+
+
+def _seen(
+    parts: Parts, actor: Actor, key: str, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
+) -> ReadResult:
+    """Return what is wanted of a file, and record that the actor has seen it."""
+    result, span = whole, None
+    if not (request.is_lines or request.is_bytes) and _exceeds(parts, whole, request):
+        request = _bounded(parts, request)
+    if request.is_lines or request.is_bytes:
+        result = _part(whole, facts, content, request)
+        span = None if request.is_bytes else _span(request, result)
+    is_whole = result.content == whole.content
+    parts.tracker.record_seen(
+        actor, key, whole.version, content=content, is_whole=is_whole, span=span, encoding=request.encoding
+    )
     return result
+
+
+def _exceeds(parts: Parts, whole: ReadResult, request: ReadRequest) -> bool:
+    """Whether a file is more than is wanted at once."""
+    settings = parts.settings
+    is_long = len(whole.content) > settings.max_text_characters or (whole.total_lines or 0) > settings.max_text_lines
+    return request.page and is_long and not whole.is_binary
+
+
+def _bounded(parts: Parts, request: ReadRequest) -> ReadRequest:
+    """Return a request for at most a page, if a page is wanted."""
+    if not request.page:
+        return request
+    settings = parts.settings
+    limit = min(request.limit or settings.max_text_lines, settings.max_text_lines)
+    most = min(request.max_characters or settings.max_text_characters, settings.max_text_characters)
+    return replace(request, limit=limit, max_characters=most)
+
+
+def _span(request: ReadRequest, result: ReadResult) -> Span | None:
+    """Return which part of a file a result shows, from a line and character to another; None if that is not known."""
+    first, column = request.offset or 1, request.column or 1
+    if first < 0:
+        if result.total_lines is None:
+            return None
+        first = max(1, result.total_lines + first + 1)
+    if result.next_offset is None:
+        return (first, column), END_OF_FILE
+    return (first, column), (result.next_offset, result.next_column or 1)
 
 
 def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
@@ -96,17 +143,14 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
             "disk_is_newer": disk_version is not None and disk_version != opened.document.base,
         }
     )
-    is_part = request.is_lines or request.is_bytes
-    result = _part(whole, facts, content, request) if is_part else whole
-    is_whole = not is_part or result.content == whole.content
-    parts.tracker.record_seen(actor, key, version, content=content, is_whole=is_whole)
+    result = _seen(parts, actor, key, whole, facts, content, _bounded(parts, request) if request.is_lines else request)
     if disk_version is not None and disk_version != version:
         # Named in the result, too: who names it has seen this text, and none of it may reach the file as the writer's own.
         parts.tracker.record_reported(actor, key, disk_version)
     return result
 
 
-def _whole_for(parts: Parts, path: WorkspacePath, key: str, actor: Actor) -> Take[ReadResult]:
+def _whole_for(parts: Parts, path: WorkspacePath, key: str, request: ReadRequest, actor: Actor) -> Take[ReadResult]:
     """Return what makes a result of a file that is about to be read as a whole, and notes that the actor has seen it."""
     taken_ns = time.time_ns()
 
@@ -119,8 +163,11 @@ def _whole_for(parts: Parts, path: WorkspacePath, key: str, actor: Actor) -> Tak
             parts.facts.put(identity, facts, taken_ns=taken_ns)
         else:
             text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
+        whole = _result(path, facts, _shown(content, text), found[3])
+        if request.page and _exceeds(parts, whole, request):
+            return _seen(parts, actor, key, whole, facts, bytes(content), request)
         parts.tracker.record_seen(actor, key, facts.version, content=content)
-        return _result(path, facts, _shown(content, text), found[3])
+        return whole
 
     return take
 
@@ -145,10 +192,12 @@ def _result(path: WorkspacePath, facts: ContentFacts, shown: str, modified_ns: i
     )
 
 
-def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str) -> ReadResult:
-    content = _bytes_of(parts, path, full_version(parts, path, version))
+def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str, actor: Actor) -> ReadResult:
+    content = _bytes_of(parts, path, full_version(parts, path, version, actor))
     facts, text = inspect(content, name=path, encoding=request.encoding)
     whole = _result(path, facts, _shown(content, text), None).model_copy(update={"origin": "version"})
+    if request.is_lines or _exceeds(parts, whole, request):
+        request = _bounded(parts, request)
     is_part = request.is_lines or request.is_bytes
     return _part(whole, facts, content, request) if is_part else whole
 

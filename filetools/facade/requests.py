@@ -41,6 +41,8 @@ class ReadRequest:
     """Read as text in this encoding, whatever it looks like; None finds out."""
     version: str | None = None
     """Read this kept version instead of what is on disk."""
+    page: bool = False
+    """Whether no more than a model gets at once is wanted: the settings `max_text_lines` and `max_text_characters`."""
     on_locked: OnLocked = "flag"
     view: View = "auto"
     """"auto" returns a document's text where it is unsaved; "disk" the file's, "buffer" the open document's."""

@@ -18,6 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.session_checkpoints import automatic_name
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.names import require_printable
 from filetools.sessions.agent_messages import tool_calls
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
 from filetools.sessions.log import entries_of
@@ -69,8 +70,9 @@ class RunCalls:
         if session is not None:
             session = session_name(session)
             # Doors cut longer ones, and what is cut is another session's.
-            if not 1 <= len(session) <= LONGEST_SESSION or "\0" in session:
+            if not 1 <= len(session) <= LONGEST_SESSION:
                 raise InvalidArgumentError(f"The name of a session has 1 to {LONGEST_SESSION} characters")
+            require_printable("The name of a session", session)
         run_id = new_run_id(time.time())
         folders = [str(self._parts.workspace.resolve(each.replace("{run}", run_id))) for each in outputs]
         saved = await self._checkpoint(run_id) if checkpoint else None
@@ -189,9 +191,15 @@ class RunCalls:
         has_folders = any(record.operation in _WITH_CONTENTS for record in records)
         before = self._tree_before(run) if has_folders else {}
         calls = [] if run.has_died else tool_calls(entries_of(messages))
-        found = from_records(records, scope, calls, before=before, turns=run.turns)
+        found = from_records(records, scope, calls, before=before, turns=run.turns, facts=self._facts_of)
         # Of an agent that said something it is known that it called no tool; of a plain program it is not.
         return replace(found, calls=sum(call.has_written for call in calls)) if messages else found
+
+    def _facts_of(self, path: str) -> tuple[int, float] | None:
+        with suppress(FileToolsError):
+            stat = self._parts.store.stat(self._parts.workspace.resolve(path))
+            return None if stat is None or stat.type != "file" else (stat.size, stat.modified_ns / 1e9)
+        return None
 
     def _tree_before(self, run: Run) -> dict[str, tuple[str, int | None]]:
         """Return version and size of each file that stood there when a run began, as far as its checkpoint is kept."""

@@ -16,6 +16,7 @@ from filetools.errors import (
     AbortedError,
     ChangedMeanwhileError,
     FileToolsError,
+    InvalidPathError,
     LockTimeoutError,
     StateDamagedError,
     WorkspaceGoneError,
@@ -36,7 +37,7 @@ from filetools.journal.changes import HeadMovedError
 from filetools.locks.stripe import HeldLocks
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
-from filetools.paths.lexical import AnyPath, plain_path
+from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch, uncounted
@@ -104,25 +105,55 @@ class CallRunner:
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        self.check_open()
-        path = self.parts.workspace.resolve(plain_path(raw_path), allow_root=allow_root)
+        path = self._meant(plain_path(raw_path), allow_root=allow_root)
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
 
     def resolve_name(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
         """As `resolve`, but a link at the end stands for itself: for what takes a name away, as unlink and rename do."""
-        self.check_open()
-        path = self.parts.workspace.resolve(plain_path(raw_path), allow_root=allow_root)
+        path = self._meant(plain_path(raw_path), allow_root=allow_root)
         return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
 
-    def resolve_new(self, raw_path: AnyPath, *, as_name: bool = False) -> WorkspacePath:
+    def _meant(self, raw_path: str, *, allow_root: bool) -> WorkspacePath:
+        self.check_open()
+        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
+        if raw_path.startswith("/"):
+            refuse_unmeant(self.parts.workspace, raw_path, path)
+        return path
+
+    def resolve_new(
+        self, raw_path: AnyPath, *, as_name: bool = False, is_folder: bool = False, source: WorkspacePath | None = None
+    ) -> WorkspacePath:
         """As `resolve`, or `resolve_name`, for what may be made there: a path that makes a junk folder is refused.
+
+        A path that ends in a slash is a folder's: of `source` it means the place in it, as for `mv`; for a file it is refused.
+
+        Args:
+            raw_path: The caller's path.
+            as_name: Whether a link at the end stands for itself.
+            is_folder: Whether a folder is made.
+            source: What is moved or copied there.
 
         Raises:
             InvalidPathError, AbsolutePathError
         """
-        path = (self.resolve_name if as_name else self.resolve)(raw_path)
-        refuse_unmeant(self.parts.workspace, plain_path(raw_path), path)
+        resolve, text = self.resolve_name if as_name else self.resolve, plain_path(raw_path)
+        if is_folder or not names_folder(text):
+            path = resolve(text)
+        elif source is None:
+            path = resolve(text)
+            action = "Name a file in the folder, or leave out the '/' at the end."
+            raise InvalidPathError(text, "it ends in '/', so it names a folder", suggested_action=action)
+        else:
+            path = resolve(text, allow_root=True)
+            if path != source and not self._is_renamed(source, path):
+                path = path.child(source.name)
+        refuse_unmeant(self.parts.workspace, text, path)
         return path
+
+    def _is_renamed(self, source: WorkspacePath, destination: WorkspacePath) -> bool:
+        """Whether a folder moves to the name of one that is not there, and not into it."""
+        of_source = self.parts.store.stat(source)
+        return of_source is not None and of_source.type == "directory" and self.parts.store.stat(destination) is None
 
     async def look(self) -> LookResult:
         """Look at the whole tree before something is said of all of it; where nothing can be recorded, nobody looks.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from filetools.content.diff import minimal_edits
 from filetools.content.facts import inspect
-from filetools.content.formats import TextFormat
+from filetools.content.formats import TextFormat, encode
 from filetools.content.merging import merge_bytes
 from filetools.editors.documents import changed
 from filetools.editors.open_text import OpenText
@@ -54,6 +54,8 @@ class DocumentSave:
     document_id: str
     on_conflict: OnConflict
     actor: Actor
+    text_format: TextFormat | None = None
+    """What the file is stored in from now on; None keeps its own."""
 
     def __call__(self, parts: Parts, seen: Look) -> Decision:
         """Write the document's text; merge what the file has got meanwhile.
@@ -67,9 +69,12 @@ class DocumentSave:
         if document is None or document.id != self.document_id:
             raise BufferClosedError(seen.path)
         opened = parts.documents.texts.at(document)
+        if self.text_format is not None:
+            opened = replace(opened, document=replace(document, text_format=self.text_format), base=None)
         is_level = seen.stat is None or seen.version == document.base or self.on_conflict == "allow"
-        content = opened.to_bytes() if is_level else _merged(parts, seen, opened)
-        facts, text = inspect(content, name=seen.path, encoding=None)
+        content = opened.to_bytes() if is_level else _merged(parts, seen, opened, self.text_format)
+        encoding = None if self.text_format is None else self.text_format.encoding
+        facts, text = inspect(content, name=seen.path, encoding=encoding)
         text = opened.text if is_level else text or ""
         edits = minimal_edits(opened.text, text)
         change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
@@ -89,15 +94,16 @@ class DocumentSave:
         return decision
 
 
-def _merged(parts: Parts, seen: Look, opened: OpenText) -> bytes:
+def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat | None) -> bytes:
     facts, on_disk = facts_of(parts, seen), disk_text(parts, seen)
     if on_disk is None or facts is None or facts.text_format is None:
         raise conflict_error(seen.path, opened.document.base, seen.version, reason="it is binary now")
-    content = content_of(parts, seen)
+    content = content_of(parts, seen) if text_format is None else encode(on_disk, text_format, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
     merged = merge_bytes(
-        opened.base_text, content, opened.text, text_format=facts.text_format, path=seen.path, by_words=by_words
-    )
+        opened.base_text, content, opened.text, text_format=text_format or facts.text_format, path=seen.path,
+        by_words=by_words,
+    )  # fmt: skip
     if merged.content is None:
         version = opened.document.base or ""
         raise overlap_error(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)

@@ -195,16 +195,11 @@ def grep(
     """Return one page of the matches in files and in unsaved documents, for a worker thread."""
     program = find_ripgrep() if isinstance(parts.store, OpensDirectories) else None
     candidates = None if program is None else Ripgrep(program, parts.workspace.root)
-    policy = parts.gatekeeper.policy
-
-    def is_withheld(found: WorkspacePath) -> bool:
-        # A search that shows a file's lines reads it, whatever folder it was asked for.
-        checks = (policy.check(tool, found, actor=actor, operation="read") for tool in ("grep_files", "read_file"))
-        return not all(check.can_execute for check in checks)
-
+    # A search that shows a file's lines reads it, whatever folder it was asked for.
+    is_withheld = parts.gatekeeper.policy.withholding(actor, "grep_files", "read_file")
     return grep_page(
         parts.store, path, options, cursor, unsaved=_unsaved(parts, path), abort=abort, candidates=candidates,
-        is_withheld=is_withheld if policy.rules else None, looked=looked,
+        is_withheld=is_withheld, looked=looked,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -67,12 +68,15 @@ class TreeCalls(ActorCalls):
     async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:
         """Move a file or a folder; bytes, mode and attributes are untouched, missing parents are created.
 
+        A destination that ends in "/" is a folder: the source is moved into it.
+
         Raises:
             PathNotFoundError: There is no source.
             PathExistsError: The destination exists, and is a folder or `overwrite` is False.
             InvalidArgumentError: A folder was to be moved into itself.
         """
-        origin, where = self._runner.resolve_name(source), self._runner.resolve_new(destination, as_name=True)
+        origin = self._runner.resolve_name(source)
+        where = self._runner.resolve_new(destination, as_name=True, source=origin)
         inside = await self._parts.crew.run(partial(folders.survey, self._parts, origin, where))
         allowed = await self._authorise(
             "move_file",
@@ -102,7 +106,7 @@ class TreeCalls(ActorCalls):
         Raises:
             PathExistsError: A file stands there.
         """
-        where = self._runner.resolve_new(path)
+        where = self._runner.resolve_new(path, is_folder=True)
         await self._authorise("create_directory", [where], {}, change=True)
         return directory_result(where, await self._runner.change([MakeFolder(where)], self.actor))
 
@@ -136,4 +140,5 @@ class TreeCalls(ActorCalls):
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
         with suppress(AbortedError):  # it is done, and too late to stop it
             beat(1, 1)
+        await asyncio.sleep(0)
         return delete_result(step, outcome)

@@ -73,14 +73,19 @@ class DiffOptions:
     """Most changes."""
     patch: bool
     """Whether the changes of texts are shown."""
+    is_exact: bool = False
+    """Whether they are shown for programs: byte by byte, as git compares files."""
 
 
 def diff_tree(parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, options: DiffOptions) -> TreeDiffResult:
     """Compare two states of the tree, for a worker thread."""
     assert old.checkpoint is not None
     differences, unknown = _known(old, _differences(parts, old, new), new)
-    found = [each for each in differences if _concerns(each, options.below) and not _is_unread(each, new)]
-    patches = _Patches(parts, actor, is_now=new.checkpoint is None)
+    found, unsure = (
+        [each for each in part if _concerns(each, options.below) and not _is_unread(each, new)]
+        for part in (differences, unknown)
+    )
+    patches = _Patches(parts, actor, is_now=new.checkpoint is None, is_exact=options.is_exact)
     changes = [_change(each) for each in found[: options.limit]]
     if options.patch:
         changes = [
@@ -96,7 +101,7 @@ def diff_tree(parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, option
         counts=dict(Counter(each.change for each in found)),
         by_actor=_by_actor(found),
         unread=list(new.unread),
-        unknown=sorted(each.path for each in unknown if _concerns(each, options.below)),
+        unknown=sorted(each.path for each in unsure),
     )
 
 
@@ -182,10 +187,11 @@ def _with_patch(change: TreeChange, patch: tuple[str | None, Omitted | None]) ->
 class _Patches:
     """Shows the changes of texts as git does, up to so much in all. Lives for one result."""
 
-    def __init__(self, parts: Parts, actor: Actor, *, is_now: bool) -> None:
+    def __init__(self, parts: Parts, actor: Actor, *, is_now: bool, is_exact: bool) -> None:
         self._parts = parts
-        self._actor = actor
+        self._is_withheld = parts.gatekeeper.policy.withholding(actor, "diff", "read_file")
         self._is_now = is_now
+        self._is_exact = is_exact
         self._left = MOST_DIFF_CHARACTERS
 
     def of(self, difference: Difference) -> tuple[str | None, Omitted | None]:
@@ -198,7 +204,8 @@ class _Patches:
             return head, None
         if self._left <= 0:
             return None, "too many"
-        if any(self._is_withheld(row.path) for row in (old, new) if row is not None):
+        paths = [WorkspacePath(row.path) for row in (old, new) if row is not None]
+        if self._is_withheld is not None and any(map(self._is_withheld, paths)):
             return None, "withheld"
         if any((row.size or 0) > LARGEST_DIFFED_BYTES for row in (old, new) if row is not None):
             return None, "too large"
@@ -209,17 +216,9 @@ class _Patches:
         if before is None or after is None:
             return None, "binary"
         names = ("/dev/null" if row is None else f"{side}/{row.path}" for side, row in (("a", old), ("b", new)))
-        text = head + unified_diff(before, after, *names)
+        text = head + unified_diff(before, after, *names, is_exact=self._is_exact)
         self._left -= len(text)
         return text, None
-
-    def _is_withheld(self, path: str) -> bool:
-        policy = self._parts.gatekeeper.policy
-        checks = (
-            policy.check(tool, WorkspacePath(path), actor=self._actor, operation="read")
-            for tool in ("diff", "read_file")
-        )
-        return bool(policy.rules) and not all(check.can_execute for check in checks)
 
     def _text(self, row: SnapshotRow | None, *, is_now: bool) -> str | None:
         """Return the text of a file, "" if it is not there, None if it is binary.
@@ -232,8 +231,15 @@ class _Patches:
         if is_now and not self._parts.journal.contents.has(row.version):
             content, _ = self._parts.store.read(WorkspacePath(row.path), limit=LARGEST_DIFFED_BYTES)
             if version_of(content) == row.version:
-                return inspect(content, name=row.path)[1]
-        return inspect(self._parts.journal.contents.get(row.version), name=row.path)[1]
+                return compared_text(content, row.path, is_exact=self._is_exact)
+        return compared_text(self._parts.journal.contents.get(row.version), row.path, is_exact=self._is_exact)
+
+
+def compared_text(content: bytes, path: str, *, is_exact: bool) -> str | None:
+    """Return what a diff compares of a file: its text, or if exact its bytes as surrogate escapes; None if it is binary."""
+    if not is_exact:
+        return inspect(content, name=path)[1]
+    return None if b"\0" in content else content.decode("utf-8", "surrogateescape")
 
 
 def _headers(old: SnapshotRow | None, new: SnapshotRow | None) -> Iterator[str]:

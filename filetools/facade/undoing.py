@@ -65,6 +65,9 @@ class Phase:
     """What is drafted for each path."""
 
 
+IsWithheld = Callable[[WorkspacePath], bool]
+
+
 @dataclass(frozen=True)
 class UndoPlan:
     """What an undo would do. Lives for one try."""
@@ -141,12 +144,12 @@ class UndoPlan:
         nodes = [put.get(str(path)) for path in paths]
         return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
-    def result(self, outcome: Outcome | None) -> UndoResult:
-        """Return what it did; `outcome` is None if nothing was done."""
+    def result(self, outcome: Outcome | None, is_withheld: IsWithheld | None = None) -> UndoResult:
+        """Return what it did; `outcome` is None if nothing was done. Of what is withheld no text is shown."""
         return UndoResult(
             changes=sorted((change_of(record, one) for one in self.findings for record in one.records), key=by_number),
-            files=self._files(),
-            conflicts=self.conflicts,
+            files=self._files(is_withheld),
+            conflicts=self._shown(is_withheld),
             unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
             not_undone=self.not_undone,
             dry_run=False,
@@ -155,8 +158,8 @@ class UndoPlan:
             warnings=[] if outcome is None else list(outcome.warnings),
         )  # fmt: skip
 
-    def error(self) -> EditConflictError:
-        """Return the refusal of an undo with conflicts."""
+    def error(self, is_withheld: IsWithheld | None = None) -> EditConflictError:
+        """Return the refusal of an undo with conflicts. Of what is withheld no text is shown."""
         first = self.conflicts[0]
         more = f", and {len(self.conflicts) - 1} more" if len(self.conflicts) > 1 else ""
         return EditConflictError(
@@ -165,13 +168,29 @@ class UndoPlan:
             suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
             details={
                 "not_undone": [each.to_dict() for each in self.not_undone],
-                "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+                "conflicts": [conflict.to_dict() for conflict in self._shown(is_withheld)],
             },
         )
 
-    def _files(self) -> list[UndoneFile]:
+    def _shown(self, is_withheld: IsWithheld | None) -> list[UndoConflict]:
+        return [
+            conflict.model_copy(update={"conflicts": []})
+            if is_withheld is not None and is_withheld(WorkspacePath(conflict.path))
+            else conflict
+            for conflict in self.conflicts
+        ]
+
+    def _files(self, is_withheld: IsWithheld | None) -> list[UndoneFile]:
         found = [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
-        return [file_of(self.tree, *one, shown=place < MOST_SHOWN_FILES) for place, one in enumerate(found)]
+        return [
+            file_of(
+                self.tree,
+                *one,
+                shown=place < MOST_SHOWN_FILES
+                and not (is_withheld is not None and any(map(is_withheld, one[0].paths))),
+            )
+            for place, one in enumerate(found)
+        ]
 
     def _fact(self, step: UndoStep, drafted: Mapping[str, Drafted]) -> tuple[str, ...]:
         one = drafted.get(str(place_of(step)))

@@ -89,9 +89,7 @@ def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then
     merged = merge(base, opened.text if current is None else current, proposed, by_words=by_words)
     if merged.text is not None:
         return None
-    places: tuple[dict[str, str | int], ...] = tuple(
-        {"base": one.base, "ours": one.ours, "theirs": one.theirs, "line": one.line} for one in merged.conflicts
-    )
+    places = tuple(one.to_dict() for one in merged.conflicts)
     return Clash(
         code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
     )

@@ -186,7 +186,8 @@ class WriteCalls(ConflictCalls):
         """Apply a patch over any number of files, all or nothing: the Codex form, or a unified diff.
 
         Args:
-            patch: `*** Begin Patch` … `*** End Patch`, or a diff with git's extended headers.
+            patch: `*** Begin Patch` … `*** End Patch`, or a diff with git's extended headers. Bytes that are not UTF-8
+                are surrogate escapes, as `os.fsdecode` makes them.
             dry_run: Only say what would change.
 
         Raises:
@@ -200,9 +201,10 @@ class WriteCalls(ConflictCalls):
             await self._parts.crew.run(partial(call.preview, self._parts))
             return call.result(None)
         taken = taken_by(call.steps)
-        permit = await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True, taken=taken)
+        shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
+        permit = await self._authorise("apply_patch", call.paths, shown, change=True, taken=taken)
         if call.deleted and permit is None:
-            await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True, taken=taken)
+            await self._authorise("delete_file", call.deleted, shown, change=True, taken=taken)
         elif call.deleted:  # the person has seen that it deletes; a block still holds
             self._parts.gatekeeper.asked("delete_file", call.deleted, self.actor, change=True)
         happened = partial(record_steps, self._parts, self.actor, call.steps)
@@ -216,13 +218,14 @@ class WriteCalls(ConflictCalls):
             raise
 
     async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
-        """Copy a file's bytes and mode.
+        """Copy a file's bytes and mode; into the destination if that ends in "/".
 
         Raises:
             PathNotFoundError: There is no source.
             PathExistsError: The destination exists and `overwrite` is False.
         """
-        origin, where = self._runner.resolve(source), self._runner.resolve_new(destination)
+        origin = self._runner.resolve(source)
+        where = self._runner.resolve_new(destination, source=origin)
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
         previews = [partial(answered.copied, origin)]

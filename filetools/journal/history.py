@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from filetools.journal.changes import RelationKind
+from filetools.journal.contents import digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
 from filetools.journal.quarantine import RecordReader
@@ -14,6 +15,7 @@ from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
 from filetools.journal.undone import TAKES_BACK
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import ActorKind
+from filetools.paths.workspace_path import WorkspacePath
 
 _NO_NUMBER: Final = 2**63 - 1
 _SLICE: Final = 500
@@ -45,6 +47,10 @@ _BELOW: Final = (
     f" UNION SELECT * FROM ({SELECT_RECORD} WHERE old_key >= ?1 AND old_key < ?2 AND +number < ?3 AND state = 'applied')"
     " ORDER BY number"
 )
+_PATHS_OF: Final = (
+    "SELECT path FROM records WHERE after = ?1 OR before = ?1 UNION SELECT path FROM heads WHERE version = ?1"
+    " UNION SELECT path FROM snapshot_rows WHERE version = ?1"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +73,8 @@ class RecordFilter:
     key: str | None = None
     """Lock key of a path; changes below it and moves away from it count, too."""
     moves_only: bool = False
+    saved: bool = False
+    """Leave out what is in an unsaved document only."""
     standing: bool = False
     """Leave out what is taken back."""
     undos: bool | None = None
@@ -112,6 +120,10 @@ class History:
             if rows < count or len(found) == limit:
                 return found
 
+    def dated(self, records: list[ChangeRecord]) -> list[ChangeRecord]:
+        """Return records with the time in which they happened, where it is known besides when they were noticed."""
+        return self._reader.dated(records)
+
     def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
         """Return the records that were committed together with one, itself included, in their order."""
         if record.transaction is None:
@@ -140,6 +152,10 @@ class History:
     def removals_since(self, number: int) -> list[ChangeRecord]:
         """Return the records that moved or deleted folders after this number, oldest first, also those not applied yet."""
         return self._reader.records(_REMOVALS_SINCE, (number,))
+
+    def paths_of(self, version: str) -> list[WorkspacePath]:
+        """Return all paths that are known to have had a version; looks through all records."""
+        return [WorkspacePath(path) for (path,) in self._database.rows(_PATHS_OF, (digest_of(version),))]
 
     def names_since(self, number: int) -> list[NameChange]:
         """Return what happened to names after a record, oldest first; what is not applied yet, or was set back, too."""
@@ -218,7 +234,9 @@ def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
         is_undo = "EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND kind = 'undoes')"
         conditions.append(is_undo if wanted.undos else f"NOT {is_undo}")
     if wanted.moves_only:
-        conditions.append("operation IN ('move', 'move_directory') AND state = 'applied'")
+        conditions.append("operation IN ('move', 'move_directory')")
+    if wanted.saved or wanted.moves_only:
+        conditions.append("state = 'applied'")
     return conditions, values
 
 

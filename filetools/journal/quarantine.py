@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from filetools.errors import StateDamagedError
@@ -38,6 +39,16 @@ class RecordReader:
         rows = self._rows(query, arguments)
         records = [record for record in map(self._record, rows) if record is not None]
         return records, len(rows), rows[-1][0] if rows else 0
+
+    def dated(self, records: list[ChangeRecord]) -> list[ChangeRecord]:
+        """Return records with the time in which they happened, where it is known besides when they were noticed."""
+        numbers = [record.number for record in records if record.actor.kind == "external"]
+        if not numbers:
+            return records
+        query = "SELECT number, since, until FROM spans WHERE number BETWEEN ? AND ?"
+        rows = self._database.rows(query, (min(numbers), max(numbers)))
+        spans = {number: (since, until) for number, since, until in rows}
+        return [replace(record, between=spans.get(record.number)) for record in records] if spans else records
 
     def isolate(self) -> int:
         """Move the damaged records found so far into quarantine, where they hold nobody up; returns how many."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from filetools.journal.changes import Head, HeadFacts, View
@@ -106,18 +105,8 @@ class SqliteReading:
             records, rows, last = self._reader.page(query, {**values, "limit": wanted})
             found += records
             if rows < wanted or len(found) == limit:
-                return self._dated(found)
+                return self._reader.dated(found)
             values["below" if newest_first else "since"] = last
-
-    def _dated(self, records: list[ChangeRecord]) -> list[ChangeRecord]:
-        """Return records with the time in which they happened, where it is known besides when they were noticed."""
-        numbers = [record.number for record in records if record.actor.kind == "external"]
-        if not numbers:
-            return records
-        query = "SELECT number, since, until FROM spans WHERE number BETWEEN ? AND ?"
-        rows = self._database.rows(query, (min(numbers), max(numbers)))
-        spans = {number: (since, until) for number, since, until in rows}
-        return [replace(record, between=spans.get(record.number)) for record in records] if spans else records
 
     def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
         """Yield (path, version) of every file recorded below a folder; the empty key is the root."""

@@ -36,6 +36,16 @@ class Reserve:
                 return True
         return False
 
+    def has_room(self) -> bool:
+        """Give back what opening a database takes, if the disk has less; False if it has less all the same.
+
+        A database shares memory through a file: where that cannot grow, the process is killed.
+        """
+        while _free_bytes(self._file.parent) < SLICE_BYTES:
+            if not self.shrink():
+                return False
+        return True
+
     def _size(self) -> int:
         with suppress(OSError):
             return self._file.stat().st_size
@@ -55,9 +65,8 @@ def _extend(file: Path, size: int, missing: int) -> None:
 
 
 def _free_bytes(folder: Path) -> int:
-    if not hasattr(os, "statvfs"):
-        return 2 * RESERVE_BYTES
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):
         found = os.statvfs(folder)
-        return found.f_bavail * found.f_frsize
-    return 0
+        if found.f_blocks:
+            return found.f_bavail * found.f_frsize
+    return 2 * RESERVE_BYTES  # nobody knows

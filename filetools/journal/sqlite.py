@@ -155,11 +155,14 @@ class SqliteJournal(SqliteReading):
 
 
 def _open_database(directory: Path, durability: Durability, timeout_seconds: float) -> Database:
+    reserve = Reserve(directory)
     while True:
+        if not reserve.has_room():
+            raise DiskFullError("the journal")
         try:
             return Database(directory, durability=durability, timeout_seconds=timeout_seconds)
         except DiskFullError:
-            if not Reserve(directory).shrink():
+            if not reserve.shrink():
                 raise
 
 

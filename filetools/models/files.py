@@ -41,6 +41,8 @@ class ReadResult(Result):
     """Where in its first line `content` begins, in characters from 1; None for its beginning."""
     next_column: int | None = None
     """Where in the line `next_offset` the next part starts; None for its beginning."""
+    is_page: bool | None = None
+    """True if a tool was asked for more, and this is what a model gets at once."""
     stale: bool = False
     """Whether a writer of this process was at work on the file during the read."""
     origin: Literal["disk", "buffer", "version"] = "disk"

@@ -52,6 +52,11 @@ def plain_path(given: AnyPath) -> str:
     return text
 
 
+def names_folder(raw_path: str) -> bool:
+    """Whether a path says that it is a folder's: it ends in a slash, or in "."."""
+    return raw_path != "" and raw_path.replace("\\", "/").rpartition("/")[2] in ("", ".")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalRules:
     """What the rules need to know of one root. Lives as long as its workspace."""

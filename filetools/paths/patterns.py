@@ -205,10 +205,10 @@ class Glob:
     """A search pattern with `*`, `?`, `[...]` and `**/`. Immutable; lives as long as anybody keeps it.
 
     Without a slash it is compared with the name, at any depth; with one, with the whole path from the root. Case
-    counts. A bracket that is not closed means itself.
+    counts. A bracket that is not closed means itself, and a name that stands so in the tree is meant, too.
     """
 
-    __slots__ = ("_expression", "_is_path", "pattern")
+    __slots__ = ("_expression", "_is_path", "_literal", "pattern")
 
     def __init__(self, pattern: str) -> None:
         """Compile a pattern.
@@ -219,21 +219,24 @@ class Glob:
         Raises:
             InvalidArgumentError: It is empty or too long.
         """
-        body = pattern.replace("\\", "/")
+        body = pattern.replace("\\", "/").removeprefix("./")
         if not body.strip("/") or len(body) > 4096:
             raise InvalidArgumentError(f"The glob {pattern[:40]!r} must have 1 to 4096 characters")
         self.pattern = pattern
         self._is_path = "/" in body
-        self._expression = compile_all([to_expression(_tokens(body.lstrip("/"), classes=True))])
+        self._literal = body.lstrip("/")
+        self._expression = compile_all([to_expression(_tokens(self._literal, classes=True))])
 
     def matches(self, path: str) -> bool:
         """Whether the path of a file or folder matches; takes time linear in its length."""
         text = path if self._is_path else path[path.rfind("/") + 1 :]
-        return self._expression.match(text) is not None
+        return text == self._literal or self._expression.match(text) is not None
 
 
 def alternatives(pattern: str) -> list[str]:
-    """Return a glob for each way to choose from the braces of a pattern, such as `*.{ts,tsx}`; they are not nested.
+    """Return a glob for each way to choose from the braces of a pattern, such as `*.{ts,tsx}`, and the pattern itself.
+
+    Braces are not nested.
 
     Raises:
         InvalidArgumentError: There are more than 64.
@@ -244,7 +247,7 @@ def alternatives(pattern: str) -> list[str]:
         found = [before + choice for before in found for choice in choices]
         if len(found) > MAX_GLOBS:
             raise InvalidArgumentError(f"The glob {pattern[:40]!r} stands for more than {MAX_GLOBS} globs")
-    return found
+    return list(dict.fromkeys((*found, pattern)))  # a name may hold braces
 
 
 def is_glob(pattern: str) -> bool:

@@ -1,4 +1,4 @@
-"""Files that make other programs run code: whether a path is one of them, in any spelling, existing or not."""
+"""Files that make other programs run code, and files of secrets: whether a path is one, in any spelling, existing or not."""
 
 from __future__ import annotations
 
@@ -32,9 +32,30 @@ def matches_protected(path: WorkspacePath, patterns: Sequence[str]) -> bool:
     return _compiled(tuple(patterns)).search(folded) is not None
 
 
+def matches_hidden(path: WorkspacePath, patterns: Sequence[str]) -> bool:
+    """Whether the content of this path is kept from agents: the last pattern that matches says, "!" that it is not.
+
+    Args:
+        path: The path that would be read.
+        patterns: As of `matches_protected`.
+    """
+    for is_shown, group in _last_first(tuple(patterns)):
+        if matches_protected(path, group):
+            return not is_shown
+    return False
+
+
+@lru_cache(maxsize=64)
+def _last_first(patterns: tuple[str, ...]) -> tuple[tuple[bool, tuple[str, ...]], ...]:
+    """Return patterns of one kind that stand together, without their "!", the last ones first."""
+    groups = groupby(patterns, lambda pattern: pattern.startswith("!"))
+    return tuple((is_shown, tuple(each.removeprefix("!") for each in group)) for is_shown, group in groups)[::-1]
+
+
 @lru_cache(maxsize=64)
 def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{_translate(pattern)})" for pattern in patterns), re.DOTALL)
+    # What all begin with stands in front, so that nothing is tried within a name.
+    return re.compile(rf"(?:^|/)(?:{'|'.join(map(_translate, patterns))})", re.DOTALL)
 
 
 def _translate(pattern: str) -> str:
@@ -47,7 +68,7 @@ def _translate(pattern: str) -> str:
     ]
     if not parts:
         return ""
-    return "(?:^|/)" + "/".join([parts[0], *(f"(?>(?:[^/]*/)*?{part}{_END})" for part in parts[1:])]) + _END
+    return "/".join([parts[0], *(f"(?>(?:[^/]*/)*?{part}{_END})" for part in parts[1:])]) + _END
 
 
 def _segment(segment: str) -> str:

@@ -1,4 +1,4 @@
-"""Names that nobody means for a new file: a home folder's, a URL, one in quotes, an absolute path of the machine."""
+"""Names that nobody means for a file of the root: a home folder's, a URL, one in quotes, an absolute path of the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUOTED: Final = re.compile("[`'\"\u2018\u201c](.+)[`'\"\u2019\u201d]", re.DOTAL
 
 
 def refuse_unmeant(workspace: Workspace, raw_path: str, path: WorkspacePath) -> None:
-    """Refuse to make what a path names if its first name is not in the root and it was hardly meant.
+    """Refuse what a path names if its first name is not in the root and it was hardly meant.
 
     Looks at the disk, but for odd paths only.
 
@@ -37,6 +37,7 @@ def refuse_unmeant(workspace: Workspace, raw_path: str, path: WorkspacePath) -> 
     segments = [segment for segment in rest.replace("\\", "/").split("/") if segment not in ("", ".", "..")]
     tails = ("/".join(segments[at:]) for at in range(len(segments)))
     meant = next((tail for tail in tails if _is_there(workspace, tail.split("/", 1)[0])), "/".join(segments))
+    error.details["root"] = workspace.spellings[0]
     error.suggested_action = f"Paths are relative to the workspace root. Did you mean {meant!r}?"
     raise error
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from filetools.errors import (
+    AccessDeniedError,
     ChangedMeanwhileError,
     DirectoryNotFoundError,
     FileToolsError,
@@ -37,6 +38,7 @@ from filetools.paths.root import (
 from filetools.paths.workspace_path import WorkspacePath
 
 _PROBE_NAME: Final = "probe-A-\u00e9"
+_READ_ACCESS: Final = "Ask the user for read access to it, or choose another path."
 _OTHER_CASE: Final = "probe-a-\u00e9"
 _OTHER_FORM: Final = "probe-A-e\u0301"
 
@@ -395,6 +397,8 @@ class Workspace:
 
     def _explain_look(self, path: WorkspacePath, error: OSError) -> FileToolsError:
         """Explain the failure of an opening that takes any kind of file, so that only the way can be at fault."""
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return AccessDeniedError(shown(path), suggested_action=_READ_ACCESS)
         explained = self.explain(path, error)
         if isinstance(explained, PathNotDirectoryError) and explained.path == path:
             # The walk met a link as "not a directory", and the link was gone at the second look.

@@ -21,7 +21,7 @@ from filetools.models.records import Actor
 from filetools.permissions.audience import Attendance
 from filetools.permissions.book import ApprovalBook, CallRun
 from filetools.permissions.call_watch import current_watch, uncounted
-from filetools.permissions.ledger import Ledger, not_open
+from filetools.permissions.ledger import KNOWN_SECONDS, Ledger, not_open
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalDecision, ApprovalRequest, Notify, Risk, decided, ignore_notice
 from filetools.permissions.rules import DELETING_TOOLS, READING_TOOLS
@@ -90,8 +90,9 @@ class Approvals:
             self._stir()
 
         self._ledger.asks_for_all += 1
-        await self._ledger.attend()  # whoever calls after this has returned is asked
+        await self._ledger.attend()
         self._stir()
+        await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: whoever calls after this has returned is asked
         return Attendance(leave)
 
     def must_ask(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from filetools.errors import FileToolsError, ToolBlockedError
+from filetools.errors import FileToolsError, HiddenPathError, ToolBlockedError
 from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -90,6 +90,7 @@ class Gatekeeper:
 
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
+            HiddenPathError: The content of one of them is not for agents.
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; carries the id of the request.
             ApprovalDeniedError: A person said no.
             FileToolsError: `describe` failed, because the call could not be done anyway; or nothing can be changed.
@@ -119,6 +120,16 @@ class Gatekeeper:
         if self.refusal is not None:
             raise copy.copy(self.refusal)
 
+    def refuse_hidden(self, tool: str, paths: Sequence[WorkspacePath], actor: Actor) -> None:
+        """Refuse what would show an agent the content of a hidden file, or change it.
+
+        Raises:
+            HiddenPathError: It would.
+        """
+        for path in paths:
+            if self.policy.hides(tool, path, actor):
+                raise HiddenPathError(path)
+
     def asked(
         self, tool: str, paths: Sequence[WorkspacePath], actor: Actor, *, change: bool
     ) -> list[tuple[WorkspacePath, AskReason]]:
@@ -126,6 +137,7 @@ class Gatekeeper:
 
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
+            HiddenPathError: The content of one of them is not for agents.
             FileToolsError: Nothing can be changed.
         """
         if change:
@@ -138,6 +150,8 @@ class Gatekeeper:
             decision = self.policy.check(tool, path, actor=actor, operation=operation, must_ask=must_ask)
             if decision.needs_approval:
                 asked.append((path, "protected" if decision.reason == "protected" else "prompt"))
+            elif decision.reason == "hidden":
+                raise HiddenPathError(path)
             elif not decision.can_execute:
                 raise ToolBlockedError(tool, path or None, f"the permissions in force ({self.policy.preset}) forbid it")
         return asked

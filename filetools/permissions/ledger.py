@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
-from filetools.errors import ApprovalRequiredError, InvalidArgumentError
+from filetools.errors import ApprovalRequiredError, InvalidArgumentError, StateDamagedError
 from filetools.permissions.audience import Audience
 from filetools.permissions.book import ApprovalBook, BookRow, CallRun
 from filetools.permissions.policy import RunTrust
@@ -22,6 +24,9 @@ from filetools.permissions.requests import (
     known_answer,
 )
 from filetools.permissions.tickets import Case, Ticket, Tickets
+
+KNOWN_SECONDS: Final = 0.25
+"""How long a process believes what it knows of whether all agents must ask: looking costs a write four system calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ class Ledger:
         self._open_seconds = open_seconds
         self._clock = clock
         self._has_attended = False
+        self._others_ask = False
+        self._known_until = 0.0
         self.asks_for_all = 0
         """How many in this process want agents asked in all processes."""
         self._looking = asyncio.Lock()
@@ -134,7 +141,13 @@ class Ledger:
 
     def must_ask(self) -> bool:
         """Whether somebody, in whatever process, wants every agent asked."""
-        return self.asks_for_all > 0 or self._book.must_ask(now=self._clock())
+        if self.asks_for_all == 0 and time.monotonic() > self._known_until:
+            try:
+                self._others_ask = self._book.must_ask(now=self._clock())
+            except StateDamagedError:
+                return False  # without its journal no change can be made, and the call says what is gone
+            self._known_until = time.monotonic() + KNOWN_SECONDS
+        return self.asks_for_all > 0 or self._others_ask
 
     def has_news(self) -> bool:
         """Whether a look may be worth its while; quick, from any thread."""

@@ -11,15 +11,22 @@ from typing import Final, Literal
 
 from filetools.models.records import Actor
 from filetools.models.words import Preset
-from filetools.paths.protected import matches_protected
+from filetools.paths.protected import matches_hidden, matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.rules import Level, Rule, preset_level, rules_level
-from filetools.settings import PROTECTED_PATHS
+from filetools.settings import HIDDEN_PATHS, PROTECTED_PATHS
 
 ToolOperation = Literal["read", "change"]
-DecisionReason = Literal["auto", "prompt", "block", "session", "yolo", "protected"]
+DecisionReason = Literal["auto", "prompt", "block", "session", "yolo", "protected", "hidden"]
 
 REMEMBERED_PATHS: Final = 4096
+_SHOWING_NO_CONTENT: Final = frozenset(
+    (
+        "list_files", "search_files", "glob_files", "file_info", "exists", "changes", "watch_changes", "create_directory",
+        "delete_file", "delete_directory", "delete_multiple", "undo_changes", "restore",
+    )
+)  # fmt: skip
+"""Tools with which an agent meets a hidden path by its name alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +38,8 @@ class PolicyDecision:
     needs_approval: bool
     """Whether a person can allow it; False together with `can_execute` False means blocked."""
     reason: DecisionReason
-    """auto, prompt and block are levels; session is trust for the run, yolo the mode that allows everything."""
+    """auto, prompt and block are levels; session is trust for the run, yolo the mode that allows everything, hidden a path
+    whose content agents do not see."""
 
 
 _AUTO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="auto")
@@ -40,6 +48,7 @@ _YOLO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="yo
 _PROMPT: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="prompt")
 _PROTECTED: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="protected")
 _BLOCK: Final = PolicyDecision(can_execute=False, needs_approval=False, reason="block")
+_HIDDEN: Final = PolicyDecision(can_execute=False, needs_approval=False, reason="hidden")
 
 
 class PermissionPolicy:
@@ -52,6 +61,7 @@ class PermissionPolicy:
         preset: What holds where no rule speaks.
         rules: Refinements; a block wins over everything, a preset's too, else the last that applies counts.
         protected: Globs of paths whose every change needs an approval of its own.
+        hidden: Globs of paths whose content agents neither see nor change.
         clock: Seconds since the epoch, for the mode that ends after a day.
     """
 
@@ -61,15 +71,18 @@ class PermissionPolicy:
         rules: Iterable[Rule] = (),
         protected: Iterable[str] = PROTECTED_PATHS,
         *,
+        hidden: Iterable[str] = HIDDEN_PATHS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._preset: Preset = preset
         self._rules = tuple(rules)
         self._protected = tuple(protected)
+        self._hidden = tuple(hidden)
         self.trust = RunTrust()
         self.everything = AllowEverything(clock)
         # One lookup instead of folding and matching: this is the first step of every call.
         self.is_protected: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_protected)
+        self.is_hidden: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_hidden)
         self._level = lru_cache(REMEMBERED_PATHS)(self._find_level)
 
     @property
@@ -104,8 +117,12 @@ class PermissionPolicy:
             operation: Whether it only reads or changes something.
             must_ask: Whether "ask" holds in place of "allow", since a person is there who wants to be asked.
         """
-        is_change = operation == "change"
-        level: Level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, is_change, must_ask)
+        is_change, is_agent = operation == "change", actor.kind == "agent"
+        level: Level | Literal["hidden"] = "auto"
+        if actor.kind not in ("editor", "system"):
+            level = self._level(tool, path, is_change, must_ask, is_agent)
+        if level == "hidden":
+            return _HIDDEN
         if level == "block":
             return _BLOCK
         if is_change and self.is_protected(path):
@@ -117,10 +134,31 @@ class PermissionPolicy:
             return _SESSION
         return _YOLO if self.everything.is_on else _PROMPT
 
+    def hides(self, tool: str, path: WorkspacePath, actor: Actor) -> bool:
+        """Whether a tool would show an agent, or change, what is in a hidden file."""
+        return actor.kind == "agent" and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path)
+
+    def withholding(self, actor: Actor, *tools: str) -> Callable[[WorkspacePath], bool] | None:
+        """Return what says whether a path cannot be read with all of these tools; None if all can."""
+        if not self._rules and not (self._hidden and actor.kind == "agent"):
+            return None
+
+        def is_withheld(path: WorkspacePath) -> bool:
+            return not all(self.check(tool, path, actor=actor, operation="read").can_execute for tool in tools)
+
+        return is_withheld
+
     def _matches_protected(self, path: WorkspacePath) -> bool:
         return matches_protected(path, self._protected)
 
-    def _find_level(self, tool: str, path: str, is_change: bool, must_ask: bool) -> Level:
+    def _matches_hidden(self, path: WorkspacePath) -> bool:
+        return matches_hidden(path, self._hidden)
+
+    def _find_level(
+        self, tool: str, path: WorkspacePath, is_change: bool, must_ask: bool, is_agent: bool
+    ) -> Level | Literal["hidden"]:
+        if is_agent and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path):
+            return "hidden"
         in_force: Preset = "ask" if must_ask and self._preset == "allow" else self._preset
         preset = preset_level(in_force, tool, change=is_change)
         if preset == "block":

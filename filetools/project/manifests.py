@@ -29,6 +29,7 @@ _FOR_DEVELOPERS: Final = re.compile(
     r"(?i)(?:^|[^a-z])(?:(?:dev|build)(?:dependencies|el(?:opment)?)?|tests?|testing|docs?|lint(?:ing|ers?)?|typ(?:es|ing)"
     r"|mypy|ci|bench(?:marks?)?|qa|style|coverage|examples?)(?:$|[^a-z])"
 )
+_KINDS: Final = ("runtime", "optional", "dev")
 _ADDRESS: Final = re.compile(r"(?:[a-z+]+:|[\w.~-]*/|\.)\S*|\S+\.(?:whl|zip|tar\.gz)")
 _OPTION: Final = re.compile(r"(--[a-z-]+|-[a-z])[ =]?\s*(.*)")
 
@@ -67,6 +68,7 @@ class _Manifest:
 
     def add(self, name: str, version: Any, kind: str, *, indirect: bool = False) -> None:
         if isinstance(version, dict):
+            kind = "optional" if version.get("optional") is True and kind == "runtime" else kind
             version = next((version[key] for key in ("version", "git", "url", "path") if key in version), "")
         if isinstance(version, str) and name.strip():
             key = _plain(name), _plain(version), kind
@@ -107,9 +109,10 @@ def dependencies(folder: ProjectFolder, *, clock: Callable[[], float] = time.mon
         clock: Seconds that only grow.
 
     Returns:
-        `{"dependencies": [{"name", "version"?, "kind", "file", "indirect"?}], "warnings"?}`. Kind is "runtime", or "dev" for
-        what building, testing and documenting needs; the runtime's come first, the indirect ones of go.mod last. A version is
-        a range, or the source in its place, without passwords. A warning names a file and what was not understood.
+        `{"dependencies": [{"name", "version"?, "kind", "file", "indirect"?}], "warnings"?}`. Kind is "runtime", "optional"
+        for extras and what else may be left out, or "dev" for what building, testing and documenting needs; they come in this
+        order, the indirect ones of go.mod last. A version is a range, or the source in its place, without passwords. A warning
+        names a file and what was not understood.
     """
     names = {entry.name for entry in folder.reads.scan(ROOT)}
     lists = sorted((_kind(name) == "dev", name) for name in names if re.fullmatch(r".*requirements.*\.txt", name))
@@ -134,7 +137,7 @@ def dependencies(folder: ProjectFolder, *, clock: Callable[[], float] = time.mon
         row["file"].endswith((".toml", ".txt")) and row["kind"] != "dev" for row in found
     ):
         warnings.append("setup.py: it would have to be run, which is never done")
-    found.sort(key=lambda row: ("indirect" in row, row["kind"] == "dev"))
+    found.sort(key=lambda row: ("indirect" in row, _KINDS.index(row["kind"])))
     return {"dependencies": found} | ({"warnings": warnings} if warnings else {})
 
 
@@ -193,7 +196,8 @@ def _pyproject(manifest: _Manifest, text: str) -> None:
     manifest.name = manifest.value(str, "project", "name") or manifest.value(str, "tool", "poetry", "name")
     manifest.require("runtime", *manifest.value(list, "project", "dependencies"))
     for extra in manifest.value(dict, "project", "optional-dependencies"):
-        manifest.require(_kind(extra), *manifest.value(list, "project", "optional-dependencies", extra))
+        kind = "dev" if _kind(extra) == "dev" else "optional"
+        manifest.require(kind, *manifest.value(list, "project", "optional-dependencies", extra))
     manifest.value(dict, "tool", "poetry", "dependencies").pop("python", None)
     manifest.table("runtime", "tool", "poetry", "dependencies")
     manifest.table("dev", "tool", "poetry", "dev-dependencies")
@@ -238,8 +242,15 @@ def _package(manifest: _Manifest, text: str) -> None:
     if not isinstance(manifest.data, dict):
         raise ValueError("it is not a table")  # noqa: TRY004 -- as what else cannot be parsed
     manifest.name = manifest.value(str, "name")
+    peers = manifest.value(dict, "peerDependenciesMeta").items()
+    optional = {
+        *manifest.value(dict, "optionalDependencies"),
+        *(name for name, is_so in peers if is_so == {"optional": True}),
+    }
     for key in ("dependencies", "peerDependencies", "optionalDependencies", "devDependencies"):
-        manifest.table(_kind(key), key)
+        for name, version in manifest.value(dict, key).items():
+            is_optional = key != "devDependencies" and name in optional
+            manifest.add(name, version, "optional" if is_optional else _kind(key))
 
 
 def _cargo(manifest: _Manifest, text: str) -> None:

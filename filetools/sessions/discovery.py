@@ -7,7 +7,7 @@ import logging
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -27,13 +27,13 @@ _OF_FOLDERS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 State = tuple[str, int | None]
 """Version and size of a file; the size is None if unknown."""
-FileAction = Literal["created", "modified", "deleted"]
+FileAction = Literal["created", "modified", "deleted", "unchanged"]
 Attribution = Literal["folder", "call", "alone"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveredFile:
-    """One file that a run created, changed or deleted, as the run left it."""
+    """One file that a run created, changed or deleted, as the run left it, or wrote again with the same bytes."""
 
     path: str
     """Relative to the root, with "/"."""
@@ -90,6 +90,7 @@ def from_records(
     *,
     before: Mapping[str, State] | None = None,
     turns: Sequence[float] = (),
+    facts: Callable[[str], tuple[int, float] | None] = lambda _: None,
 ) -> Discovery:
     """Return the net effect of a run: what stood at each path before its first change against what its last one left.
 
@@ -102,6 +103,7 @@ def from_records(
         before: Files that stood in the tree at the first position: needed only where a record moves or deletes a folder,
             since it does not tell what was in there.
         turns: When each turn of the agent began, in seconds since the epoch.
+        facts: Returns the size of a file, and when it was changed, in seconds since the epoch; None if it is not there.
     """
     named = {
         path: call for call in calls
@@ -118,6 +120,7 @@ def from_records(
             foreign += [record.number] if attributed else []
         effect.take(record, is_runs=is_runs or attributed is not None, attributed=attributed)
     found = [_discovered(path, change, named, turns) for path, change in effect.changes.items()]
+    found += [_unchanged(path, call, facts(path)) for path, call in named.items() if path not in effect.changes]
     return Discovery(
         files=tuple(file for file in found if file is not None), unattributed=unattributed, foreign=tuple(foreign),
         calls=sum(call.has_written for call in calls) if calls else None,
@@ -194,6 +197,15 @@ def _discovered(
     )  # fmt: skip
 
 
+def _unchanged(path: str, call: LoggedCall, facts: tuple[int, float] | None) -> DiscoveredFile | None:
+    if facts is None:
+        return None
+    size, changed = facts
+    return DiscoveredFile(
+        path=path, action="unchanged", size=size, created=changed, modified=changed, tool=call.name, turn=call.turn
+    )
+
+
 def _attribution(record: ChangeRecord, scope: RunScope, named: Mapping[str, object]) -> Attribution | None:
     paths = [path for path in (record.path, record.old_path) if path is not None]
     shared = [folder for folders in scope.others for folder in folders]
@@ -243,7 +255,7 @@ def metadata(discovery: Discovery, *, session: str, root: str, agent_session: st
         agent_session: What the agent itself calls its session; "" if unknown.
     """
     tracking = {"cli_session_id": session, "session_dir": root}
-    lists: dict[str, list[dict[str, Any]]] = {"created": [], "modified": [], "deleted": []}
+    lists: dict[str, list[dict[str, Any]]] = {"created": [], "modified": [], "deleted": [], "unchanged": []}
     for file in discovery.files:
         lists[file.action].append(describe(file, root))
     status = "success" if discovery.files else "no_files_found" if discovery.error is None else "failed"

@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 
 MOST_LINE_BYTES: Final = 16 * MIB
 _SKIPPED_BYTES: Final = MIB // 4
+_MOST_PASSES: Final = 8
+"""How often the characters of a damaged line are read, at most, to find entries in it."""
+_DECODER: Final = json.JSONDecoder()
 TITLE_CHARACTERS: Final = 80
 INTERRUPTED: Final = "[Request interrupted"
 _SHORT_ANSWERS: Final = frozenset(
@@ -113,23 +116,46 @@ def repaired(line: bytes) -> Any:
     return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
+def entries_in(line: bytes, number: int = 0) -> list[LogEntry]:
+    """Return the entry of a line; of a line that a power cut has torn, or joined with others, the entries that are whole."""
+    entry = parse_entry(line, number)
+    return list(_whole_entries(line, number)) if entry is None else [entry]
+
+
+def _whole_entries(line: bytes, number: int) -> Iterator[LogEntry]:
+    text = line.decode("utf-8", "replace")
+    left = _MOST_PASSES * len(text)
+    at = text.find('{"')
+    while at >= 0 and left > 0:
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError) as exc:
+            left -= getattr(exc, "pos", len(text)) - at
+            end = at + 1
+        else:
+            entry = parse_entry(text[at:end].encode("utf-8", "surrogatepass"), number)
+            # Objects within a torn entry have a type, too.
+            if entry is not None and entry.type and (entry.session_id or entry.timestamp):
+                yield entry
+        at = text.find('{"', end)
+
+
 def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[LogEntry]:
     """Yield the entries of a log as it was when it was opened; memory holds one line at a time.
 
-    A line that is no JSON object, or longer than 16 MiB, is skipped with a warning in the log of this module; an
-    unfinished last line, without one.
+    A line without an entry, or longer than 16 MiB, is skipped with a warning in the log of this module; an unfinished last
+    line, without one.
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
     """
     with reads.opened(path) as (file, size):
         for number, line in enumerate(_lines(file, size), 1):
-            entry = None if line is None else parse_entry(line, number)
-            if entry is not None:
-                yield entry
-            elif line is None:
+            found = [] if line is None else entries_in(line, number)
+            yield from found
+            if line is None:
                 logger.warning("%s, line %d: skipped, it is longer than %d MiB", path, number, MOST_LINE_BYTES // MIB)
-            elif line.endswith(b"\n") and line.strip():
+            elif not found and line.endswith(b"\n") and line.strip():
                 logger.warning("%s, line %d: skipped, it is not a JSON object", path, number)
 
 
@@ -141,8 +167,8 @@ def entries_of(chunk: bytes, *, is_cut: bool = False) -> list[LogEntry]:
         is_cut: Whether what stands of an unfinished last line counts, as far as it goes.
     """
     *lines, last = chunk.split(b"\n")
-    found = [*map(parse_entry, lines), parse_entry(last, is_cut=is_cut)]
-    return [entry for entry in found if entry is not None]
+    end = parse_entry(last, is_cut=is_cut)
+    return [*(entry for line in lines for entry in entries_in(line)), *([] if end is None else [end])]
 
 
 def instant(timestamp: str) -> float | None:

@@ -3,33 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
 from filetools.content.lines import count_lines
 from filetools.tools.seen import TextLimits, clipped
 
+Line: TypeAlias = tuple[int, tuple[str, str]]
+"""Number, sign and text of a line of a search: a colon where it matches, a dash where it is around a match."""
+Lines: TypeAlias = tuple[list[Line], list[Line], list[Line]]
+"""Lines above a match, its own, and those below."""
+
 
 def match_rows(data: Mapping[str, Any]) -> list[str]:
-    """Return the rows of a search through contents."""
-    rows = [row for match in data["matches"] for row in _rows_of(match)]
+    """Return the rows of a search through contents; with lines around, "--" stands between groups, as grep has it."""
+    rows: list[str] = []
+    has_context = any("before" in match or "after" in match for match in data["matches"])
+    for path, of_file in groupby(data["matches"], key=itemgetter("path")):
+        for group in line_groups(lines_of(match, _remark(match)) for match in of_file):
+            rows += ["--"] if has_context and rows else []
+            rows += [f"{path}{sign}{number}{sign}{text}" for number, (sign, text) in group]
     return rows + [_file_row(found) for found in data.get("files", ())]
 
 
-def _rows_of(match: Mapping[str, Any]) -> Iterator[str]:
-    path, line = match["path"], match["line"]
-    above, below = match.get("before") or [], match.get("after") or []
-    for place, text in enumerate(above, line - len(above)):
-        yield f"{path}-{place}-{text}"
-    remark = "  (unsaved text of an editor)" if match.get("origin") == "buffer" else ""
+def line_groups(matches: Iterable[Lines]) -> Iterator[list[Line]]:
+    """Yield the lines of one file in groups without gaps, each line once: a match is not repeated as one around another."""
+    group: dict[int, tuple[str, str]] = {}
+    for above, own, below in matches:
+        if group and (above or own)[0][0] > max(group) + 1:
+            yield sorted(group.items())
+            group = {}
+        for number, line in (*above, *own, *below):
+            if group.get(number, ("-", ""))[0] == "-":
+                group[number] = line
+    if group:
+        yield sorted(group.items())
+
+
+def _remark(match: Mapping[str, Any]) -> str:
+    column = f"  (column {match['column']})" if match.get("clipped") else ""
+    return column + ("  (unsaved text of an editor)" if match.get("origin") == "buffer" else "")
+
+
+def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
+    """Return the lines of a match, with a remark behind its own."""
+    line, above = match["line"], match.get("before") or []
     dots = "\u2026" if match.get("clipped") else ""
-    if dots:
-        remark = f"  (column {match['column']}){remark}"
-    for place, text in enumerate(match["text"].split("\n"), line):
-        yield f"{path}:{place}:{dots}{text}{dots}{remark}"
-    for place, text in enumerate(below, (match.get("end_line") or line) + 1):
-        yield f"{path}-{place}-{text}"
+    return (
+        [(number, ("-", text)) for number, text in enumerate(above, line - len(above))],
+        [(number, (":", f"{dots}{text}{dots}{remark}")) for number, text in enumerate(match["text"].split("\n"), line)],
+        [
+            (number, ("-", text))
+            for number, text in enumerate(match.get("after") or [], (match.get("end_line") or line) + 1)
+        ],
+    )
 
 
 def _file_row(found: Mapping[str, Any]) -> str:
@@ -58,9 +88,11 @@ class Body:
 def body_of(data: Mapping[str, Any], limits: TextLimits) -> Body:
     """Return the body of a result of reading or listing; of any other shape its JSON."""
     if "entries" in data:
-        return _paged(data, [_row(entry) for entry in data["entries"]], ("entry", "entries"), limits)
+        rows = [_row(entry) for entry in data["entries"]]
+        return _paged(data, rows, counted(len(rows), "entry", "entries"), limits)
     if "matches" in data:
-        return _paged(data, match_rows(data), ("line", "lines"), limits)
+        found = len(data["matches"]) + len(data.get("files", ()))
+        return _paged(data, match_rows(data), counted(found, "line"), limits)
     if "items" in data:
         return _several(data, limits)
     if "content" in data:
@@ -134,7 +166,7 @@ def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
     ]
     if column is not None:
         facts.append(f"the line is longer than the {counted(len(text), 'character')} shown")
-    return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None)
+    return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None or bool(data.get("is_page")))
 
 
 def _is_inside(text: str, kept: int) -> bool:
@@ -182,11 +214,11 @@ def _binary(data: Mapping[str, Any]) -> Body:
     return Body(text="", footer=_SEPARATOR.join(facts))
 
 
-def _paged(data: Mapping[str, Any], rows: Sequence[str], units: tuple[str, str], limits: TextLimits) -> Body:
+def _paged(data: Mapping[str, Any], rows: Sequence[str], count: str, limits: TextLimits) -> Body:
     text, kept = clipped("".join(f"{row}\n" for row in rows), limits)
     facts = [
         data["path"] or ".",
-        *(_nothing(data) if data.get("total") == 0 else (counted(len(rows), *units), *_totals(data, len(rows)))),
+        *(_nothing(data) if data.get("total") == 0 else (count, *_totals(data))),
     ]
     if kept is not None:
         facts.append(f"only {kept} shown: call again with a smaller limit")
@@ -208,23 +240,18 @@ def _nothing(data: Mapping[str, Any]) -> Iterator[str]:
         yield "some could not be"
 
 
-def _totals(data: Mapping[str, Any], shown: int) -> Iterator[str]:
+def _totals(data: Mapping[str, Any]) -> Iterator[str]:
+    shown = sum(len(data.get(name, ())) for name in ("entries", "matches", "files"))
     if data.get("total_is_complete") and data["total"] != shown:
         yield f"{data['total']} in all"
     elif data.get("total_is_complete") is False:
         yield f"{data['total']} so far, there may be more"
 
 
-def one_line(path: str) -> str:
-    """Return a path in which nothing begins a line of its own, or is not seen."""
-    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in path)
-
-
 def _row(entry: Mapping[str, Any]) -> str:
-    path = one_line(entry["path"])
     size = f"  {entry['size']}" if entry.get("type") == "file" and entry.get("size") is not None else ""
     unreachable = "  (cannot be addressed)" if entry.get("addressable") is False else ""
-    return f"{path}{_MARKS.get(entry['type'], '')}{size}{unreachable}"
+    return f"{entry['path']}{_MARKS.get(entry['type'], '')}{size}{unreachable}"
 
 
 def _several(data: Mapping[str, Any], limits: TextLimits) -> Body:

@@ -14,6 +14,7 @@ from filetools.errors import (
     DirectoryNotFoundError,
     FileToolsError,
     InternalError,
+    InvalidArgumentError,
     PathNotFoundError,
     ToolBlockedError,
 )
@@ -25,7 +26,7 @@ from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import Parameters, read_arguments
 from filetools.tools.call_log import CallLog, CallReport
 from filetools.tools.deadline import WARNING_SHARE, AbortSignal, Deadline
-from filetools.tools.descriptors import wrapped
+from filetools.tools.descriptors import OneFd, wrapped
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.nearby import suggest_paths
 from filetools.tools.offered import Offered
@@ -150,7 +151,12 @@ class ToolCall:
 
     async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
         tool = self._desk.find(self._name)
-        parsed = read_arguments(tool.parameters, arguments)
+        try:
+            parsed = read_arguments(tool.parameters, arguments)
+        except InvalidArgumentError as error:
+            if isinstance(arguments, Mapping) and issubclass(tool.parameters, OneFd):
+                error.details["fd"] = str(arguments.get("fd", ""))
+            raise
         parameters, self._repairs = parsed.parameters, parsed.repairs
         self._parameters = parameters
         self._report.path = parameters.about()

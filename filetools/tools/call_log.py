@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -109,6 +110,8 @@ def _short(text: str) -> str:
 
 MOST_A_SECOND: Final = 10
 MOST_A_CALL: Final = 101
+AT_ONCE: Final = 3
+"""So many are told without a pause, for calls that are soon done."""
 UNHURRIED: Final = 30
 """So many are told as quickly as that; then ever more slowly, so that those of a call last for its time limit."""
 SLOWER: Final = 1.05
@@ -123,30 +126,20 @@ class Pace:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told: deque[float] = deque(maxlen=MOST_A_SECOND)
+        self._last = -math.inf
         self._count = 0
         self._newest: object = None
 
     def allows(self, report: object, *, is_last: bool) -> bool:
         """Whether to tell a report; the last one, which says that all is done, has a place kept for it."""
         now = self._clock()
-        if report == self._newest or not self._has_place(now, kept=0 if is_last else 1):
+        is_free = is_last or self._count < AT_ONCE
+        pause = 0 if is_free else SLOWER ** max(0, self._count - UNHURRIED) / (MOST_A_SECOND - AT_ONCE - 1)
+        if report == self._newest or self._count >= MOST_A_CALL - (not is_last) or now - self._last < pause:
             return False
-        self._told.append(now)
+        self._last, self._newest = now, report
         self._count += 1
-        self._newest = report
         return True
-
-    def _has_place(self, now: float, *, kept: int) -> bool:
-        if self._count >= MOST_A_CALL - kept:
-            return False
-        if (
-            kept
-            and self._count > UNHURRIED
-            and now - self._told[-1] < SLOWER ** (self._count - UNHURRIED) / MOST_A_SECOND
-        ):
-            return False
-        return sum(now - moment < 1 for moment in self._told) < MOST_A_SECOND - kept
 
 
 MAX_RECORDS: Final = 1000

@@ -340,7 +340,9 @@ class WriteMultiple(Parameters):
 
 async def read_multiple(context: ToolContext, given: Paths) -> ReadBatchResult:
     """Read several files."""
-    return await context.files.read_multiple(given.paths, abort=context.is_aborted, progress=context.percent)
+    return await context.files.read_multiple(
+        given.paths, page=context.kept is None, abort=context.is_aborted, progress=context.percent
+    )
 
 
 async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchResult:

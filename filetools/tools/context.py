@@ -82,7 +82,7 @@ RUNS: Final[tuple[AnyTool, ...]] = (
         name="get_run",
         description=(
             "Tell what a run (id of list_runs) is and made: status, exit_code, turns; files_created, files_modified,"
-            " files_deleted with path, size, checksum. Ask before you review or continue another agent's work."
+            " files_deleted, files_unchanged with path, size, checksum. Ask before you review or continue another agent's work."
             " truncated: lists are cut. RUN_NOT_FOUND: call list_runs."
         ),
         parameters=GetRun, handler=get_run, group="runs", level="auto", effect="read", is_idempotent=True,
@@ -410,7 +410,7 @@ _FACTS: Final[tuple[_Fact[Any], ...]] = (
         answer=_dependencies,
         description=(
             "Dependencies that manifests declare (pyproject.toml, requirements, package.json, Cargo.toml, go.mod): name,"
-            " version range, kind (runtime, dev)."
+            " version range, kind (runtime, optional, dev)."
         ),
     ),
     _Fact(

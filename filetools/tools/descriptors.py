@@ -26,7 +26,7 @@ from filetools.models.files import WriteResult
 from filetools.search.contents.grep import search_text
 from filetools.search.contents.options import GrepOptions
 from filetools.tools.arguments import NoParameters, Parameters
-from filetools.tools.bodies import counted, remarks
+from filetools.tools.bodies import counted, line_groups, lines_of, remarks
 from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import news_lines, shown, shown_frame
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -49,6 +49,7 @@ _KINDS: Final = {
     "APPROVAL_REQUIRED": "permission_error",
     "APPROVAL_DENIED": "permission_error",
     "TOOL_BLOCKED": "permission_error",
+    "PATH_HIDDEN": "permission_error",
     "PERMISSION_DENIED": "permission_error",
 }
 """Types of errors by their codes; those of descriptors say theirs themselves."""
@@ -316,13 +317,11 @@ def _fd_rows(fds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _match_rows(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield a row for each match, as grep writes them: with the lines around, and where each is."""
     found = data["matches"]
-    for each in found:
-        for place, text in enumerate(each.get("before") or (), each["line"] - len(each.get("before") or ())):
-            yield f"{place}-{text}"
-        dots = "\u2026" if each.get("clipped") else ""
-        yield f"{each['line']}:{dots}{each['text']}{dots}  (page {each['page']}, column {each['column']})"
-        for place, text in enumerate(each.get("after") or (), each["line"] + 1):
-            yield f"{place}-{text}"
+    marked = (lines_of(each, f"  (page {each['page']}, column {each['column']})") for each in found)
+    for place, group in enumerate(line_groups(marked)):
+        if place and any("before" in each or "after" in each for each in found):
+            yield "--"
+        yield from (f"{number}{sign}{text}" for number, (sign, text) in group)
     more = ", more behind them: raise max_matches" if data["truncated"] else ""
     yield f"[{data['fd']} \u00b7 {counted(len(found), 'line')}{more}]"
 

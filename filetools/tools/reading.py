@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field
 
+from filetools.content.lines import count_lines
 from filetools.errors import FileTooLargeError, PathIsDirectoryError
 from filetools.models.files import InfoResult, ReadResult
 from filetools.models.listing import ListResult
@@ -87,15 +88,19 @@ class ListFiles(Parameters):
 async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
     """Read a file or some of its lines."""
     try:
-        return await context.files.read_file(
-            given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version
-        )
+        read = await context.files.read_file(
+            given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version,
+            # What no model is shown must not count as read.
+            page=context.kept is None,
+        )  # fmt: skip
     except PathIsDirectoryError as exc:
         exc.suggested_action = "Use list_files to see what is in the folder."
         raise
     except FileTooLargeError as exc:
         exc.suggested_action = "Read a part: pass offset and limit, such as offset=1 and limit=2000."
         raise
+    is_page = read.truncated and (given.limit is None or count_lines(read.content) < given.limit)
+    return read.model_copy(update={"is_page": True}) if is_page else read
 
 
 async def file_info(context: ToolContext, given: OnePath) -> InfoResult:

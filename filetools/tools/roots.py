@@ -12,6 +12,7 @@ from filetools.errors import AbsolutePathError, PathTooLongError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor, ChangedFile
 from filetools.models.words import OnConflict
+from filetools.paths.lexical import names_folder
 
 MAX_PATH_CHARACTERS: Final = 4096
 _IS_WINDOWS: Final = os.name == "nt"
@@ -52,6 +53,13 @@ class ServedPath:
     """In the workspace; not validated, which every method of `files` does."""
     absolute: str
     """In the caller's own spelling."""
+    is_folder: bool = False
+    """Whether the caller's path ends in a slash."""
+
+    @property
+    def new_path(self) -> str:
+        """The path for a call that makes a file, which refuses that of a folder."""
+        return f"{self.path}/" if self.is_folder else self.path
 
     @property
     def files(self) -> FileToolsFacade:
@@ -98,14 +106,16 @@ class Roots:
         text = raw_path.replace("\\", "/")
         if self._roots and not (text.startswith("/") or _DRIVE.match(text)):
             inside = "/".join(filter(None, (self.first.base, *_segments(text))))
-            return ServedPath(root=self.first, path=inside, absolute=self.first.absolute(inside))
+            absolute = self.first.absolute(inside)
+            return ServedPath(root=self.first, path=inside, absolute=absolute, is_folder=names_folder(raw_path))
         segments = _segments(text)
         if _IS_WINDOWS or not raw_path.startswith("\\\\"):
             for form, spelling, root in self._longest_first:
                 if _starts_with(segments, form):
                     rest = segments[len(form) :]
                     inside = "/".join(filter(None, (root.base, *rest)))
-                    return ServedPath(root=root, path=inside, absolute="/".join((spelling.rstrip("/"), *rest)) or "/")
+                    absolute = "/".join((spelling.rstrip("/"), *rest)) or "/"
+                    return ServedPath(root=root, path=inside, absolute=absolute, is_folder=names_folder(raw_path))
         raise AbsolutePathError(raw_path)
 
     def narrowed(self, folders: Iterable[tuple[str, ...]]) -> Roots:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from filetools.descriptors.frames import Frame
 from filetools.models.records import sayable
-from filetools.tools.bodies import Body, body_of, one_line, short
+from filetools.paths.names import printable, printable_json, with_printable_names
+from filetools.tools.bodies import Body, body_of, short
 from filetools.tools.seen import FileLink, ShownCall, TextLimits, clipped, media_of
 from filetools.tools.summaries import summary_of
 from filetools.tools.tool import AnyTool
@@ -41,7 +41,7 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
     if not tool.has_body:
         return ShownCall(text=_summary(tool, facts, envelope), structured=program)
     media, links = media_of(envelope["data"])
-    body = body_of(envelope["data"], limits)
+    body = body_of(with_printable_names(envelope["data"]), limits)
     cut = (FileLink.of(envelope["data"]),) if body.is_cut and not links and "size" in envelope["data"] else ()
     hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
     text = _joined(body, [*hints, *news_lines(envelope)])
@@ -67,10 +67,10 @@ def has_schema(tool: AnyTool, *, structured: bool = False) -> bool:
 
 
 def _summary(tool: AnyTool, facts: Mapping[str, Any], envelope: Mapping[str, Any]) -> str:
-    known = None if tool.result is None else summary_of(tool.result, envelope["data"])
+    known = None if tool.result is None else summary_of(tool.result, with_printable_names(envelope["data"]))
     if known is not None:
         return _joined(known, list(news_lines(envelope)))
-    return _compact(_without_text(facts) if tool.group == _EDITORS else facts)
+    return printable_json(_without_text(facts) if tool.group == _EDITORS else facts)
 
 
 def failure_text(envelope: Mapping[str, Any], limits: TextLimits) -> str:
@@ -83,15 +83,17 @@ def failure_text(envelope: Mapping[str, Any], limits: TextLimits) -> str:
 def repair_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a failure tells below its sentence: what to do, and what is needed for it."""
     if action := envelope.get("suggested_action"):
-        yield f"hint: {action}"
+        yield f"hint: {printable(action)}"
     for name, value in envelope["details"].items():
         if name in IN_SENTENCE or value in (None, []):
             continue
-        if isinstance(value, str) and "\n" in value:
+        if name == "path":
+            yield f"path: {printable(value)}"
+        elif isinstance(value, str) and "\n" in value:
             yield f"{name}:"
             yield value.rstrip("\n")
         else:
-            yield f"{name}: {value if isinstance(value, str) else _compact(value)}"
+            yield f"{name}: {value if isinstance(value, str) else printable_json(value)}"
 
 
 def _joined(body: Body, news: list[str]) -> str:
@@ -103,23 +105,19 @@ def _joined(body: Body, news: list[str]) -> str:
 def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     """Yield what an envelope tells beside its data, a line each."""
     for warning in envelope.get("warnings", ()):
-        yield f"warning: {warning.get('code', '')}: {warning.get('message', '')}"
+        yield printable(f"warning: {warning.get('code', '')}: {warning.get('message', '')}")
     for changed in envelope.get("changed_since_read", ()):
         became = f"version {short(changed['version'])}" if "version" in changed else "deleted"
-        yield f"changed since you saw it: {one_line(changed['path'])} by {sayable(changed['by'])}, {became}"
+        yield f"changed since you saw it: {printable(changed['path'])} by {printable(sayable(changed['by']))}, {became}"
     if more := envelope.get("changed_since_read_more"):
         yield f"changed since you saw them: {more} more files"
     for path in envelope.get("instructions", ()):
-        yield f"instructions: {one_line(path)} applies here; read it before you change files here"
+        yield f"instructions: {printable(path)} applies here; read it before you change files here"
 
 
 def _without_text(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     """An editor is a program: it takes the document from the structured form, and a body travels once."""
     return {name: value for name, value in facts.items() if name != "text"}
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 MOST_CHARACTERS: Final = 8_000
@@ -131,11 +129,11 @@ Answer = dict[str, Any]
 
 def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
     """Return an answer whose JSON has at most so many characters: the longest list loses its last rows, and it says so."""
-    while (over := len(_compact(answer)) - most) > 0:
+    while (over := len(printable_json(answer)) - most) > 0:
         lists = {name: each for name, each in answer.items() if isinstance(each, list) and each}
         if not lists:
             return answer
-        sizes = {name: len(_compact(each)) for name, each in lists.items()}
+        sizes = {name: len(printable_json(each)) for name, each in lists.items()}
         name = max(sizes, key=lambda each: sizes[each])
         rows, size = lists[name], sizes.pop(name)
         # Down to the size of the next, or half of it: a list that is long must not lose all its rows to another.
@@ -157,7 +155,7 @@ def present_facts(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
         for each in data.pop("files"):
             rows += _quoted(each["path"], each)
     if data and (not rows or "content" not in data):
-        rows.append(_compact(data))
+        rows.append(printable_json(data))
     return ShownCall(text="\n".join([*rows, *news_lines(envelope)]))
 
 
@@ -166,7 +164,7 @@ def _quoted(path: str, facts: Mapping[str, Any]) -> Iterator[str]:
     content = facts.get("content")
     told = [f"{name} {facts[name]}" for name in ("kind", "total_chars", "encoding", "version") if facts.get(name)]
     told += ["cut"] if facts.get("truncated") else []
-    yield f"[{' · '.join([one_line(path), 'from the repository, not from the user', *told])}]"
+    yield f"[{' · '.join([printable(path), 'from the repository, not from the user', *told])}]"
     if content:
         fence = "`" * (1 + max([2, *(len(run) for run in _FENCES.findall(content))]))
         yield f"{fence}\n{content.rstrip(chr(10))}\n{fence}"

@@ -23,6 +23,7 @@ from filetools.models.history import UndoResult
 from filetools.models.records import sayable
 from filetools.models.result import Result
 from filetools.models.searching import WatchResult
+from filetools.paths.names import printable
 from filetools.tools.bodies import Body, counted, short
 
 MOST_HUNK_LINES: Final = 40
@@ -160,7 +161,9 @@ def _moved(file: Facts) -> str:
 
 
 def _move(data: Facts) -> _Summary:
-    return _Summary(facts=(f"{data['source']} → {data['destination']}", "moved", *_versions(data), *_state(data)))
+    return _Summary(
+        facts=(printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data))
+    )
 
 
 def _delete(data: Facts) -> _Summary:
@@ -199,7 +202,7 @@ def _info(data: Facts) -> _Summary:
         f"mode {data['mode']}",
         counted(data["links"], "hard link") if data.get("links", 1) > 1 else "",
         "being written just now" if data.get("locked") else "",
-        "" if last is None else f"last change {last['number']} by {sayable(last['actor'])}",
+        "" if last is None else f"last change {last['number']} by {printable(sayable(last['actor']))}",
     )
     return _Summary(facts=facts)
 
@@ -218,7 +221,9 @@ def _change(change: Facts) -> str:
     at = datetime.fromtimestamp(change["time"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     version = (f"version {short(change['version'])}",) if "version" in change else ()
     what = change["operation"].replace("_", " ")
-    return " · ".join((f"{change['number']} {what} {_moved(change)}", f"by {sayable(change['actor'])}", at, *version))
+    return " · ".join(
+        (f"{change['number']} {what} {_moved(change)}", f"by {printable(sayable(change['actor']))}", at, *version)
+    )
 
 
 def _versions(data: Facts) -> Iterator[str]:

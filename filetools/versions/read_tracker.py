@@ -38,6 +38,9 @@ REFRESH_SECONDS: Final = 60.0
 _without_time: Final = attrgetter("version", "base", "is_whole", "encoding")
 Rows: TypeAlias = dict[str, SeenVersion]
 """By version, the newest last; never changed in place."""
+Span: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+"""A part of a text: the line and character, from 1, where it begins, and where what comes after it does."""
+END_OF_FILE: Final = (2**62, 1)
 _UNSEEN: Final = (Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
 """What changes no file that somebody may have seen."""
 
@@ -56,6 +59,20 @@ class _Seen:
     covered: dict[str, int] = field(default_factory=dict)
     """By key: the number of the newest record that is in the base for certain."""
     changed: OrderedDict[str, ChangedFile] = field(default_factory=OrderedDict)
+    spans: dict[str, tuple[str, list[Span]]] = field(default_factory=dict)
+    """By key: a version of which only parts were read, and which."""
+
+    def has_all(self, key: str, version: str, span: Span) -> bool:
+        """Note that a part was read; whether all parts have been."""
+        known = self.spans.get(key, ("", []))
+        merged: list[Span] = []
+        for start, end in sorted([*(known[1] if known[0] == version else ()), span]):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        self.spans[key] = (version, merged)
+        return merged[0] == ((1, 1), END_OF_FILE)
 
     def know(self, key: str) -> None:
         """What was to be told of a path is out of date."""
@@ -65,7 +82,7 @@ class _Seen:
 
     def drop(self, key: str) -> None:
         self.count -= len(self.paths.pop(key, {}))
-        for table in (self.wrote, self.covered, self.changed):
+        for table in (self.wrote, self.covered, self.changed, self.spans):
             table.pop(key, None)
         if not self.is_loaded:
             self.forgotten.add(key)
@@ -105,6 +122,7 @@ class ReadTracker:
         *,
         content: bytes | memoryview | None = None,
         is_whole: bool = True,
+        span: Span | None = None,
         encoding: str | None = None,
     ) -> None:
         """Record that an actor read or sent this text of a path: from now on it is the actor's base.
@@ -117,9 +135,13 @@ class ReadTracker:
             key: Lock key of the path.
             version: The text's version.
             content: Its bytes, unless the journal keeps them already.
-            is_whole: Whether the actor has seen all of it.
+            is_whole: Whether this is all of it.
+            span: Which part it is; all parts together are the whole.
             encoding: Codec that the actor named for it; its next writes are in it, too.
         """
+        if not is_whole and span is not None:
+            with self._lock:
+                is_whole = self._seen(owner_of(actor)).has_all(key, version, span)
         row = SeenVersion(version=version, base=version, is_whole=is_whole, time=time.time(), encoding=encoding)
         rows: tuple[SeenVersion, ...] = (row,)
         known = None if is_whole else self.base(actor, key)

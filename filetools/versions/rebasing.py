@@ -87,9 +87,7 @@ def overlap_error(
     base_text: str,
 ) -> EditConflictError:
     """Return the error for a change that overlaps with others', with both sides of every place."""
-    conflicts = [
-        {"base": one.base, "ours": one.ours, "theirs": one.theirs, "line": one.line} for one in merged.conflicts
-    ]
+    conflicts = [one.to_dict() for one in merged.conflicts]
     diff = unified_diff(base_text, current_text, f"a/{path}", f"b/{path}")[:LARGEST_DIFF_CHARACTERS]
     lines = ", ".join(str(one["line"]) for one in conflicts[:5])
     return EditConflictError(

@@ -79,7 +79,7 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
     Raises:
         InvalidArgumentError: A call or a number is named that does not exist, or is not the caller's.
     """
-    wanted = _selection(caller, request)
+    wanted = filter_of(caller, request)
     if request.is_last:
         return _last(history, wanted, redo=redo)
     records = list(_pages(history, wanted))
@@ -105,9 +105,18 @@ def choose_run(history: History, session: str, since: int, until: int, foreign: 
         until: Number of its last one, or after, before the next run of that session.
         foreign: Numbers of the changes of other programs that count as its own.
     """
-    found = list(_pages(history, RecordFilter(session=session, since=since, until=until)))
-    found += _pages(history, RecordFilter(numbers=tuple(foreign))) if foreign else ()
+    filters = filters_of_run(RecordFilter(), session, since, until, foreign)
+    found = [record for each in filters for record in _pages(history, each)]
     return _effective(history, sorted(found, key=lambda record: -record.number))
+
+
+def filters_of_run(
+    wanted: RecordFilter, session: str, since: int, until: int, foreign: Sequence[int]
+) -> list[RecordFilter]:
+    """Return the filters that together select those wanted records that are a run's; the arguments are as above."""
+    last = until if wanted.until is None else min(until, wanted.until)
+    own = replace(wanted, session=session, since=max(since, wanted.since), until=last)
+    return [own, replace(wanted, numbers=tuple(foreign))]
 
 
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
@@ -115,7 +124,8 @@ def changes_after(history: History, number: int) -> list[ChangeRecord]:
     return list(_pages(history, RecordFilter(since=number + 1)))
 
 
-def _selection(caller: Actor, request: UndoRequest) -> RecordFilter:
+def filter_of(caller: Actor, request: UndoRequest) -> RecordFilter:
+    """Return which records a request means."""
     kind, name, session = _whose(caller, request)
     return RecordFilter(
         numbers=request.numbers,

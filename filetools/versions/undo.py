@@ -226,10 +226,7 @@ class Undoing:
             if merged is None:
                 self._clash(run.records, run.path, "EDIT_CONFLICT", "it is binary, and others have changed it since")
             elif merged.content is None:
-                places: tuple[Place, ...] = tuple(
-                    {"base": one.base, "ours": one.ours, "theirs": one.theirs, "line": one.line}
-                    for one in merged.result.conflicts
-                )
+                places = tuple(one.to_dict() for one in merged.result.conflicts)
                 reason = f"others have changed the same place since (line {places[0]['line']})"
                 self._clash(run.records, run.path, "EDIT_CONFLICT", reason, places)
             else:

@@ -241,7 +241,9 @@ class BellListener:
     def _warn(self, exc: OSError) -> None:
         if not self._has_warned:
             self._has_warned = True
-            logger.warning("Cannot watch the bell, polling it instead: %s", exc.strerror)
+            logger.warning(
+                "Cannot be notified of changes by other processes, looking for them in turns: %s", exc.strerror
+            )
 
 
 IN_MODIFY: Final = 0x002

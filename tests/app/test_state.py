@@ -237,3 +237,14 @@ async def test_what_stands_in_the_place_of_the_state_is_not_gone_round(root: Pat
     (tmp_path / "elsewhere").mkdir()
     (root / ".filetools").symlink_to(tmp_path / "elsewhere")
     await refused("STATE_DAMAGED", filetools.open(root, create=False).__aenter__())
+
+
+async def test_only_a_state_that_never_began_gives_way_to_one_elsewhere(root: Path, tmp_path: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.write_file("b.txt", "b")
+    elsewhere = filetools.open(root, state_dir=tmp_path / "state", settings=QUIET)
+    await refused("STATE_ELSEWHERE", elsewhere.__aenter__())
+    # As an opening leaves it where the file system lacks what the journal needs.
+    os.truncate(root / ".filetools/state/position", 0)
+    async with filetools.open(root, state_dir=tmp_path / "state", settings=QUIET) as files:
+        await files.write_file("c.txt", "c")

@@ -96,7 +96,7 @@ def test_names_versions_numbers_and_actors_are_offered(run: CommandLine) -> None
     assert len(known) == 2
     assert offered(run, "filetools restore ") == ["start"]
     assert offered(run, "filetools undo --of a") == ["alice"]
-    assert offered(run, "filetools undo -n ") == [line.split()[0] for line in run("log").lines]
+    assert offered(run, "filetools undo --change ") == [line.split()[0] for line in run("log").lines]
     assert offered(run, "filetools read src/app.py --version ") == known
     assert offered(run, f"filetools diff src/app.py {known[1]} {known[0][:3]}") == [known[0]]
 

@@ -289,3 +289,42 @@ def test_each_hunk_costs_the_same_however_many_there_are(hunk: Callable[[int], s
         return steps_of(lambda: apply_file_patch(text.encode(), UTF8, patch, path="a"))
 
     assert steps(500) <= 10.5 * steps(50)
+
+
+HEADS = {
+    "--- /dev/null\n+++ w/new\n": "w/new",
+    "diff --git i/new w/new\nnew file mode 100644\n--- /dev/null\n+++ w/new\n": "new",
+    "diff --git w/new w/new\nnew file mode 100644\n--- /dev/null\n+++ w/new\n": "w/new",
+    "--- old/new\t1970-01-01 01:00:00.000000000 +0100\n+++ new/new\t2026-01-01 00:00:00 +0000\n": "new",
+}
+
+
+@pytest.mark.parametrize(("head", "path"), HEADS.items())
+def test_the_first_component_of_two_names_that_differ_in_it_is_no_folder(head: str, path: str) -> None:
+    [patch] = parse_patch(f"{head}@@ -0,0 +1 @@\n+x\n")
+    assert (patch.kind, patch.path) == ("add", path)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "--- a/f\n+++ b/f\n@@\n-two\n+2\n",
+        "--- a/f\n+++ b/f\n@@ ... @@\n-two\n+2\n",
+        "--- a/f\n+++ b/f\n@@ -,+ @@\n-two\n+2\n",
+        "--- a/f\n+++ b/f\n@@ one @@\n-two\n+2\n",
+        "--- a/f\n+++ b/f\n-two\n+2\n",
+        "diff --git a/f b/f\n@@\n-two\n+2\n",
+        "*** Update File: f\n@@\n-two\n+2\n",
+        "*** Begin Patch\n--- a/f\n+++ b/f\n@@ -2 +2 @@\n-two\n+2\n*** End Patch\n",
+        "*** Begin Patch\n*** Update File: f\n--- a/f\n+++ b/f\n@@ -2 +2 @@\n-two\n+2\n*** End Patch\n",
+        "\ufeff--- f.orig\n+++ f\n@@ -2 +2 @@\n-two\n+2\n",
+    ],
+)
+def test_a_mixture_of_the_forms_with_one_meaning_is_a_patch(patch: str) -> None:
+    assert [each.path for each in parse_patch(patch)] == ["f"]
+    assert made("one\ntwo\nthree\n", patch) == "one\n2\nthree\n"
+
+
+def test_a_hunk_without_numbers_must_fit_once() -> None:
+    with pytest.raises(EditAmbiguousError):
+        made("two\ntwo\n", "--- a/f\n+++ b/f\n@@\n-two\n+2\n")

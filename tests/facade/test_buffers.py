@@ -169,6 +169,23 @@ async def test_a_character_that_the_encoding_lacks_is_refused_at_saving_and_stay
     assert (await desk.agent.read_file("a.txt")).content == "€ café\n"
 
 
+@pytest.mark.parametrize("on_disk", [None, "café\r\ntwo\nTHREE\n"])
+async def test_saving_in_another_encoding_keeps_line_ends_and_what_others_wrote(
+    desk: Desk, on_disk: str | None
+) -> None:
+    (desk.root / "a.txt").write_bytes("café\r\ntwo\nthree\n".encode("latin-1"))
+    opened = await desk.ann.buffers.open("a.txt")
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "€ ")])
+    await refused("INVALID_ARGUMENT", desk.ann.buffers.save(opened.handle, encoding="utf-9"))
+    await refused("ENCODING_ERROR", desk.ann.buffers.save(opened.handle, encoding="ascii"))
+    if on_disk:
+        (desk.root / "a.txt").write_bytes(on_disk.encode("latin-1"))
+    await desk.ann.buffers.save(opened.handle, encoding="utf-8")
+    assert (desk.root / "a.txt").read_bytes().decode() == "€ " + (on_disk or "café\r\ntwo\nthree\n")
+    assert (await desk.ann.buffers.read(opened.handle)).encoding == "utf-8"
+    assert not (await desk.ann.buffers.read(opened.handle)).dirty
+
+
 async def test_a_new_document_makes_its_file_when_it_is_saved(desk: Desk) -> None:
     opened = await desk.ann.buffers.open("new/a.txt")
     assert (opened.text, opened.disk_version) == ("", None)
@@ -254,7 +271,7 @@ async def test_a_change_that_overlaps_with_what_is_typed_is_refused_with_both_si
     neither = desk.agent.write_file("a.txt", "x", expected_version="0" * 64)
     await refused("VERSION_MISMATCH", neither)
     (conflict,) = error.details["conflicts"]
-    assert (conflict["ours"], conflict["theirs"], conflict["base"]) == ("typed line 1\n", "first\n", "line 1\n")
+    assert (conflict["current"], conflict["yours"], conflict["base"]) == ("typed line 1\n", "first\n", "line 1\n")
     assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (LINES, "typed " + LINES)
 
 
@@ -319,7 +336,7 @@ async def test_a_save_over_the_same_place_is_refused_with_both_sides_until_allow
     (desk.root / "a.txt").write_text(LINES.replace("line 1\n", "by a shell\n"))
     error = await refused("EDIT_CONFLICT", desk.ann.buffers.save(opened.handle))
     (conflict,) = error.details["conflicts"]
-    assert (conflict["ours"], conflict["theirs"]) == ("by a shell\n", "typed line 1\n")
+    assert (conflict["current"], conflict["yours"]) == ("by a shell\n", "typed line 1\n")
     assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + LINES
     saved = await desk.ann.buffers.save(opened.handle, on_conflict="allow")
     assert desk.on_disk == "typed " + LINES

@@ -216,3 +216,26 @@ async def test_on_a_full_disk_there_is_an_error_and_no_number_is_lost(small_disk
         assert (await read(files, "fd:1")).content
         (small_disk / "filler").unlink()
         assert await keep(files, LINES * 2) == "fd:2"
+
+
+async def test_a_child_reads_what_it_is_given_and_nothing_else(root: Path) -> None:
+    settings = {**QUIET, "file_descriptor": {"enabled": True, "enable_references": True}}
+    child = Actor(kind="agent", id="child", session="two")
+    async with filetools.open(root, settings=settings) as files:
+        alice, own = files.for_actor(ALICE), files.for_actor(child)
+        assert [await keep(own, "its own"), await keep(alice, LINES), await keep(alice, "kept back")] == [
+            "fd:1",
+            "fd:1",
+            "fd:2",
+        ]
+        await alice.descriptors().run(partial(Descriptors.keep_references, text='<ref id="x">figures</ref>'))
+        with pytest.raises(DescriptorNotFoundError):
+            await alice.descriptors().spawn_child(child, ["fd:3"])
+        assert await names(own) == ["fd:1"]
+        assert await alice.descriptors().spawn_child(child, ["fd:1"]) == ["fd:2", "ref:x"]
+    async with filetools.open(root, settings=settings) as files:
+        own = files.for_actor(child)
+        assert await names(own) == ["fd:1", "fd:2", "ref:x"]
+        assert (await own.call_tool("read_fd", {"fd": "ref:x"}))["success"]
+        assert ((await read(own, "fd:2")).content or "").startswith("line 0")
+        assert await names(files.for_actor(Actor(kind="agent", id="child"))) == []

@@ -51,6 +51,8 @@ async def test_options_out_of_range_are_refused(files: FileToolsFacade, options:
     code = "INVALID_PATH" if "path" in options else "INVALID_ARGUMENT"
     await refused(code, files.changes(**options))
     await refused(code, files.latest_changes(**options))
+    await refused("INVALID_ARGUMENT", files.latest_changes(session="s", run="run-0"))
+    await refused("INVALID_ARGUMENT", files.latest_changes(since=-1))
 
 
 async def collect(records: AsyncIterator[ChangeRecord], count: int) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 import filetools
 from filetools import ApprovalDecision, ApprovalRequest
+from filetools.content.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 from tests.support.facade_worker import RELAXED
@@ -201,6 +202,34 @@ async def test_a_save_shows_what_it_changes_on_the_disk(tmp_path: Path) -> None:
         files.answer_approvals(person)
         await refused("APPROVAL_DENIED", files.for_actor(EDITOR).buffers.save(handle))
     assert "-one\n+one TYPED\n" in (person.asked[0].diff or "")
+
+
+async def test_what_an_agent_types_into_a_document_is_shown_and_bound(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        agent = files.for_actor(ALICE)
+        document = await agent.buffers.open("a.txt")
+        handle, version = document.handle, document.buffer_version
+        edits = [TextEdit(4, 7, "TWO")]
+        await refused("APPROVAL_REQUIRED", agent.buffers.change(handle, buffer_version=version, edits=edits))
+        [request] = await files.approvals()
+        assert (request.diff or "").endswith(" one\r\n-two\r\n+TWO\r\n")
+        await files.for_actor(EDITOR).answer_approval(request.id, "allow")
+        await refused("APPROVAL_REQUIRED", agent.buffers.change(handle, buffer_version=version, text="EVIL"))
+        await agent.buffers.change(handle, buffer_version=version, edits=edits)
+
+
+@pytest.mark.parametrize("call", [lambda agent: agent.undo(), lambda agent: agent.restore("before")])
+async def test_what_is_taken_back_is_shown(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.checkpoint("before")
+        await files.for_actor(ALICE).write_file(
+            "a.txt", "two\n", expected_version=(await files.read_file("a.txt")).version
+        )
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        [request] = await asked(files, call)
+    assert "-two\n+one\n" in (request.diff or "")
 
 
 # Every agent of the root

@@ -45,7 +45,7 @@ async def test_overlapping_changes_are_refused_with_both_sides(
     first = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     error = await refused("EDIT_CONFLICT", bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
     assert error.details["current_version"] == first.version
-    assert [(one["ours"], one["theirs"], one["base"], one["line"]) for one in error.details["conflicts"]] == [
+    assert [(one["current"], one["yours"], one["base"], one["line"]) for one in error.details["conflicts"]] == [
         ("alice\n", "bob\n", "line 5\n", 5)
     ]
     assert "-line 5" in error.details["diff"]
@@ -150,8 +150,13 @@ async def test_what_cannot_be_merged_is_a_conflict(
         await refused("EDIT_CONFLICT", call)
 
 
+async def in_parts(bob: FileToolsFacade) -> None:
+    for first in range(1, 12, 2):
+        await bob.read_file("a.txt", offset=first, limit=2)
+
+
 READS: dict[str, Call] = {
-    "a part, LF": lambda bob: bob.read_file("a.txt", offset=1, limit=2),
+    "all parts, LF": in_parts,
     "the whole, CRLF": lambda bob: bob.read_file("a.txt"),
 }
 

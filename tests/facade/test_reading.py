@@ -17,6 +17,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import ReadBatchResult, ReadItem, ReadResult
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import ScriptedOpening, refused, steps_until, told, version
+from tests.support.unprivileged import as_nobody
 
 LINES = "one\ntwo\nthree\n"
 SECONDS = 1_700_000_000
@@ -55,6 +56,21 @@ async def test_what_is_no_readable_path_is_refused(files: FileToolsFacade, root:
         error = await refused(code, files.read_file(path))
         assert str(root) not in str(error.message)
         assert "/etc" not in error.message + str(error.details)
+
+
+def test_what_may_not_be_read_asks_for_no_right_to_write(tmp_path: Path) -> None:
+    async def act() -> None:
+        root = tmp_path / "own"
+        grow(root, {"a.txt": b"a", "d/b.txt": b"b"})
+        (root / "a.txt").chmod(0)
+        (root / "d").chmod(0)
+        async with filetools.open(root, settings=QUIET) as files:
+            for call in (files.read_file("a.txt"), files.read_file("d/b.txt"), files.list_files("d")):
+                error = await refused("PERMISSION_DENIED", call)
+                assert "write" not in f"{error.message} {error.suggested_action}"
+                assert error.message.count("ermission denied") == 1
+
+    as_nobody(tmp_path, lambda: asyncio.run(act()))
 
 
 async def test_a_missing_file_is_named(files: FileToolsFacade) -> None:

@@ -145,3 +145,63 @@ async def test_of_a_file_with_unsaved_text_the_version_of_that_text_is_named(bob
     assert (
         error.details["current_version"] == (await door.read_file("a.txt")).version == version(TEN_LINES + "unsaved\n")
     )
+
+
+@pytest.mark.parametrize(
+    "part", [{"offset": 1, "limit": 9}, {"offset": -9}, {"max_characters": 5}, {"byte_offset": 0, "byte_count": 10}]
+)
+async def test_who_has_read_a_part_cannot_replace_the_rest_by_naming_the_version(
+    bob: FileToolsFacade, tmp_path: Path, part: dict[str, int]
+) -> None:
+    named = (await bob.read_file("a.txt", **part)).version  # type: ignore[arg-type]
+    error = await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", expected_version=named))
+    assert "only a part" in error.message
+    await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", expected_version=named, on_stale="merge"))
+    await refused("BATCH_FAILED", bob.write_multiple([{"path": "a.txt", "content": "x", "expected_version": named}]))
+    async with bob.transaction() as transaction:
+        await refused("VERSION_MISMATCH", transaction.write_file("a.txt", "new", expected_version=named))
+    made = await bob.edit_file("a.txt", [Edit(old="line 1\n", new="one\n")])
+    await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", expected_version=made.version))
+    assert (tmp_path / "a.txt").read_text() == TEN_LINES.replace("line 1\n", "one\n")
+    await bob.for_actor(ANN).write_file("a.txt", "people may", expected_version=made.version)
+
+
+async def test_all_parts_together_are_the_whole(bob: FileToolsFacade) -> None:
+    await bob.read_file("a.txt", offset=8)
+    await bob.read_file("a.txt", offset=1, limit=5)
+    await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", expected_version=version(TEN_LINES)))
+    await bob.read_file("a.txt", offset=4, limit=3)
+    await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", expected_version=version(TEN_LINES)))
+    await bob.read_file("a.txt", offset=7, limit=1)
+    await bob.write_file("a.txt", "new", expected_version=version(TEN_LINES))
+
+
+async def test_a_long_line_is_read_in_parts(bob: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "long.js").write_text("x" * 100)
+    first = await bob.read_file("long.js", max_characters=60)
+    await refused("VERSION_MISMATCH", bob.write_file("long.js", "new", expected_version=first.version))
+    await bob.read_file("long.js", offset=first.next_offset, column=first.next_column)
+    await bob.write_file("long.js", "new", expected_version=first.version)
+
+
+async def test_a_part_stays_a_part_after_a_restart(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEN_LINES)
+    async with filetools.open(tmp_path) as files:
+        await files.for_actor(BOB).read_file("a.txt", offset=1, limit=2)
+    async with filetools.open(tmp_path) as files:
+        bob = files.for_actor(BOB)
+        await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", expected_version=version(TEN_LINES)))
+
+
+@pytest.mark.parametrize("content", ["x\n" * 30, "x" * 300], ids=["lines", "characters"])
+async def test_what_no_model_is_shown_does_not_count_as_read(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.txt").write_text(content)
+    settings = {**RELAXED, "max_text_lines": 20, "max_text_characters": 200}
+    async with filetools.open(tmp_path, settings=settings) as files:
+        bob = files.for_actor(BOB)
+        read = (await bob.call_tool("read_file", {"path": "a.txt"}))["data"]
+        write = {"path": "a.txt", "content": "new", "expected_version": read["version"]}
+        assert (await bob.call_tool("write_file", write))["error_code"] == "VERSION_MISMATCH"
+        rest = {"path": "a.txt", "offset": read["next_offset"], "column": read.get("next_column")}
+        await bob.call_tool("read_file", rest)
+        assert (await bob.call_tool("write_file", write))["success"]

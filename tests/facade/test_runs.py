@@ -67,7 +67,15 @@ async def test_what_is_no_run_is_refused(files: FileToolsFacade) -> None:
     assert await files.runs.list() == []
 
 
-@pytest.mark.parametrize("session", ["", " \t", "s" * 121, "a\0b"])
+@pytest.mark.parametrize("name", ["a\0b", "a\nb", "\x1b[2J", "x\u202egnp", "tag\U000e0041"])
+async def test_names_that_steer_a_terminal_are_refused(files: FileToolsFacade, name: str) -> None:
+    for call in (files.runs.begin(session=name), files.checkpoint(name)):
+        error = await refused("INVALID_ARGUMENT", call)
+        assert "control characters" in error.message
+        assert error.message.isprintable()
+
+
+@pytest.mark.parametrize("session", ["", " \t", "s" * 121])
 async def test_a_session_that_no_door_would_know_is_refused(files: FileToolsFacade, session: str) -> None:
     error = await refused("INVALID_ARGUMENT", files.runs.begin(session=session))
     assert error.message == "The name of a session has 1 to 120 characters"

@@ -151,7 +151,7 @@ async def test_what_somebody_changed_since_in_the_same_place_is_a_conflict_and_n
     error = await refused("EDIT_CONFLICT", alice.undo())
     (conflict,) = error.details["conflicts"]
     assert (conflict["path"], conflict["code"]) == ("a.txt", "EDIT_CONFLICT")
-    assert conflict["conflicts"] == [{"base": "TWO\n", "ours": "Two!\n", "theirs": "two\n", "line": 2}]
+    assert conflict["conflicts"] == [{"base": "TWO\n", "current": "Two!\n", "yours": "two\n", "line": 2}]
     assert (snapshot(root), heard) == (before, [])
 
 

@@ -12,6 +12,7 @@ import filetools
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
+from tests.support.opened import refused
 
 Make = Callable[[FileToolsFacade, str], Awaitable[object]]
 MAKERS: dict[str, Make] = {
@@ -67,3 +68,41 @@ async def test_a_folder_that_is_there_is_meant(tmp_path: Path) -> None:
         assert (await files.write_file("~/x", "x")).path == "~/x"
         assert (await files.write_file(f"/{FOLDER}/x", "x")).path == f"{FOLDER}/x"
         assert (await files.write_file(f"{tmp_path}/new/x", "x")).path == "new/x"
+
+
+@pytest.mark.parametrize("path", ["notes/", "notes//", "notes/.", "./notes/", "notes\\"])
+@pytest.mark.parametrize("tool", ["write_file", "create_file", "append_file", "write_multiple", "apply_patch"])
+async def test_a_slash_at_the_end_makes_no_file(tmp_path: Path, tool: str, path: str) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        error = await refused("INVALID_PATH", MAKERS[tool](files, path))
+        assert "names a folder" in error.message
+        await refused("INVALID_PATH", files.replace_file(path, b"x"))
+        await refused("INVALID_PATH", files.buffers.open(path))
+        assert not (tmp_path / "notes").exists()
+        await files.create_directory(path)
+        assert (tmp_path / "notes").is_dir()
+
+
+@pytest.mark.parametrize("destination", ["attic/", "attic/.", "attic//", "there/"])
+async def test_a_move_to_a_slash_goes_into_the_folder(tmp_path: Path, destination: str) -> None:
+    (tmp_path / "there").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    folder = tmp_path / destination.split("/")[0]
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.move_file("a.txt", destination)
+        await files.copy_file("b.txt", destination)
+        async with files.transaction() as tx:
+            await tx.move_file("b.txt", f"{destination}/again/")
+    assert ((folder / "a.txt").read_text(), (folder / "again" / "b.txt").read_text()) == ("a.txt", "b.txt")
+
+
+async def test_a_folder_is_renamed_to_what_is_not_there(tmp_path: Path) -> None:
+    for name in ("d", "e", "there"):
+        (tmp_path / name).mkdir()
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.move_file("d", "new/")
+        await files.move_file("e/", "there/")
+    assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if ".filetools" not in str(each)) == [
+        "new", "there", "there/e",
+    ]  # fmt: skip

@@ -88,8 +88,8 @@ def test_a_rule_cannot_loosen_the_block_of_a_preset() -> None:
 def test_a_rule_refines_a_preset_in_both_directions() -> None:
     asking = PermissionPolicy("ask", [Rule(tool="write_file", path="docs/**", level="auto")])
     assert asking.check("write_file", WorkspacePath("docs/x"), actor=ALICE, operation="change").reason == "auto"
-    allowing = PermissionPolicy("allow", [Rule(tool="read_file", path="*.pem", level="block")])
-    assert allowing.check("read_file", WorkspacePath("k/x.pem"), actor=ALICE, operation="read").reason == "block"
+    allowing = PermissionPolicy("allow", [Rule(tool="read_file", path="*.txt", level="block")])
+    assert allowing.check("read_file", WorkspacePath("k/x.txt"), actor=ALICE, operation="read").reason == "block"
 
 
 def test_new_rules_and_presets_count_at_once() -> None:

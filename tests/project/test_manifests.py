@@ -221,8 +221,8 @@ def test_pyproject_tells_all_of_its_tables(folder: ProjectFolder) -> None:
     assert "warnings" not in answer
     assert rows(answer) == [
         ("a", ">=1.2,<3,!=2.0", "runtime"), ("b", "", "runtime"), ("c", "git+https://host/c.git@main", "runtime"),
-        ("d", "~=1.0", "runtime"), ("h", "^1.0", "runtime"), ("i", "^2", "runtime"), ("j", "<1", "runtime"),
-        ("j", ">=1", "runtime"), ("k", "https://host/k.git", "runtime"), ("l", "../l", "runtime"),
+        ("h", "^1.0", "runtime"), ("j", "<1", "runtime"), ("j", ">=1", "runtime"),
+        ("k", "https://host/k.git", "runtime"), ("l", "../l", "runtime"), ("d", "~=1.0", "optional"), ("i", "^2", "optional"),
         ("e", "", "dev"), ("m", "*", "dev"), ("n", "1.*", "dev"), ("f", "==1", "dev"), ("g", "", "dev"),
         ("hatchling", "", "dev"),
     ]  # fmt: skip
@@ -261,14 +261,16 @@ def test_requirements_are_read_as_pip_reads_them(folder: ProjectFolder) -> None:
 def test_package_json_tells_what_is_for_developers(folder: ProjectFolder) -> None:
     tables = {
         "devDependencies": {"a": "1"}, "dependencies": {"b": "^2", "c": "git+ssh://git:pw@host/c.git"},
-        "peerDependencies": {"d": ">=3"}, "optionalDependencies": {"e": "workspace:*"}, "bundleDependencies": ["b"],
+        "peerDependencies": {"d": ">=3", "f": ">=4"},
+        "peerDependenciesMeta": {"d": {"optional": False}, "f": {"optional": True}},
+        "optionalDependencies": {"e": "workspace:*"}, "bundleDependencies": ["b"],
     }  # fmt: skip
     written(folder, {"package.json": "\ufeff" + json.dumps(tables)})
     answer = dependencies(folder)
     assert "warnings" not in answer
     assert rows(answer) == [
         ("b", "^2", "runtime"), ("c", "git+ssh://host/c.git", "runtime"), ("d", ">=3", "runtime"),
-        ("e", "workspace:*", "runtime"), ("a", "1", "dev"),
+        ("f", ">=4", "optional"), ("e", "workspace:*", "optional"), ("a", "1", "dev"),
     ]  # fmt: skip
 
 
@@ -389,7 +391,7 @@ def judge(answer: dict[str, Any]) -> None:
     assert answer.keys() <= {"dependencies", "warnings"}
     for row in answer["dependencies"]:
         assert {"name", "kind", "file"} <= row.keys() <= {"name", "version", "kind", "file", "indirect"}
-        assert row["kind"] in ("runtime", "dev")
+        assert row["kind"] in ("runtime", "optional", "dev")
         assert all(value is True or (isinstance(value, str) and value and len(value) <= 200) for value in row.values())
 
 

@@ -113,7 +113,7 @@ def test_options_out_of_range_are_refused(store: DirectStore, engine: str, optio
         grep(store, engine, "a", **options)
 
 
-@pytest.mark.parametrize(("path", "code"), [("no", "FILE_NOT_FOUND"), ("link", "NOT_A_REGULAR_FILE")])
+@pytest.mark.parametrize(("path", "code"), [("no", "FILE_NOT_FOUND"), ("link", "SYMLINK_NOT_ALLOWED")])
 def test_a_path_that_holds_no_text_is_refused(store: DirectStore, engine: str, path: str, code: str) -> None:
     (store.workspace.root / "link").symlink_to("src")
     with pytest.raises(FileToolsError) as caught:

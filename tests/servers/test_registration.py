@@ -23,7 +23,7 @@ from filetools.servers.http.application import http_application
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
-from tests.support import bearer
+from tests.support import bearer, inside
 from tests.support.crashing import QUIET
 from tests.support.http_servers import http_server
 from tests.support.mcp_clients import ERAS, process, text
@@ -143,8 +143,7 @@ async def test_who_asks_for_the_status_gives_no_work(root: Path, monkeypatch: py
         ):
             assert '"success":true' in (await client.post(f"/v1/{name}", json=body, headers=headers)).text
         await text(agent, "get_instance_status")
-        assert noted._task is not None
-        await noted._task  # all that was noted is written
+        await inside.written_notes(noted)
         assert [each["status"] for each in await look(files)] == ["idle"]
         assert (await client.post("/v1/tools/list_files", json={})).json()["success"]
         await once(files, lambda told: [each["status"] for each in told] == ["working"])

@@ -323,6 +323,27 @@ async def test_the_records_of_a_real_workspace_tell_what_a_run_did(tmp_path: Pat
     assert found.files[0].version == written.version
 
 
+def test_a_file_that_a_call_writes_again_with_the_same_bytes_is_named_unless_it_is_not_there() -> None:
+    calls = [
+        LoggedCall(name="Write", id="t1", path="/root/claudedocs/same.md", turn=2),
+        LoggedCall(name="Write", id="t2", path="/root/claudedocs/gone.md"),
+        LoggedCall(name="Read", id="t3", path="/root/claudedocs/read.md"),
+        LoggedCall(name="Write", id="t4", path="/root/claudedocs/failed.md", is_error=True),
+    ]
+    there = {f"claudedocs/{name}.md": (5, 7.0) for name in ("same", "read", "failed")}
+    found = from_records([], SCOPE, calls, facts=there.get)
+    assert found.files == (
+        DiscoveredFile(
+            path="claudedocs/same.md", action="unchanged", size=5, created=7.0, modified=7.0, tool="Write", turn=2
+        ),
+    )  # fmt: skip
+    data = metadata(found, session="run-1", root="/root")
+    assert (data["discovery_status"], [file["filename"] for file in data["files_unchanged"]]) == (
+        "success",
+        ["same.md"],
+    )
+
+
 # Metadata
 
 CREATED = DiscoveredFile(

@@ -87,6 +87,24 @@ def test_an_odd_line_costs_one_warning_at_most_and_no_other_line(
     assert warnings() == ([SKIPPED] if name in NO_OBJECT else [])
 
 
+ENTRY = b'{"type":"user","sessionId":"s","message":{"role":"user","content":"whole"}}'
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        (b"\0" * 4096 + ENTRY, 1), (ENTRY[:50] + ENTRY, 1), (ENTRY[:-20] + ENTRY + ENTRY, 2), (ENTRY + b"\0" * 9, 1),
+        (b"\xff\xfe" + ENTRY + b"garbage" + ENTRY, 2), (ENTRY[30:], 0), (b'{"' * 50_000, 0),
+    ],
+    ids=["hole", "glued", "glued twice", "hole behind", "garbage", "no start", "starts alone"],
+)  # fmt: skip
+def test_whole_entries_of_a_torn_line_are_read(tmp_path: Path, warnings: Warnings, line: bytes, count: int) -> None:
+    found = read(tmp_path, b"\n".join((FIRST, line, LAST, b"")))
+    assert found[1:-1] == [json.loads(ENTRY)] * count
+    assert warnings() == ([] if count else [SKIPPED])
+    assert [entry.raw for entry in entries_of(line + b"\n")] == [json.loads(ENTRY)] * count
+
+
 @given(st.binary(max_size=60).filter(lambda line: b"\n" not in line))
 def test_no_bytes_of_a_line_stop_the_reading(tmp_path_factory: pytest.TempPathFactory, line: bytes) -> None:
     found = said(tmp_path_factory.mktemp("bytes"), b"\n".join((FIRST, line, LAST)))

@@ -25,6 +25,7 @@ from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
 from filetools.stores.store import Store
 from filetools.watch.bell import Bell
+from tests.support import inside
 from tests.support.dose import sampled
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
 
@@ -165,6 +166,7 @@ def deaths(
     def copied(name: object) -> tuple[Path, Path | None]:
         place = model.with_name(f"{model.name}-{name}")
         subprocess.run(("cp", "-a", model, place), check=True)
+        inside.adopt_state(place / "root" if has_mirror else place)
         return (place / "root", place / "mirror") if has_mirror else (place, None)
 
     root, mirror = copied("counted")

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
+from pathlib import Path
 
+from filetools.app import trust
+from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
+from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
+from filetools.models.words import STATE_PATH
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.tools.dialects.mcp_filesystem.looking import PathGlob
@@ -33,3 +39,18 @@ def exit_code_of(agent: AgentProcess) -> int | None:
 def expression_of(glob: PathGlob) -> str:
     """Return the regular expression a glob of the filesystem server became."""
     return glob._expression.pattern
+
+
+def adopt_state(root: Path) -> None:
+    """Have the copy of a root keep its state, as if its user had accepted it."""
+    state = root / STATE_PATH
+    if state.is_dir():
+        trust._make_own(state)
+        with closing(connect(state / DATABASE_NAME)) as connection:
+            keep_mark(connection, state)
+
+
+async def written_notes(registration: Registration) -> None:
+    """Wait until all that a server noted of its calls is written."""
+    assert registration._task is not None
+    await registration._task

@@ -97,8 +97,7 @@ function connected(options = {}) {
 async function elsewhere(work, key = null) {
   const wasAway = isAway;
   isAway = false;
-  const token = key ? null : localStorage.getItem("token");
-  const other = new Live({ key, token, session: "elsewhere", storage: null });
+  const other = new Live({ key, token: key ? null : token, session: "elsewhere", storage: null });
   isAway = wasAway;
   try {
     await until(() => other.state === "connected");
@@ -129,7 +128,7 @@ function closeElsewhere({ path, handle }) {
 
 /** Call a tool, as an agent does. */
 async function call(tool, input) {
-  const headers = { "Content-Type": "application/json" };
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
   const answer = await fetch(`/v1/tools/${tool}`, { method: "POST", headers, body: JSON.stringify(input) });
   return answer.json();
 }

@@ -50,8 +50,9 @@ class LivePage:
 
     def start(self) -> None:
         """Give the page its script."""
-        script = "async (token) => { localStorage.setItem('token', token); await import('/live_page.js'); }"
-        self.page.evaluate(script, self.served.server.token)
+        self.page.evaluate(
+            "async (token) => { window.token = token; await import('/live_page.js'); }", self.served.server.token
+        )
 
     def log_in(self, served: Served) -> None:
         """Log in at a server, with the code that it printed."""

@@ -63,6 +63,17 @@ async def test_an_unknown_descriptor_is_refused_by_every_tool(
 
 
 @pytest.mark.parametrize(
+    ("name", "arguments"), [("read_fd", {"mode": "words"}), ("search_fd", {}), ("fd_to_file", {"file_path": 1})]
+)
+async def test_a_wrong_argument_is_told_of_the_descriptor_of_the_call(
+    files: FileToolsFacade, tools: ToolRegistry, name: str, arguments: dict[str, Any]
+) -> None:
+    await keep(files, LINES)
+    told = await shown(tools, name, fd="fd:1", **arguments)
+    assert told.startswith('<fd_error type="invalid_parameter" fd="fd:1">')
+
+
+@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         ({"start": 0}, error("invalid_page", "fd:1", "Invalid page number. Valid range: 1-8")),

@@ -46,7 +46,7 @@ async def test_what_overlaps_with_others_is_refused_with_both_texts(files: FileT
     await call(files, BOB, "edit_file", path="a.txt", old_string="TWO", new_string="Two")
     envelope = await ToolRegistry(files.for_actor(ALICE)).call("undo_changes", {})
     (conflict,) = envelope["details"]["conflicts"][0]["conflicts"]
-    assert (envelope["error_code"], conflict["ours"], conflict["theirs"]) == ("EDIT_CONFLICT", "Two\n", "two\n")
+    assert (envelope["error_code"], conflict["current"], conflict["yours"]) == ("EDIT_CONFLICT", "Two\n", "two\n")
     assert (tmp_path / "a.txt").read_text() == "one\nTwo\nthree\n"
 
 

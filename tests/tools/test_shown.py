@@ -105,8 +105,9 @@ def test_matches_look_as_those_of_grep() -> None:
     result = shown(TOOLS["search_files"], {"success": True, "data": data}, TextLimits())
     unsaved = "  (unsaved text of an editor)"
     assert result.text.splitlines() == [
-        "a-1-one", "a-2-two", "a:3:hit", "a-4-four", f"b:1:x{unsaved}", f"b:2:y{unsaved}", "b-3-z", "c:1:…part…  (column 1)",
-        "d:2", "e", "[. · 10 lines · 2 in all]",
+        "a-1-one", "a-2-two", "a:3:hit", "a-4-four", "--",
+            f"b:1:x{unsaved}", f"b:2:y{unsaved}", "b-3-z", "--", "c:1:…part…  (column 1)",
+        "d:2", "e", "[. · 5 lines · 2 in all]",
     ]  # fmt: skip
 
 

@@ -41,7 +41,7 @@ _KEPT: Final = 1000
 """Characters of a command that are kept."""
 _CANCELLED: Final = (129, 130, 131, 143)
 """Exit codes of what SIGHUP, SIGINT, SIGQUIT or SIGTERM has ended."""
-_STYLES: Final = {"created": "green", "modified": "", "deleted": "red"}
+_STYLES: Final = {"created": "green", "modified": "", "deleted": "red", "unchanged": "dim"}
 _REASONS: Final = {
     "folder": "in its output folder",
     "call": "named by a tool call",
@@ -53,9 +53,9 @@ _REASONS: Final = {
 @command(
     "run",
     CHANGING,
-    examples=("filetools run -- claude -p 'write a report'", "filetools run --output-dir build --json -- make"),
+    examples=("filetools run claude -p 'write a report'", "filetools run --output-dir build --json make"),
 )
-@click.argument("command", nargs=-1, metavar="[-- COMMAND]", help="The program and its arguments.")
+@click.argument("command", nargs=-1, required=True, metavar="COMMAND", help="The program and its arguments.")
 @click.option("--session", metavar="ID", help="Session of the run; by default the run's id.")
 @click.option(
     "--output-dir",
@@ -75,8 +75,6 @@ def run(
     Changes through filetools belong to the run, because FILETOOLS_SESSION in the program's environment names the session.
     Other changes count if they are in an output folder that no other run shares, or if no other run is alive.
     """
-    if not command:
-        raise click.BadParameter("put the command after --")
     program = command[0].rpartition("/")[2][:_LISTED]
     folders = [desk.path(each) for each in output_dir or ("claudedocs",)]
 
@@ -169,7 +167,7 @@ def _show_all(told: Mapping[str, Any]) -> None:
         when = moment(datetime.fromisoformat(run["started"]).timestamp())
         print_line(run["id"], (f"  {when}  ", "dim"), f"{run['status']:<9}  ", printable(words[:_LISTED]))
     if not told["runs"]:
-        print_note("No run is recorded; 'filetools run -- COMMAND' makes one.")
+        print_note("No run is recorded; 'filetools run COMMAND' makes one.")
 
 
 def _show_one(told: Mapping[str, Any]) -> None:

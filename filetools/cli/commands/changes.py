@@ -11,18 +11,27 @@ import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.failures import DIFFERS
-from filetools.cli.parameters import path_argument, whole_version
+from filetools.cli.parameters import (
+    path_argument,
+    run_option,
+    since_option,
+    time_or_number,
+    until_option,
+    whole_version,
+)
 from filetools.cli.records import (
     actor_style,
     between,
     change_line,
     change_to_dict,
+    checkpoint_to_compare,
     compared,
     counted,
+    group_line,
     moment,
     patch_of,
     print_unread,
-    required_checkpoint,
+    together,
     tree_change_line,
     unsure_lines,
     verb_of,
@@ -38,36 +47,73 @@ from filetools.cli.terminal import (
     printable,
     printable_line,
 )
-from filetools.errors import FileToolsError
+from filetools.content.ends import split_lines, without_end
+from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import VersionEntry, VersionsResult
 from filetools.models.history import LineRange, ProvenanceResult
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.result import Result
 
+_MOST_GROUPED: Final = 1000
+"""Changes that are looked through for groups."""
 
-@command("log", READING, examples=("filetools log", "filetools log src/app.py -p -n 5", "filetools log --json"))
-@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file.")
+
+@command(
+    "log",
+    READING,
+    examples=(
+        "filetools log",
+        "filetools log src -p -n 5",
+        "filetools log --of alice --since 2h",
+        "filetools log --run run-1a208eb102b5ff5 --json",
+    ),
+)
+@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file or folder.")
 @click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
 @click.option("-p", "--patch", is_flag=True, help="Also show the diff of each change.")
-def log(desk: Desk, path: str | None, *, number: int, patch: bool) -> None:
+@click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Only changes by this one.")
+@click.option("--session", metavar="ID", help="Only changes of this session.")
+@click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="Only changes of this run.")
+@since_option
+@until_option
+def log(
+    desk: Desk,
+    path: str | None,
+    *,
+    number: int,
+    patch: bool,
+    of: str | None,
+    session: str | None,
+    run: str | None,
+    since: str | None,
+    until: str | None,
+) -> None:
     """Print the newest changes, newest first.
 
     The log shows changes by agents, by people, and by programs that do not use filetools. The tree, or the file, is looked
-    at first; for what changed while nobody watched, the log shows the span of time.
+    at first; for what changed while nobody watched, the log shows the span of time. What one program changed at once is
+    one line, unless -p or --json asks for each change.
     """
+    start, end = time_or_number(since), time_or_number(until)
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
-        where = None if path is None else desk.path(path)
-        seen = models.LookResult() if where is not None else await files.look()
-        records = await files.latest_changes(number, path=where)
+        where = None if path is None else desk.path(path) or None
+        seen = await files.look() if await _is_folder(files, where) else models.LookResult()
+        is_each = patch or desk.options.as_json
+        records = await files.latest_changes(
+            number if is_each else _MOST_GROUPED, path=where, actor=of, session=session, run=run, since=start, until=end
+        )
         if not records and where is not None:
-            await files.file_info(where)  # raises if there is no such file either
-        patches = [await patch_of(files, record) if patch else None for record in records]
+            await files.file_info(where)  # raises if there is no such path either
+        patches = [await patch_of(files, record, exact=_is_for_programs(desk)) if patch else None for record in records]
         if not desk.options.as_json:
-            for record, text in zip(records, patches, strict=True):
-                STDOUT.print(change_line(record))
+            groups = [(record,) for record in records] if is_each else together(records)
+            for group, text in zip(groups[:number], patches, strict=False):
+                STDOUT.print(group_line(group))
                 _show_patch(text)
+            if not is_each and len(records) == _MOST_GROUPED and len(groups) <= number:
+                print_note(f"Older changes: --until {records[-1].number - 1}")
             if not records:
                 print_note("No change is recorded.")
             if desk.lacks_state:
@@ -185,26 +231,44 @@ def versions(desk: Desk, path: str, *, number: int) -> None:
     shell_complete=suggestions.checkpoints,
     help="Compare up to this checkpoint, not up to now.",
 )
+@run_option
 def diff(
-    desk: Desk, path: str | None, old: str | None, new: str | None, *, since: str | None, until: str | None
+    desk: Desk,
+    path: str | None,
+    old: str | None,
+    new: str | None,
+    *,
+    since: str | None,
+    until: str | None,
+    run: str | None,
 ) -> None:
     """Show what changed in the whole tree, or in a file.
 
-    The tree or a folder is compared with the last checkpoint, or with that of --since, which a file can be, too. By
-    default a file is compared with the version before its last change; one VERSION replaces that one, two are compared
-    with each other. Exit code 1 if they differ.
+    The tree or a folder is compared with your last checkpoint, or with that of --since or --run, which a file can be, too.
+    Automatic checkpoints count only if you name them. By default a file is compared with the version before its last
+    change; one VERSION replaces that one, two are compared with each other. Exit code 1 if they differ.
     """
-    if (until is not None and since is None) or (old is not None and since is not None):
-        raise click.BadParameter("--until goes with --since, and neither goes with versions")
+    is_of_tree = since is not None or run is not None
+    if (since is not None and run is not None) or (until is not None and not is_of_tree) or (old and is_of_tree):
+        raise click.BadParameter("--until goes with --since or with --run, and none of them with versions")
 
     async def work(files: FileToolsFacade) -> Result:
         where = "" if path is None else desk.path(path)
-        if since is not None or (old is None and await _is_folder(files, where)):
-            tree = await _tree_diff(files, where, since, until)
+        if is_of_tree or (old is None and await _is_folder(files, where)):
+            name = since or await checkpoint_to_compare(files, run)
+            if name is None:
+                raise InvalidArgumentError(
+                    "No checkpoint of yours to compare with",
+                    suggested_action="Make one with 'filetools checkpoint'; name an automatic one with --since, a run with"
+                    " --run, or a file; 'filetools log -p' shows each change.",
+                )
+            tree = await files.diff_tree(
+                name, until, path=where, patch=True, limit=_MOST_CHANGES, exact=_is_for_programs(desk)
+            )
             if tree.total:
                 desk.note_failure(DIFFERS)
             return tree
-        file = await _file_diff(files, where, old, new)
+        file = await _file_diff(desk, files, where, old, new)
         if file.diff:
             desk.note_failure(DIFFERS)
         return file
@@ -212,7 +276,7 @@ def diff(
     desk.read(work, _show)
 
 
-async def _is_folder(files: FileToolsFacade, where: str) -> bool:
+async def _is_folder(files: FileToolsFacade, where: str | None) -> bool:
     if not where:
         return True
     try:
@@ -221,16 +285,18 @@ async def _is_folder(files: FileToolsFacade, where: str) -> bool:
         return False  # what says so of a file says it better
 
 
-async def _tree_diff(files: FileToolsFacade, where: str, since: str | None, until: str | None) -> models.TreeDiffResult:
-    name = await required_checkpoint(files, since)
-    return await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
+def _is_for_programs(desk: Desk) -> bool:
+    """Whether a diff goes into a pipe or a file, from which it is to be applied byte by byte."""
+    return not desk.options.as_json and not STDOUT.is_terminal
 
 
-async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: str | None) -> models.DiffResult:
+async def _file_diff(
+    desk: Desk, files: FileToolsFacade, where: str, old: str | None, new: str | None
+) -> models.DiffResult:
     if old is None and not await files.latest_changes(1, path=where):
         await files.file_info(where)  # raises if there is no such file either
     first, second = await whole_version(files, where, old), await whole_version(files, where, new)
-    return await files.diff(where, first, second)
+    return await files.diff(where, first, second, exact=_is_for_programs(desk))
 
 
 @command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))
@@ -302,7 +368,7 @@ def _show_tree_diff(result: models.TreeDiffResult) -> None:
 
 
 def _show_lines(result: ProvenanceResult, content: str) -> None:
-    lines = content.splitlines()
+    lines = list(map(without_end, split_lines(content)))
     width = len(str(result.total_lines))
     for part in result.ranges:
         for number in range(part.first, part.last + 1):

@@ -15,6 +15,7 @@ from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, path_argument
 from filetools.cli.terminal import STDOUT, amount, print_line, print_note, printable, printable_line
+from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
     EditNotFoundError,
     FileTooLargeError,
@@ -68,8 +69,8 @@ def write(
 
     async def work(files: FileToolsFacade) -> WriteResult:
         if force:
-            return await _replace(files, desk.path(path), given)
-        return await files.write_file(desk.path(path), given, expected_version=expected_version)
+            return await _replace(files, _new_path(desk, path), given)
+        return await files.write_file(_new_path(desk, path), given, expected_version=expected_version)
 
     desk.perform(work, _show_written)
 
@@ -89,7 +90,7 @@ def append(desk: Desk, path: str, *, content: str | None, source: Path | None, e
     given = _given(content, source)
 
     async def work(files: FileToolsFacade) -> WriteResult:
-        return await files.append_file(desk.path(path), given, expected_version=expected_version)
+        return await files.append_file(_new_path(desk, path), given, expected_version=expected_version)
 
     desk.perform(work, lambda result: _show_written(result, appended=True))
 
@@ -208,11 +209,11 @@ def _text_of(file: Path | None) -> str:
     name = "-" if file is None else str(file)
     try:
         content = sys.stdin.buffer.read() if file is None or name == "-" else file.read_bytes()
-        return content.decode()
     except OSError as exc:
         raise InvalidArgumentError(f"Cannot read the patch {name!r}: {exc.strerror}") from exc
-    except UnicodeDecodeError as exc:
-        raise InvalidArgumentError(f"The patch {name!r} is not UTF-8 text") from exc
+    # PowerShell writes what it redirects in UTF-16; else a patch is bytes, each part in the encoding of its file.
+    form = marked_format(content) or UTF8
+    return content[len(form.bom) :].decode(form.encoding, "surrogateescape" if form.encoding == "utf-8" else "replace")
 
 
 def _show_patched(result: PatchResult) -> None:
@@ -319,6 +320,11 @@ def mkdir(desk: Desk, path: str) -> None:
         return await files.create_directory(desk.path(path))
 
     desk.perform(work, _show_made)
+
+
+def _new_path(desk: Desk, path: str) -> str:
+    """Return the workspace's path of a file; one that ends in a slash is refused there as a folder's."""
+    return f"{desk.path(path)}/" if path.endswith("/") else desk.path(path)
 
 
 async def _target(files: FileToolsFacade, desk: Desk, origin: str, destination: str) -> str:

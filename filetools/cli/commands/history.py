@@ -23,12 +23,13 @@ import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.failures import FAILED
-from filetools.cli.terminal import STDOUT, exact_json, printable, printable_text
+from filetools.cli.terminal import STDOUT, printable, printable_text
 from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
-from filetools.settings import MIB
+from filetools.paths.names import printable_json
+from filetools.settings import MIB, session_logs_folder
 from filetools.tools import session_logs
 
 _SHORT: Final = 8
@@ -98,6 +99,9 @@ def list_sessions(
         return
     short = _shortened([info.session_id for info in found])
     _print("".join(f"[{short[info.session_id]}] {info.title}\n" for info in found) or "No sessions found\n")
+    if not found:
+        where = os.path.abspath(logs or session_logs_folder())
+        _complain(f"Looked in {where} for {os.path.abspath(project)}; --logs and --project name other folders.")
 
 
 @command(
@@ -180,7 +184,7 @@ def analyze(
     items = _items(source)
     found = session_logs.analyze(items, include_sidechains=include_sidechains, include_errors=include_errors)
     if _wants_json(desk, form):
-        _print(f"{exact_json(found)}\n")
+        _print(f"{printable_json(found)}\n")
         return
     counts = "".join(f"  {name}: {count}\n" for name, count in found["categories"].items())
     _print(f"total: {found['total']}\nfiltered: {found['filtered']}\ncategories:\n{counts}")
@@ -250,7 +254,7 @@ def _write_array(rows: Iterable[Mapping[str, Any]], desk: Desk, output: str | No
     with SpooledTemporaryFile(_MOST_HELD_BYTES) as held:
         end = b"["
         for row in rows:
-            held.write(end + b"\n" + exact_json(row).encode())
+            held.write(end + b"\n" + printable_json(row).encode())
             end = b","
         held.write(b"[]\n" if end == b"[" else b"\n]\n")
         held.seek(0)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
 from itertools import chain, count
-from typing import Any, Final
+from typing import Final
 
 import click
 from rich.filesize import decimal
@@ -20,10 +18,10 @@ from filetools.cli.child import refuse_child, run_child
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.failures import CONFLICT
-from filetools.cli.parameters import dry_run_option
+from filetools.cli.parameters import dry_run_option, since_option, time_or_number, until_option
 from filetools.cli.records import change_lines, counted, moment, print_unread, unsure_lines
 from filetools.cli.terminal import STDERR, print_line, print_note, printable
-from filetools.errors import EditConflictError, FileToolsError, InvalidArgumentError
+from filetools.errors import EditConflictError, FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult
 from filetools.models.tree_diff import TreeDiffResult
@@ -61,8 +59,8 @@ def checkpoint(
     regardless of limits, until the checkpoint is deleted.
 
     With --around, the command after -- runs between two checkpoints, and its changes are reported on standard error. The
-    exit code is the command's: 127 if it was not found, 130 after Ctrl-C. Without NAME both checkpoints are automatic, and
-    the last 20 automatic ones are kept.
+    exit code is the command's: 127 if it was not found, 130 after Ctrl-C. The second checkpoint, and without NAME the
+    first, too, is automatic: the last 20 of those are kept, and 'status' and 'diff' pass over them.
     """
     if name is None and (replace or delete):
         raise click.BadParameter("--replace and --delete go with a name")
@@ -114,7 +112,7 @@ def _around(desk: Desk, command: Sequence[str], name: str | None, *, replace: bo
         await files.checkpoint(before, replace=replace, automatic=name is None)
 
     async def compare(files: FileToolsFacade) -> TreeDiffResult:
-        await files.checkpoint(after, replace=replace, automatic=name is None)
+        await files.checkpoint(after, replace=replace, automatic=True)
         return await files.diff_tree(before, after)
 
     async def forget(files: FileToolsFacade) -> None:
@@ -185,9 +183,6 @@ _VERBS: Final = {
     "link": ("linked", ""),
 }
 _FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory", "set_mode")
-_AGO: Final = re.compile(r"(\d+)\s*([smhd])")
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 partial_option = click.option("--partial", is_flag=True, help="Take back what is possible, and list the rest.")
 
@@ -198,7 +193,7 @@ partial_option = click.option("--partial", is_flag=True, help="Take back what is
     examples=(
         "filetools undo",
         "filetools undo --of alice --dry-run",
-        "filetools undo -n 17 -n 18",
+        "filetools undo --change 17 --change 18",
         "filetools undo --of '*' --since 10m src",
         "filetools undo --session s1 --partial",
         "filetools undo --run run-1a208eb102b5ff5",
@@ -206,19 +201,24 @@ partial_option = click.option("--partial", is_flag=True, help="Take back what is
 )
 @click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file or folder.")
 @click.option(
-    "-n",
-    "--number",
+    "--change",
+    "number",
     type=int,
     multiple=True,
     shell_complete=suggestions.numbers,
     help="Number of a change in the log; repeatable.",
 )
-@click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Whose changes; '*' is everybody's.")
+@click.option(
+    "--of",
+    metavar="NAME",
+    shell_complete=suggestions.actors,
+    help="Whose last change, or with --since, --session or PATH all of theirs; '*' is everybody.",
+)
 @click.option("--call", metavar="ID", help="The changes of this call.")
 @click.option("--session", metavar="ID", help="The changes of this session.")
 @click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="All changes of this run.")
-@click.option("--since", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
-@click.option("--until", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
+@since_option
+@until_option
 @partial_option
 @dry_run_option
 def undo(
@@ -243,13 +243,20 @@ def undo(
     others = (path, number, of, call, session, since, until)
     if run is not None and any(others):
         raise click.BadParameter("--run excludes other choices: a run is taken back whole")
-    start, end = _moment(since), _moment(until)
+    start, end = time_or_number(since), time_or_number(until)
 
     async def work(files: FileToolsFacade) -> UndoResult:
-        return await files.undo(
-            call=call, session=session, since=start, until=end, actor=of, numbers=number or None, run=run,
-            path=None if path is None else desk.path(path), dry_run=dry_run, partial=partial,
-        )  # fmt: skip
+        try:
+            return await files.undo(
+                call=call, session=session, since=start, until=end, actor=of, numbers=number or None, run=run,
+                path=None if path is None else desk.path(path), dry_run=dry_run, partial=partial,
+            )  # fmt: skip
+        except PathNotFoundError as error:
+            if path is not None and path.isdecimal():
+                raise InvalidArgumentError(
+                    f"Nothing is or was at {path!r}", suggested_action=f"Did you mean --change {path}?"
+                ) from error
+            raise
 
     _go_back(desk, work, "undo", dry_run=dry_run)
 
@@ -329,7 +336,7 @@ def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
         numbers = ", ".join(str(number) for number in conflict.numbers)
         STDERR.print(f"conflict  {printable(conflict.path)}  {printable(conflict.reason)} (change {numbers})")
         for place in conflict.conflicts:
-            for mark, side in (("now   ", "ours"), ("before", "theirs")):
+            for mark, side in (("now   ", "current"), ("before", "yours")):
                 for line in str(place[side]).splitlines():
                     STDERR.print(f"  {mark}  {printable(line)}", style="dim")
 
@@ -353,23 +360,3 @@ def _amount(files: list[UndoneFile]) -> str:
     apart = sum(not any(end.startswith(f"{folder.path}/") for end in ends) for folder in folders)
     counts = ((len(files) - len(folders), "file"), (apart, "folder"))
     return " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count)
-
-
-def _moment(given: str | None) -> int | datetime | None:
-    """Return the number or the time that a word of the command line names.
-
-    Raises:
-        InvalidArgumentError: It names none.
-    """
-    if given is None or given.isdecimal():
-        return None if given is None else int(given)
-    now = datetime.now().astimezone()
-    if ago := _AGO.fullmatch(given):
-        parts: dict[str, Any] = {_UNITS[ago[2]]: int(ago[1])}
-        return now - timedelta(**parts)
-    try:
-        if _CLOCK.fullmatch(given):
-            given = f"{now:%Y-%m-%d} {given.zfill(5)}"
-        return datetime.fromisoformat(given).astimezone()
-    except ValueError as exc:
-        raise InvalidArgumentError(f"{given!r} is neither a number in the log nor a time") from exc

@@ -75,6 +75,7 @@ structured_option = click.option(
 @click.option("--permissions", type=click.Choice(get_args(Preset)), help="What agents may do where no rule applies.")
 @read_only_option
 @structured_option
+@click.option("--deferred", is_flag=True, help="Let clients load tools only when they search for them.")
 @click.option("--editor", is_flag=True, help="The client is an editor that you use: its calls are yours.")
 @allow_roots_option
 def mcp(
@@ -86,6 +87,7 @@ def mcp(
     permissions: Preset | None,
     read_only: bool,
     structured: bool,
+    deferred: bool,
     editor: bool,
     allow_root: tuple[str, ...],
 ) -> None:
@@ -111,6 +113,7 @@ def mcp(
         is_editor=editor,
         only_reads=read_only,
         structured=structured,
+        is_deferred=deferred,
         session=named_session(),
         file_root=folders[0].real if folders else None,
     )

@@ -142,6 +142,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 _NAME_COLUMN: Final = 14
+_WIDEST: Final = 160
 _HIGH: Final = 34
 """Lines of a terminal that has room for more than one row of each sort."""
 _STATES: Final = {
@@ -221,7 +222,7 @@ def _instructions(found: Part, most: int) -> Iterator[Pieces]:
 
 
 def _needs(found: Part, most: int) -> Iterator[Pieces]:
-    for kind in ("runtime", "dev")[:most]:
+    for kind in ("runtime", "optional", "dev")[:most]:
         needs = [need for need in found["dependencies"] if need["kind"] == kind]
         if needs:
             names = ", ".join(f"{need['name']} {need.get('version', '')}".strip() for need in needs)
@@ -230,12 +231,11 @@ def _needs(found: Part, most: int) -> Iterator[Pieces]:
 
 
 def _print_rows(name: str, rows: Iterable[Pieces]) -> None:
-    """Print the rows of a part beside its name, cut at the edge of a terminal; a pipe gets all of each."""
+    """Print the rows of a part beside its name, cut at the edge of a terminal, in a pipe after two lines."""
     for number, pieces in enumerate(rows):
         safe = ((printable(text), style) for text, style in pieces)
         line = Text.assemble((("" if number else name).ljust(_NAME_COLUMN), "bold blue"), *safe)
-        if STDOUT.is_terminal:
-            line.truncate(STDOUT.width, overflow="ellipsis")
+        line.truncate(STDOUT.width if STDOUT.is_terminal else _WIDEST, overflow="ellipsis")
         print_line(line)
 
 

@@ -20,14 +20,15 @@ from filetools.app.trust import accept, newest_aside, registered_in
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
 from filetools.cli.failures import FAILED
+from filetools.cli.parameters import run_option
 from filetools.cli.records import (
     MOST_LISTED,
     actor_lines,
     actor_style,
     change_lines,
     change_to_dict,
+    checkpoint_to_compare,
     compared,
-    newest_checkpoint,
     print_unread,
     unsure_lines,
     verb_of,
@@ -143,19 +144,25 @@ class ProgressEvent(Protocol):
         """Return its JSON form."""
 
 
-@command("status", CHANGING, examples=("filetools status", "filetools status --json"))
+@command(
+    "status",
+    CHANGING,
+    examples=("filetools status", "filetools status --run run-1a208eb102b5ff5", "filetools status --json"),
+)
+@run_option
 @click.option("-v", "--verbose", is_flag=True, help="Also show what the journal holds, and settings.")
-def status(desk: Desk, *, verbose: bool) -> None:
-    """Show what changed since the last checkpoint, and what waits for you.
+def status(desk: Desk, *, run: str | None, verbose: bool) -> None:
+    """Show what changed since your last checkpoint, and what waits for you.
 
-    Without a checkpoint it shows the newest changes. It also shows whether mirrors are up to date.
+    Automatic checkpoints do not count. Without a checkpoint of yours it shows the newest changes. It also shows whether
+    mirrors are up to date.
 
     The whole tree is looked at first: what changed while nobody watched is recorded, and unreadable paths are named. The
     changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
     """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
-        name = await newest_checkpoint(files)
+        name = await checkpoint_to_compare(files, run)
         changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
         unread = (await files.look()).unread if changes is None else changes.unread
         state = await files.status()

@@ -246,7 +246,7 @@ async def _type_without_saving(play: Play) -> None:
         await bob.write_file(CODE, f"{refused}\n{disk.content}", expected_version=disk.version)
     except EditConflictError as error:
         (conflict, *_) = error.details["conflicts"]
-        sides = (("ann", "ours"), ("bob", "theirs"))
+        sides = (("ann", "current"), ("bob", "yours"))
         shown = (f"{name} | {line}" for name, side in sides for line in conflict[side].splitlines())
         await play.say("Bob writes where Ann is typing: refused as EDIT_CONFLICT, with both texts.", *shown)
 

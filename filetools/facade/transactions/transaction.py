@@ -163,6 +163,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         """Have reads decided at once; changes are asked at the end of the block, if anything comes of them."""
         self._buffer.check_open()
         if change:
+            self._parts.gatekeeper.refuse_hidden(tool, paths, self.actor)  # what is buffered can be read at once
             self._asked.setdefault(tool, {}).update(dict.fromkeys(paths))
             return None
         return await super()._authorise(tool, paths, arguments, change=False, preview=preview)

@@ -237,7 +237,7 @@ class _Page:
             self._below = self._searched = 1
             yield str(self._path)
             return
-        if facts is not None and facts.type not in ("directory", "file"):
+        if facts is not None and facts.type == "other":
             raise NotRegularFileError(self._path)
         globs, is_withheld, looked = self._globs, self._is_withheld, self.looked
         for path, kind, _ in self._walked(stack):

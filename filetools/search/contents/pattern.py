@@ -245,5 +245,5 @@ def _line_end(text: str, position: int) -> int:
 
 
 def plain_lines(text: str) -> str:
-    """Return a text with LF as its only line end; lines stay the same lines."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    """Return a text whose lines, which stay the same lines, end in LF; a CR that ends no line stays."""
+    return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")

@@ -29,14 +29,14 @@ def decoded_path(raw_path: str) -> str:
     """
     if _ESCAPE.search(raw_path):
         raise InvalidPathError(raw_path, "a percent sign without two digits")
-    if _HIDDEN_SEPARATOR.search(raw_path):
-        raise InvalidPathError(raw_path, "a separator or a NUL in disguise")
     try:
         path = unquote_to_bytes(raw_path).decode("utf-8")
     except UnicodeDecodeError as exc:
         raise InvalidPathError(raw_path, "not UTF-8") from exc
+    if _HIDDEN_SEPARATOR.search(raw_path):
+        raise InvalidPathError(path, "a separator or a NUL in disguise")
     if "%" in path and _ESCAPED_TWICE.search(path):
-        raise InvalidPathError(raw_path, "it is percent-encoded twice")
+        raise InvalidPathError(path, "it is percent-encoded twice")
     return path
 
 

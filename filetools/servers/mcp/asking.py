@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
+from filetools.paths.names import printable, printable_text
 from filetools.permissions.requests import ApprovalRequest, short_diff
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
 from filetools.servers.mcp.options import DoorOptions
@@ -198,7 +199,8 @@ def _form_of(asked: ApprovalRequest) -> wire.ElicitRequestFormParams:
 
 
 def _message(asked: ApprovalRequest) -> str:
-    return f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})\n{short_diff(asked)}".rstrip()
+    head = printable(f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})")
+    return f"{head}\n{printable_text(short_diff(asked))}".rstrip()
 
 
 def _choice(title: str, answers: dict[str, str]) -> dict[str, Any]:

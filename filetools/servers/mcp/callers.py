@@ -17,6 +17,7 @@ from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
+from filetools.paths.names import printable
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.registry import ToolRegistry
@@ -169,5 +170,5 @@ def _shortened(session: str) -> str:
 def client_of(request: Request) -> str:
     """The name that the client gives itself: for people to read, it opens nothing."""
     client = request.session.client_params
-    name = client.client_info.name.strip() if client is not None else ""
+    name = printable(client.client_info.name.strip()) if client is not None else ""
     return name[:_LONGEST_NAME] or "mcp"

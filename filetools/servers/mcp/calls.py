@@ -13,6 +13,7 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from filetools.errors import FileToolsError
+from filetools.paths.names import printable
 from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
@@ -24,6 +25,9 @@ from filetools.tools.shown import shown
 from filetools.tools.tool import AnyTool
 
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
+ALWAYS_LOAD_KEY: Final = "anthropic/alwaysLoad"
+_LATER: Final = ("context", "runs", "descriptors")
+"""Groups whose tools a client may load when they are needed."""
 MOST_CHARACTERS: Final = 500_000
 """The most that can be asked for: a body is cut here, and a client need not do it again."""
 
@@ -36,15 +40,23 @@ class ToolCalls:
         tools: What is published.
         asking: Brings questions to the client.
         structured: Whether programs asked for results as JSON, too.
+        is_deferred: Whether clients may load all tools when they are needed.
     """
 
     def __init__(
-        self, callers: KnowsCallers, tools: Sequence[AnyTool], asking: Asking, *, structured: bool = False
+        self,
+        callers: KnowsCallers,
+        tools: Sequence[AnyTool],
+        asking: Asking,
+        *,
+        structured: bool = False,
+        is_deferred: bool = False,
     ) -> None:
         self._callers = callers
         self._asking = asking
         self._tools = {tool.name: tool for tool in tools}
         self._structured = structured
+        self._is_deferred = is_deferred
         self._limits = callers.limits
         self._published = wire.ListToolsResult(tools=[self._publish(tool) for tool in tools])
         self._schemas = {tool.name: tool.input_schema for tool in self._published.tools}
@@ -113,9 +125,9 @@ class ToolCalls:
 
     def _publish(self, tool: AnyTool) -> wire.Tool:
         published = wire.Tool.model_validate(mcp_tool(tool, structured=self._structured))
-        if not tool.has_body:
-            return published
-        return published.model_copy(update={"meta": {RESULT_SIZE_KEY: MOST_CHARACTERS}})
+        size = {RESULT_SIZE_KEY: MOST_CHARACTERS} if tool.has_body else {}
+        at_once = {} if self._is_deferred or tool.group in _LATER else {ALWAYS_LOAD_KEY: True}
+        return published.model_copy(update={"meta": size | at_once or None})
 
 
 _Step = tuple[int, int | None, str | None]
@@ -188,5 +200,5 @@ def _link(link: FileLink) -> wire.ResourceLink:
     if link.descriptor is not None:
         uri = descriptor_address(link.descriptor)
         return wire.ResourceLink(uri=uri, name=link.descriptor, mime_type=link.mime_type)
-    name = link.path.rpartition("/")[2]
+    name = printable(link.path.rpartition("/")[2])
     return wire.ResourceLink(uri=file_address(link.path), name=name, mime_type=link.mime_type, size=link.size)

@@ -70,7 +70,8 @@ class Door:
         log = CallLog() if log is None else log
         options.registry(files, tools, log, owner="")  # what is wrong with them is told here, not by every call
         callers = McpCallers(files, options, tools, log)
-        self._calls = ToolCalls(callers, tools, Asking(lambda: [files], options), structured=options.structured)
+        asking = Asking(lambda: [files], options)
+        self._calls = ToolCalls(callers, tools, asking, structured=options.structured, is_deferred=options.is_deferred)
         self._notices = Notices(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(

@@ -33,6 +33,8 @@ class DoorOptions:
     """Whether tools that change something are left out; that they are refused, too, is for the permissions."""
     structured: bool = False
     """Whether results go to programs, too, as JSON with an output schema."""
+    is_deferred: bool = False
+    """Whether a client that loads tools when they are searched for may do so with the tools of files, too."""
     asks: bool = True
     """Whether questions go to the person at the client; for clients that are trusted to show them to one."""
     is_shared: bool = False

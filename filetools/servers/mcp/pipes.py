@@ -23,6 +23,7 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
     RequestId,
     jsonrpc_message_adapter,
 )
@@ -74,7 +75,7 @@ class MessageReader(_Stream):
         if line is None:
             raise StopAsyncIteration
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            return SessionMessage(_message(line))
         except ValidationError as exc:  # a bad line goes to the dispatcher, and ends nothing
             if self._answering is not None:
                 # The SDK's dispatcher ignores it, and the client would wait.
@@ -186,6 +187,22 @@ class MessageWriter(_Stream):
         """Write no more."""
         asyncio.get_running_loop().remove_writer(self._descriptor)
         self._is_written.set()
+
+
+def _message(line: bytes) -> JSONRPCMessage:
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        # Half a pair of surrogates in a text is JSON all the same; the parameter that holds it is refused by its name.
+        if b"\\ud" not in line.lower():
+            raise
+        try:
+            plain: object = json.loads(line)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return jsonrpc_message_adapter.validate_python(plain, by_name=False)
+        raise
 
 
 def _answer_to(line: bytes, error: ValidationError) -> JSONRPCError:

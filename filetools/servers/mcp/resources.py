@@ -13,6 +13,7 @@ from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryEr
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import ReadResult
 from filetools.models.listing import Entry
+from filetools.paths.names import printable
 from filetools.servers.mcp.addresses import BUFFERS, DESCRIPTORS, FILES, VERSIONS, Address, file_address, parse_address
 from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import DoorOptions
@@ -217,8 +218,8 @@ def _described(entry: Entry) -> wire.Resource:
     modified = entry.modified.isoformat() if entry.modified is not None else None
     return wire.Resource(
         uri=file_address(entry.path),
-        name=entry.name,
-        title=entry.path,
+        name=printable(entry.name),
+        title=printable(entry.path),
         mime_type=FOLDER_TYPE if is_folder else mimetypes.guess_type(entry.path)[0],
         size=None if is_folder else entry.size,
         annotations=wire.Annotations(last_modified=modified) if modified else None,

@@ -91,7 +91,8 @@ class RootsDoor:
             usual = await self._workspaces.roots(self._folders)
             callers = RootedCallers(self._workspaces, usual, self._dialect, self._options, self._tools)
             registration = await opened.enter_async_context(Registration(self._workspaces.all))
-            calls = ToolCalls(callers, self._tools, Asking(self._workspaces.all, self._options))
+            asking = Asking(self._workspaces.all, self._options)
+            calls = ToolCalls(callers, self._tools, asking, is_deferred=self._options.is_deferred)
             opened.push_async_callback(calls.aclose)
             self._stack = opened.pop_all()
         server: Server[Any] = Server(

@@ -15,6 +15,7 @@ from filetools.content.file_patch import quoted_name
 from filetools.content.patches import parse_patch
 from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirectoryError, PathNotFoundError
 from filetools.models.files import PatchedFile
+from filetools.paths.names import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, presented, repairs_of
 from filetools.tools.tool import Tool, ToolContext
@@ -72,7 +73,7 @@ async def apply_patch(context: ToolContext, given: PatchOrOperation) -> dict[str
     except PathNotFoundError as error:
         error.suggested_action = "Check the path; a new file is made by the type 'create_file', or *** Add File:."
         raise
-    rows = "".join(f"{_MARKS[file.kind]} {_named(file)}\n" for file in made.files)
+    rows = "".join(f"{_MARKS[file.kind]} {printable(_named(file))}\n" for file in made.files)
     files = [file.to_dict() for file in made.files]
     return {
         "status": "completed",

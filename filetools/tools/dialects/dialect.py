@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from filetools.content.ends import split_lines
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
+from filetools.paths.names import with_printable_names
 from filetools.tools.call_log import CallLog
 from filetools.tools.offered import Names
 from filetools.tools.registry import ToolRegistry
@@ -60,7 +61,7 @@ def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall
     def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
         if not envelope["success"]:
             return ShownCall(text=failure(envelope, limits), is_error=True)
-        made = text_of(envelope["data"], limits)
+        made = text_of(with_printable_names(envelope["data"]), limits)
         seen = made if isinstance(made, ShownCall) else ShownCall(text=made)
         hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
         news = (*hints, *news_lines(envelope))

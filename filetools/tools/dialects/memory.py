@@ -19,6 +19,8 @@ from filetools.errors import (
     PathNotFoundError,
     PathTraversalError,
 )
+from filetools.paths.lexical import names_folder
+from filetools.paths.names import printable
 from filetools.tools.dialects.dialect import Dialect, presented, reworded
 from filetools.tools.dialects.text_editor import Editor, EditorCommand, Words, check, run, shown_lines
 from filetools.tools.seen import TextLimits, clipped
@@ -90,7 +92,7 @@ def inside_memories(path: str) -> str:
     segments = [segment for segment in path.split("/") if segment not in ("", ".")]
     if not path.startswith("/") or "\\" in path or segments[:1] != [FOLDER]:
         raise InvalidPathError(path, "every path of the memory begins with /memories")
-    return "/".join(segments)
+    return "/".join([*segments, ""] if len(segments) > 1 and names_folder(path) else segments)
 
 
 async def _delete(context: ToolContext, shown: str, inside: str) -> dict[str, Any]:
@@ -103,7 +105,7 @@ async def _delete(context: ToolContext, shown: str, inside: str) -> dict[str, An
             gone = await context.files.delete_file(inside)
     except (PathNotFoundError, DirectoryNotFoundError) as error:
         raise _missing(error, shown) from error
-    return {"path": shown, "output": f"Successfully deleted {shown}", "entries_deleted": gone.entries}
+    return {"path": shown, "output": f"Successfully deleted {printable(shown)}", "entries_deleted": gone.entries}
 
 
 async def _rename(context: ToolContext, old: str, new: str) -> dict[str, Any]:
@@ -115,12 +117,12 @@ async def _rename(context: ToolContext, old: str, new: str) -> dict[str, Any]:
     except (PathNotFoundError, DirectoryNotFoundError) as error:
         raise _missing(error, old) from error
     except PathExistsError as error:
-        raise reworded(error, f"The destination {new} already exists", "Choose another new_path.") from error
-    return {"path": new, "old_path": old, "output": f"Successfully renamed {old} to {new}"}
+        raise reworded(error, f"The destination {printable(new)} already exists", "Choose another new_path.") from error
+    return {"path": new, "old_path": old, "output": f"Successfully renamed {printable(old)} to {printable(new)}"}
 
 
 def _missing(error: FileToolsError, shown: str) -> FileToolsError:
-    return reworded(error, f"The path {shown} does not exist")
+    return reworded(error, f"The path {printable(shown)} does not exist")
 
 
 def _shown(data: Mapping[str, Any], limits: TextLimits) -> str:

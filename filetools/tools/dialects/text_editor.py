@@ -23,6 +23,7 @@ from filetools.errors import (
 )
 from filetools.models.files import EditResult
 from filetools.models.listing import Entry
+from filetools.paths.names import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, numbered_part, presented, repairs_of, reworded, snippet
 from filetools.tools.nearby import similar_paths
@@ -108,7 +109,7 @@ class Editor:
     def __init__(self, context: ToolContext, words: Words, shown: str, path: str) -> None:
         self._files = context.files
         self._words = words
-        self._shown = shown
+        self._shown = printable(shown)
         self._path = path
 
     async def view(self, view_range: list[int] | None) -> dict[str, Any]:
@@ -303,8 +304,11 @@ def shown_lines(data: Mapping[str, Any], limits: TextLimits) -> str:
     """Return the lines of a view, numbered, and how to see the rest where they are cut."""
     first, total = data["first_line"], data["total_lines"]
     text, following = numbered_part(data["content"], first, limits)
-    if following is not None:
-        of = "" if total is None else f" of {total}"
+    of = "" if total is None else f" of {total}"
+    if not text.endswith("\n") and text:
+        onwards = "" if total == first else f"; view_range [{following}, -1] shows what is below it"
+        text += f"\n[line {first}{of} is too long to be shown to its end{onwards}]\n"
+    elif following is not None:
         text += f"[lines {first}-{following - 1}{of}; view_range [{following}, -1] shows the rest]\n"
     return text.removesuffix("\n")
 

@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
+import pytest
+
 from tests.support.terminal import CommandLine
 
 
@@ -41,6 +46,97 @@ def test_a_diff_of_the_tree_is_a_patch_for_it(run: CommandLine) -> None:
         0, ["created   new.txt", "modified  src/app.py", "moved     notes.md → docs/notes.md"]
     )  # fmt: skip
     assert run("diff").raw == made
+
+
+MARK = b"\xef\xbb\xbf"
+CHANGES = {
+    "CRLF": (b"one\r\ntwo\r\n", b"one\r\n2\r\n"),
+    "lone CR": (b"one\rtwo\r", b"one\r2\r"),
+    "CR at the end": (b"one\ntwo\r", b"1\ntwo\r"),
+    "ESC and separators": ("\x1b[1m\u2028b\nc\x0c\n".encode(), "\x1b[1m\u2028b\nd\x0c\n".encode()),
+    "mark": (MARK + b"one\ntwo\n", MARK + b"one\n2\n"),
+    "mark and line 1": (MARK + b"one\r\ntwo\r\n", MARK + b"1\r\ntwo\r\n"),
+    "mark added": (b"one\ntwo\n", MARK + b"one\ntwo\n"),
+    "mark taken": (MARK + b"one\ntwo\n", b"one\ntwo\n"),
+    "Latin-1": (b"caf\xe9\nx\n", b"caf\xe9\ny\xe8\n"),
+    "Shift-JIS": ("\u65e5\u672c\n\u8a9e\n".encode("shift-jis"), "\u65e5\u672c\n\u6587\n".encode("shift-jis")),
+    "converted": (b"caf\xe9\nx\n", "caf\u00e9\nx\n".encode()),
+    "end taken": (b"one\ntwo\n", b"one\ntwo"),
+    "end added": (b"one\ntwo", b"one\ntwo\n"),
+    "lines like heads": (b"-- one\n- \n", b"++ two\n- \n"),
+    "filled": (b"", b"one\n"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES.values(), ids=CHANGES)
+def test_a_diff_in_a_pipe_is_taken_by_git_and_by_patch(
+    run: CommandLine, tmp_path: Path, old: bytes, new: bytes
+) -> None:
+    file, other = run.folder / "a b.txt", tmp_path / "git"
+    file.write_bytes(old)
+    run("checkpoint", "start")
+    file.write_bytes(new)
+    made = run("diff").raw
+    subprocess.run(["git", "init", "-q", other], check=True)
+    (other / file.name).write_bytes(old)
+    subprocess.run(["git", "apply", "--whitespace=nowarn"], cwd=other, input=made, check=True)
+    assert (other / file.name).read_bytes() == new
+    file.write_bytes(old)
+    assert run("patch", stdin=made).error == ""
+    assert file.read_bytes() == new
+
+
+PREFIXES = {
+    "usual": (),
+    "mnemonic": ("-c", "diff.mnemonicPrefix=true"),
+    "none": ("-c", "diff.noprefix=true"),
+    "other": ("-c", "diff.srcPrefix=old/", "-c", "diff.dstPrefix=newer/"),
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+def test_a_diff_of_git_is_taken_whatever_its_names_begin_with(
+    run: CommandLine, tmp_path: Path, prefix: tuple[str, ...]
+) -> None:
+    def git(*arguments: str) -> bytes:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *prefix, *arguments]
+        return subprocess.run(command, cwd=tmp_path / "git", capture_output=True, check=True).stdout
+
+    before = {name: old for name, (old, _) in CHANGES.items()} | {
+        "gone": b"x\n",
+        "b/moved": b"1\n2\n3\n",
+        "x": b"1\n",
+        "x ": b"1\n",
+    }
+    after = {name: new for name, (_, new) in CHANGES.items()} | {
+        "new": b"n\n",
+        "caf\u00e9 b/moved": b"1\n2\n3\n",
+        "x": b"1\n",
+        "x ": b"2\n",
+    }
+    for folder in (run.folder, tmp_path / "git"):
+        for name, content in before.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "before")
+    for name in before:
+        (tmp_path / "git" / name).unlink()
+    for name, content in after.items():
+        (tmp_path / "git" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "git" / name).write_bytes(content)
+    git("add", "-A")
+    assert run("patch", stdin=git("diff", "--cached", "-M", "--binary")).error == ""
+    there = {name: (run.folder / name).read_bytes() for name in after}
+    assert there == after
+    assert not (run.folder / "gone").exists()
+
+
+def test_a_patch_in_utf_16_is_taken_as_powershell_writes_it(run: CommandLine) -> None:
+    patch = "--- a/notes.md\r\n+++ b/notes.md\r\n@@ -1 +1 @@\r\n-notes\r\n+text\r\n"
+    assert run("patch", stdin=patch.encode("utf-16")).code == 0
+    assert (run.folder / "notes.md").read_bytes() == b"text\n"
 
 
 def test_a_patch_that_does_not_fit_changes_nothing(run: CommandLine) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.support.terminal import CommandLine
 
 
@@ -12,6 +14,65 @@ def test_log_prints_the_newest_changes_first(run: CommandLine) -> None:
     assert [line[2:] for line in lines] == [["ann", "moved", "a.txt", "→", "b.txt"], ["ann", "created", "a.txt"]]
     assert len(run("log", "-n", "1").lines) == 1
     assert run("log", "src/app.py").lines == []
+
+
+def _paths(run: CommandLine, *choice: str) -> list[str]:
+    return [each["path"] for each in run("log", "--json", *choice).json["data"]["changes"]]
+
+
+@pytest.mark.parametrize(
+    ("choice", "code"),
+    [("nope", 1), ("--run run-0", 1), ("--since yesterday", 2), ("--run run-0 --session s", 2), ("-n 0", 2)],
+)
+def test_a_log_of_what_never_was_is_refused(run: CommandLine, choice: str, code: int) -> None:
+    run("write", "a.txt", "--content", "1")
+    done = run("log", *choice.split())
+    assert (done.code, done.text) == (code, "")
+
+
+def test_log_of_a_folder_shows_what_is_and_was_in_it(run: CommandLine) -> None:
+    run("write", "src/a.txt", "--content", "1")
+    run("write", "srcs.txt", "--content", "1")
+    run("log")  # from now on it is known what is new
+    (run.folder / "src" / "b.txt").write_text("by a program")
+    assert _paths(run, "src") == ["src/b.txt", "src/a.txt"]
+    run("mv", "src", "moved")
+    assert _paths(run, "moved") == ["moved"]
+    run("rm", "-r", "moved")
+    assert _paths(run, "moved") == ["moved", "moved"]
+    assert _paths(run, "src") == ["moved", "src/b.txt", "src/a.txt"]
+    assert _paths(run, ".") == ["moved", "moved", "src/b.txt", "srcs.txt", "src/a.txt"]
+
+
+def test_log_shows_the_changes_of_an_actor_a_session_a_run_or_a_time(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "1", "--actor", "alice")
+    run("write", "b.txt", "--content", "1", more={"FILETOOLS_SESSION": "s1"})
+    run("run", "sh", "-c", "echo x > c.txt")
+    run("write", "d.txt", "--content", "1")
+    (made,) = run("runs", "--json").json["data"]["runs"]
+    assert _paths(run, "--of", "alice") == ["a.txt"]
+    assert _paths(run, "--session", "s1") == ["b.txt"]
+    assert _paths(run, "--run", made["id"]) == ["c.txt"]
+    assert _paths(run, "--run", made["id"], "src") == []
+    assert _paths(run, "--since", "1d", "-n", "2") == ["d.txt", "c.txt"]
+    assert _paths(run, "--until", "1d") == []
+    first = run("log", "--json").json["data"]["changes"][-1]["number"]
+    assert _paths(run, "--until", str(first)) == ["a.txt"]
+
+
+def test_what_a_program_changed_at_one_moment_is_one_line(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "1")
+    run("log")  # from now on it is known what is new
+    for number in range(30):
+        (run.folder / f"{'src' if number % 2 else 'new'}{number:02}.txt").write_text("x")
+    (run.folder / "src" / "app.py").write_text("changed\n")
+    run("status")
+    run("write", "z.txt", "--content", "1")
+    rows = [line.split()[2:] for line in run("log").lines]
+    assert [row[0] for row in rows] == ["ann", "external", "ann"]
+    assert (rows[1][1:6], {*rows[1][6:8]}) == (["30", "created,", "1", "modified", "in"], {".", "src/,"})
+    assert len(run("log", "-n", "2").lines) == 2
+    assert len(run("log", "-n", "40", "--json").json["data"]["changes"]) == 33
 
 
 def test_log_shows_what_each_change_did(run: CommandLine) -> None:

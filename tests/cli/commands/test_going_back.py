@@ -16,13 +16,24 @@ def text(run: CommandLine) -> str:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("undo", "--since", "yesterday"), ("undo", "--call", "nope"), ("undo", "-n", "999"), ("restore", "nope"),
+        ("undo", "--since", "yesterday"), ("undo", "--call", "nope"), ("undo", "--change", "999"), ("restore", "nope"),
         ("checkpoint", "--delete", "nope"),
     ],
 )  # fmt: skip
 def test_what_names_nothing_is_refused_with_2(run: CommandLine, arguments: tuple[str, ...]) -> None:
     edit(run, "two", "TWO")
     assert run(*arguments).code == 2
+    assert text(run) == "one\nTWO\nthree\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "hint"), [("2", 2, "--change 2"), ("no/such/path", 1, "ls"), ("src/ap.py", 1, "'src/app.py'")]
+)
+def test_undo_of_a_path_that_never_was_is_refused(run: CommandLine, path: str, code: int, hint: str) -> None:
+    edit(run, "two", "TWO")
+    done = run("undo", path)
+    assert (done.code, hint in done.error) == (code, True)
+    assert run("undo", "notes.md").error == "Nothing to undo.\n"
     assert text(run) == "one\nTWO\nthree\n"
 
 
@@ -82,7 +93,7 @@ def test_others_changes_are_reached_by_name_time_and_path(run: CommandLine) -> N
 def test_an_agent_of_the_command_line_is_bound_to_its_own(run: CommandLine) -> None:
     edit(run, "two", "TWO")
     number = str(run("log", "--json").json["data"]["changes"][0]["number"])
-    assert run("undo", "-n", number, "--actor", "alice").code == 2
+    assert run("undo", "--change", number, "--actor", "alice").code == 2
     assert text(run) == "one\nTWO\nthree\n"
 
 

@@ -65,7 +65,8 @@ def test_around_a_command_its_output_and_code_are_its_own_and_its_effect_is_told
 def test_named_ones_stay_and_the_second_name_is_looked_for_before_anything_runs(run: CommandLine) -> None:
     assert sh(run, "echo x > new", name=("mine",))[0] == 0
     assert names(run) == ["mine", "mine (after)"]
-    assert not any(each["automatic"] for each in run("checkpoints", "--json").json["data"]["checkpoints"])
+    kept = [each["automatic"] for each in run("checkpoints", "--json").json["data"]["checkpoints"]]
+    assert kept == [False, True]
     run("checkpoint", "mine", "--delete")
     assert sh(run, "touch hit", name=("mine",))[0] == 2
     assert (names(run), (run.folder / "hit").exists()) == (["mine (after)"], False)
@@ -142,7 +143,7 @@ def test_status_says_who_changed_what_since_the_last_checkpoint(run: CommandLine
 
 def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
     none = run("diff")
-    assert (none.code, "No checkpoint to compare with" in none.error) == (2, True)
+    assert (none.code, "No checkpoint of yours" in none.error) == (2, True)
     run("checkpoint", "start")
     same = run("diff")
     assert (same.code, same.text, same.error.startswith("No difference since checkpoint 'start'")) == (0, "", True)
@@ -161,3 +162,38 @@ def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
     assert run("diff").code == 0
     assert run("diff", "--since", "start", "--until", "later", "src").lines[0] == "diff --git a/src/app.py b/src/app.py"
     assert run("diff", "--since", "later", "--until", "start", "--json").json["data"]["counts"]["deleted"] == 1
+
+
+def test_without_a_checkpoint_of_ones_own_nothing_is_compared_by_itself(run: CommandLine) -> None:
+    assert sh(run, "echo x > new")[0] == 0
+    done = run("diff")
+    assert (done.code, "No checkpoint of yours" in done.error) == (2, True)
+    assert "The newest changes" in run("status").text
+    assert run("diff", "--run", "run-0").error.startswith("error RUN_NOT_FOUND")
+    assert run("diff", "--run", "run-0", "--since", names(run)[0]).code == 2
+    assert run("diff", "--since", names(run)[0]).code == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "named", "expected"),
+    [
+        ("checkpoint --around --", "mine", ["before.txt", "during.txt"]),
+        ("checkpoint second --around --", "second", ["during.txt"]),
+        ("run", "mine", ["before.txt", "during.txt"]),
+    ],
+)
+def test_automatic_checkpoints_hide_no_change(run: CommandLine, line: str, named: str, expected: list[str]) -> None:
+    run("checkpoint", "mine")
+    (run.folder / "before.txt").write_text("x")
+    assert run(*line.split(), "sh", "-c", "echo x > during.txt").code == 0
+    assert [each.split()[1] for each in run("status").lines if each.startswith("added")] == expected
+    assert f"since checkpoint '{named}'" in run("diff").error
+
+
+def test_status_and_diff_compare_with_the_state_before_a_run(run: CommandLine) -> None:
+    run("run", "sh", "-c", "echo x > first.txt")
+    run("run", "--no-checkpoint", "sh", "-c", "echo x > second.txt")
+    last, first = (each["id"] for each in run("runs", "--json").json["data"]["runs"])
+    assert "2 changed since checkpoint 'auto: before run-" in run("status", "--run", first).text
+    assert run("diff", "--run", first, "--json").json["data"]["counts"] == {"added": 2}
+    assert "began without a checkpoint" in run("diff", "--run", last).error

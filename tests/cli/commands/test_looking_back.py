@@ -58,7 +58,7 @@ async def test_who_names_the_runs_of_agents_below_the_lines(run: CommandLine) ->
 def test_tabs_stay_in_a_pipe_and_are_blanks_at_a_terminal(run: CommandLine) -> None:
     (run.folder / "a.py").write_text("if x:\n\treturn 1\n")
     run("edit", "a.py", "--old", "return 1", "--new", "return\x1b[31m 2")
-    assert "+\treturn\\x1b[31m 2" in run("diff", "a.py").lines
+    assert "+\treturn\x1b[31m 2" in run("diff", "a.py").lines
     assert "+       return\\x1b[31m 2" in run.at_terminal("diff", "a.py").text
     assert run("who", "a.py").lines[1].endswith("2  \treturn\\x1b[31m 2")
 

@@ -52,6 +52,19 @@ def test_an_added_mirror_gets_what_other_commands_write(run: CommandLine) -> Non
     assert (snapshot(backup), listed(run)) == (snapshot(run.folder), [("backup", True, "attached", 0)])
 
 
+def test_a_mirror_that_is_only_named_is_there(run: CommandLine) -> None:
+    run("write", "new.txt", "--content", "1", "--mirror", "../backup")
+    (found,) = run("mirror", "--json").json["data"]["mirrors"]
+    assert (found["state"], found.get("reason"), found["added"]) in [
+        ("filling", None, False),
+        ("attached", None, False),
+    ]
+    run("sync", "--mirror", "../backup")
+    assert listed(run) == [("backup", False, "attached", 0)]
+    (run.folder.parent / "backup").rename(run.folder.parent / "disk")
+    assert listed(run) == [("backup", False, "away", 0)]
+
+
 def test_while_the_folder_is_away_changes_wait_for_it_and_reach_it_with_the_next_command(run: CommandLine) -> None:
     backup, disk = run.folder.parent / "backup", run.folder.parent / "disk"
     run("mirror", "add", "../backup")
@@ -66,6 +79,10 @@ def test_while_the_folder_is_away_changes_wait_for_it_and_reach_it_with_the_next
     backup.mkdir()  # where the disk goes
     assert run("rm", "notes.md", "--json").json["data"]["mirror"] == "pending"
     assert (snapshot(backup), snapshot(disk), listed(run)) == ({}, former, [("backup", True, "away", 2)])
+    for command in ("sync", "mirror", "doctor"):
+        told = run(command)
+        told_all = told.text + told.error
+        assert ("mirror add" in told_all, "not there" in told_all, "Wait" in told_all) == (True, False, False), command
     backup.rmdir()
     disk.rename(backup)
     assert run("write", "last.txt", "--content", "1", "--json").json["data"]["mirror"] == "in_sync"

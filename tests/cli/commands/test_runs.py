@@ -24,6 +24,11 @@ def sh(run: CommandLine, script: str, *options: str) -> Ran:
     return run("run", *options, "--", "sh", "-c", script)
 
 
+def test_the_first_word_that_is_no_option_begins_the_other_command_line(run: CommandLine) -> None:
+    done = run("run", "--session", "s", "sh", "-c", 'echo "$@"', "name", "--session", "--", "-h")
+    assert (done.code, done.text) == (0, "--session -- -h\n")
+
+
 def told(run: CommandLine, script: str, *options: str) -> dict[str, Any]:
     """Run a script, and return what is told of it."""
     data: dict[str, Any] = json.loads(sh(run, script, "--json", *options).lines[-1])["data"]
@@ -40,7 +45,9 @@ def listed(run: CommandLine) -> list[tuple[str, int | None]]:
     return [(each["status"], each.get("exit_code")) for each in run("runs", "--json").json["data"]["runs"]]
 
 
-@pytest.mark.parametrize(("line", "code"), [("run touch hit", 2), ("run --output-dir ../out -- touch hit", 5)])
+@pytest.mark.parametrize(
+    ("line", "code"), [("run --nope touch hit", 2), ("run --output-dir ../out -- touch hit", 5), ("run", 2)]
+)
 def test_what_is_no_run_is_refused_before_anything_starts(run: CommandLine, line: str, code: int) -> None:
     done = run(*line.split())
     assert (done.code, done.text, done.error[:6]) == (code, "", "error ")
@@ -171,7 +178,7 @@ def test_what_goes_wrong_in_telling_leaves_the_exit_code_alone(run: CommandLine)
 
 
 def test_runs_are_listed_and_shown(run: CommandLine) -> None:
-    assert run("runs").error == "No run is recorded; 'filetools run -- COMMAND' makes one.\n"
+    assert run("runs").error == "No run is recorded; 'filetools run COMMAND' makes one.\n"
     assert not (run.folder / ".filetools").exists()
     sh(run, "echo x > new; exit 2")
     run("run", "--", "printf", "%s", "two  words\n")

@@ -214,7 +214,7 @@ async def test_changes_that_overlap_are_refused_with_both_sides(files: FileTools
     with pytest.raises(filetools.FileToolsError) as caught:
         await transacted(files.transaction(), work)
     assert (caught.value.code, caught.value.path) == ("EDIT_CONFLICT", "a.txt")
-    assert caught.value.details["conflicts"] == [{"base": "three\n", "ours": "drei\n", "theirs": "3\n", "line": 3}]
+    assert caught.value.details["conflicts"] == [{"base": "three\n", "current": "drei\n", "yours": "3\n", "line": 3}]
     assert snapshot(root) == after({"a.txt": b"one\ntwo\ndrei\nfour\nfive\n"})
 
 

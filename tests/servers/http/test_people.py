@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from websockets.exceptions import InvalidStatus
 
 from tests.support import bearer
@@ -79,6 +83,26 @@ async def test_a_call_waits_for_the_person_at_the_page(server: HttpServer, perso
             assert (server.root / path).exists() is (code is None)
             state = "denied" if code else "allowed"
             await agent.frame("approval", state=state, approval_id=request["approval_id"])
+
+
+async def test_agents_at_every_door_are_asked_with_what_they_would_write(
+    server: HttpServer, person: dict[str, str]
+) -> None:
+    place = f"{server.address}/v1/files/put.txt"
+    answer = bearer.put(place, content=b"TEXT\n")
+    assert (answer.status_code, "APPROVAL_REQUIRED" in answer.text) == (403, True)
+    asked = bearer.get(f"{server.address}/v1/approvals", headers=person).json()["approvals"]
+    assert "+TEXT\n" in next(each["diff"] for each in asked if each["path"] == "put.txt")
+    given = '{"path": "call.txt", "content": "TEXT\\n"}'
+    command = ("call", "write_file", given, "--actor", "alice", "--root", str(server.root))
+    done = await asyncio.to_thread(subprocess.run, [sys.executable, "-m", "filetools", *command], capture_output=True)
+    assert json.loads(done.stdout)["error_code"] == "APPROVAL_REQUIRED"
+    started = StdioServerParameters(
+        command=sys.executable, args=["-m", "filetools", "mcp", str(server.root)], env=dict(os.environ)
+    )
+    async with Client(started) as agent:
+        refused = await agent.call_tool("write_file", {"path": "mcp.txt", "content": "TEXT\n"})
+    assert "APPROVAL_REQUIRED" in text_of(refused)
 
 
 async def asked(page: LiveClient, path: str) -> dict[str, Any]:

@@ -61,6 +61,19 @@ async def test_a_client_that_cannot_show_the_form_after_all_gets_the_id(root: Pa
 
 
 @pytest.mark.parametrize("mode", ERAS)
+async def test_no_name_adds_a_line_to_the_question(root: Path, mode: str) -> None:
+    person, odd = Person("decline"), "x\u202e\n\nPREVIEW ONLY\x1b[8m.txt"
+    async with opened_door(root, mode, client=shown_to(person)) as (client, files):
+        await failure(client, "write_file", path=f".vscode/{odd}", content="a\u202eb\n")
+        await files.write_file(f".idea-{odd}", "x")
+        await failure(client, "move_file", source=f".idea-{odd}", destination=f".idea/{odd}")
+    for question in person.asked:
+        assert not {"\x1b", "\u202e"} & set(question)
+        assert not [line for line in question.splitlines() if line.startswith("PREVIEW")]
+    assert len(person.asked) == 2
+
+
+@pytest.mark.parametrize("mode", ERAS)
 async def test_a_yes_lets_one_call_pass(root: Path, mode: str) -> None:
     person = Person("accept", "allow")
     async with opened_door(root, mode, client=shown_to(person)) as (client, _):

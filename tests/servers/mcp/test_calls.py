@@ -24,7 +24,7 @@ from tests.support.opened import ScriptedOpening, assert_at_rest, steps_until, t
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-MOST_LIST_BYTES = 6_500
+MOST_LIST_BYTES = 7_100
 """Of the answer to `tools/list` as it travels: every model reads it in every conversation."""
 EDITOR = Actor(kind="editor", id="ann")
 
@@ -80,8 +80,8 @@ async def test_every_tool_says_what_it_does_to_the_tree(root: Path, mode: str) -
             False,
         )
         assert hints.title
-        assert (published[tool.name].meta is not None) is tool.has_body
-    assert published["read_file"].meta == {"anthropic/maxResultSizeChars": 500_000}
+        assert ("anthropic/maxResultSizeChars" in (published[tool.name].meta or {})) is tool.has_body
+    assert published["read_file"].meta == {"anthropic/maxResultSizeChars": 500_000, "anthropic/alwaysLoad": True}
 
 
 async def test_a_body_travels_once(root: Path) -> None:

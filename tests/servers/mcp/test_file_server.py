@@ -181,7 +181,7 @@ def test_a_call_is_answered_alike_or_differently_on_purpose(sides: dict[str, Sid
 def test_the_same_tools_are_published_but_for_their_descriptions(sides: dict[str, Side]) -> None:
     for theirs, ours in zip(*(copy.deepcopy(sides[side].tools) for side in SIDES), strict=True):
         assert theirs.pop("execution") == {"taskSupport": "forbidden"}
-        assert ours.pop("_meta", {}).keys() <= {"anthropic/maxResultSizeChars"}
+        assert ours.pop("_meta", {}).keys() <= {"anthropic/maxResultSizeChars", "anthropic/alwaysLoad"}
         assert ours["description"] != theirs["description"]
         assert undescribed(ours) == undescribed(theirs)
 

@@ -70,7 +70,6 @@ async def drained(descriptor: int) -> bytes:
 
 BROKEN = line(id=7, method="m", params={"a": "x"})
 DEEP = b"[" * 100_000 + b"\n"
-HALF_PAIR = line(id="q", method="m", params={"a": "\ud800"})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ HALF_PAIR = line(id="q", method="m", params={"a": "\ud800"})
         (b"\xff\xfe\n", -32700, None),
         (DEEP, -32700, None),
         (BROKEN.replace(b"x", b"\xff"), -32700, 7),
-        (HALF_PAIR, -32700, "q"),
+        (BROKEN.replace(b"x", b"\\ud800\xff"), -32700, 7),
         (BROKEN[:-9] + b"\n", -32700, None),
         (b"[]\n", -32600, None),
         (b"null\n", -32600, None),
@@ -114,6 +113,22 @@ def test_a_client_that_sends_no_message_does_not_wait_for_ever(root: Path) -> No
     answers = [json.loads(each) for each in ended.stdout.splitlines()]
     codes = {each["id"]: each.get("error", {}).get("code") for each in answers}
     assert codes == {1: None, None: -32700, 7: -32700, 8: None}
+
+
+@pytest.mark.parametrize("arguments", [{"path": "a", "content": "\ud83d x"}, {"path": "\ud83d", "content": "x"}])
+def test_half_a_pair_of_surrogates_is_an_error_of_the_call(root: Path, arguments: dict[str, str]) -> None:
+    call = line(id="q", method="tools/call", params={"name": "write_file", "arguments": arguments})
+    sent = json.dumps(HELLO).encode() + b"\n" + line(method="notifications/initialized") + call
+    with subprocess.Popen(command(str(root)), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(sent)
+        server.stdin.flush()
+        answers = {each["id"]: each for each in (json.loads(server.stdout.readline()) for _ in range(2))}
+        server.stdin.close()
+    text = answers["q"]["result"]["content"][0]["text"]
+    assert answers["q"]["result"]["isError"]
+    assert text.startswith(("ENCODING_ERROR: Encoding error in a (utf-8): cannot encode U+D83D", "INVALID_PATH: "))
 
 
 async def test_nothing_comes_after_the_end(ends: Ends) -> None:

@@ -120,6 +120,16 @@ async def test_reading_shows_numbered_lines_and_gives_the_declared_shape(session
     )
 
 
+async def test_a_line_too_long_to_be_shown_names_the_tool_that_shows_its_parts(session: Session, root: Path) -> None:
+    (root / "pack.js").write_text(",".join(f"{number:08}" for number in range(25_000)))
+    shown = await session.says("Read", file_path="pack.js")
+    assert shown.endswith("[line 1 is longer than that; Grep with -o shows other parts of it]")
+    found = await session.says("Grep", pattern="00024999", path="pack.js", output_mode="content", **{"-o": True})
+    assert found == "pack.js:1:00024999"
+    (root / "pack.js").write_text("x" * 60_000 + "\nbelow\n")
+    assert (await session.says("Read", file_path="pack.js")).endswith("; offset 2 reads on behind it]")
+
+
 async def test_a_long_file_is_read_on_where_it_was_cut_and_is_not_yet_known(session: Session, root: Path) -> None:
     (root / "long.txt").write_text("".join(f"{number}\n" for number in range(1, 2501)))
     assert (await session.says("Read", file_path="long.txt")).endswith("[lines 1-2000 of 2500; offset 2001 reads on]")
@@ -286,7 +296,7 @@ async def test_absolute_patterns_and_folders_are_inside_the_root(session: Sessio
     (tree / "sub" / "src" / "app.py").touch()
     assert await session.says("Glob", pattern=f"{tree}/*.ts") == "top.ts"
     assert await session.says("Glob", pattern=f"{tree}/src/app.py") == "src/app.py"
-    assert await session.says("Glob", pattern=f"{tree}/x[1]/lib.py") == "No files found"
+    assert await session.says("Glob", pattern=f"{tree}/x[1]/lib.py") == "x[1]/lib.py"
     assert await session.says("Glob", pattern="./top.ts") == "top.ts"
 
 

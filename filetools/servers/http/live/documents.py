@@ -98,7 +98,7 @@ class DocumentDesk:
         """Write a document to its file; what was merged in comes as edits."""
         document = self._of(frame.handle)
         await document.earlier()
-        saved = await self._files.buffers.save(frame.handle, on_conflict=frame.on_conflict)
+        saved = await self._files.buffers.save(frame.handle, on_conflict=frame.on_conflict, encoding=frame.encoding)
         facts = saved.to_dict()
         return {"handle": frame.handle, **{name: facts[name] for name in facts if name not in _TOLD_BY_EDITS}}
 

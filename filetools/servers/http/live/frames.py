@@ -81,6 +81,8 @@ class SaveFrame(ClientFrame):
     type: Literal["save"]
     handle: str
     on_conflict: Literal["merge", "cancel", "allow"] = "merge"
+    encoding: Annotated[str, Field(max_length=40)] | None = None
+    """What the file is stored in from now on; without it, as before."""
 
 
 class Close(ClientFrame):
@@ -168,6 +170,8 @@ def asked(request: ApprovalRequest) -> dict[str, Any]:
 class Snapshot(ServerFrame):
     """How things stand, where events tell how they change."""
 
+    root: str
+    """Name of the folder."""
     documents: list[dict[str, Any]]
     """What editors have open: path, dirty, buffer_version, editors."""
     locks: list[dict[str, Any]]

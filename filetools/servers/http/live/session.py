@@ -246,9 +246,10 @@ class LiveSession:
 
 
 async def _snapshot(files: FileToolsFacade, log: CallLog) -> Snapshot:
-    """Return documents, locks, approvals, runs and mirrors as they are now."""
+    """Return the root's name, documents, locks, approvals, runs and mirrors as they are now."""
     status = await files.status()
     return Snapshot(
+        root=status["root"],
         documents=status["documents"],
         locks=[{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
         approvals=[asked(request) for request in await files.approvals()],

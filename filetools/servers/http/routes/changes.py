@@ -175,7 +175,9 @@ def require_right(caller: Caller, run: Run) -> None:
 
 def with_urls(metadata: dict[str, Any]) -> dict[str, Any]:
     """Return the metadata of a run with the URL of each file that is there; no URL names what reads like an escaped path."""
-    for file in (*metadata.get("files_created", ()), *metadata.get("files_modified", ())):
+    for file in (
+        file for action in ("created", "modified", "unchanged") for file in metadata.get(f"files_{action}", ())
+    ):
         location = file_location(file["relative_path"])
         with suppress(InvalidPathError):
             decoded_path(location.removeprefix(FILES))

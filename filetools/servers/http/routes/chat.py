@@ -27,7 +27,7 @@ from filetools.sessions.discovery import DISCOVERY_HEADER, attach, is_enabled, s
 
 router: Final = APIRouter(tags=["chat"])
 _DONE: Final = "data: [DONE]\n\n"
-_LISTS: Final = ("files_created", "files_modified", "files_deleted")
+_LISTS: Final = ("files_created", "files_modified", "files_deleted", "files_unchanged")
 _ERROR: Final = {"application/json": {"schema": {"type": "object", "required": ["error"]}}}
 _FAILURES: Final[Described] = {
     status: {"description": TITLES[status], "content": _ERROR} for status in (404, 502, *EVERYWHERE)

@@ -1,15 +1,15 @@
 /** Who changed what in an open text: lines that glow, names and times beside them, and the carets of others. */
 
-const HUES = 8;
+const HUES = 7;
 const GLOW_MS = 3000; // as long as the animation in page.css
 const CARET_MS = 30_000;
 const MOST_MARKS = 300;
 let count = 0;
 
-/** Return the name of an actor's colour, always the same one: "hue-0" to "hue-7". */
+/** Return the name of an actor's colour, in all sessions the same: "hue-0" to "hue-6"; none is red, as errors are. */
 export function hueOf(actor) {
 	let hash = 7;
-	for (const letter of `${actor?.kind}:${actor?.id}:${actor?.session ?? ""}`) {
+	for (const letter of `${actor?.kind}:${actor?.id}`) {
 		hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
 	}
 	return `hue-${hash % HUES}`;
@@ -22,7 +22,6 @@ export function nameOf(actor) {
 	return actor.kind === "system" ? actor.id : `${actor.id} (${actor.kind === "editor" ? "person" : actor.kind})`;
 }
 
-/** What others do to one model; lives as long as its tab. */
 export class Others {
 	#marks = new Map(); // by decoration
 	#carets = new Map(); // by actor
@@ -33,7 +32,9 @@ export class Others {
 	/** @param {() => void} tell Called when somebody's caret is gone. */
 	constructor(monaco, model, tell) {
 		Object.assign(this, { monaco, model, tell });
-		this.#stop = model.onDidChangeContent(() => this.#layout());
+		this.#stop = model.onDidChangeContent(() => {
+			for (const { widget } of this.#carets.values()) this.#editor?.layoutContentWidget(widget);
+		});
 	}
 
 	/** Show that somebody changed the text in some places, just now. */
@@ -134,10 +135,6 @@ export class Others {
 		const position = () => this.model.getDecorationRange(id)?.getStartPosition() ?? null;
 		const getPosition = () => ({ position: position(), preference: [ABOVE, BELOW] });
 		return { getId: () => name, getDomNode: () => node, getPosition };
-	}
-
-	#layout() {
-		for (const { widget } of this.#carets.values()) this.#editor?.layoutContentWidget(widget);
 	}
 
 	#remove(key) {

@@ -3,7 +3,7 @@
 import { Binding } from "./binding.js";
 import { Others } from "./carets.js";
 import { make } from "./elements.js";
-import { monaco } from "./monaco.js";
+import { monaco, PLAIN } from "./monaco.js";
 import { isViewed, readOnlyView } from "./views.js";
 
 const TABS = "filetools-tabs";
@@ -17,25 +17,10 @@ const KEYS = `<dl>
 <dt><kbd>F8</kbd></dt><dd>answer what agents ask</dd>
 <dt><kbd>Ctrl+M</kbd></dt><dd>let Tab leave the text</dd>
 </dl>`;
-const OPTIONS = {
-	automaticLayout: true,
-	fixedOverflowWidgets: true,
-	fontSize: 13,
-	glyphMargin: false,
-	lineDecorationsWidth: 12,
-	minimap: { enabled: false },
-	model: null,
-	// Monaco 0.55 reports an error when a model goes while it looks for occurrences.
-	occurrencesHighlight: "off",
-	scrollBeyondLastLine: false,
-	unusualLineTerminators: "off",
-	wordBasedSuggestions: "off",
-	wordWrap: "off",
-};
+const OPTIONS = { ...PLAIN, fixedOverflowWidgets: true, fontSize: 13, glyphMargin: false, lineDecorationsWidth: 12, model: null };
 
 const nameOf = (path) => path.split("/").at(-1);
 
-/** One open file; lives until it is closed. */
 class Tab {
 	document = null;
 	binding = null;
@@ -76,13 +61,12 @@ class Tab {
 	}
 }
 
-/** The tabs and what they show; lives as long as the page. */
-class Editor {
+export class Editor {
 	tabs = [];
 	active = null;
 	monaco = monaco;
 	#parts;
-	#code = null;
+	code = null;
 
 	constructor(element, context) {
 		Object.assign(this, context);
@@ -109,6 +93,7 @@ class Editor {
 		}
 		this.#show(tab);
 		await tab.loading;
+		if (tab.binding || tab.view) this.say("");
 		const isStill = [at, document.body].includes(part()); // else the person has gone on elsewhere
 		if (focus && isStill && this.active === tab) this.focus();
 	}
@@ -133,7 +118,8 @@ class Editor {
 	async save(path = this.active?.path) {
 		const tab = this.tabs.find((each) => each.path === path);
 		if (!tab?.document || tab.task) return false;
-		this.#work(tab, "saving …");
+		tab.task = "saving …";
+		this.#tell();
 		try {
 			tab.binding.check();
 			const saved = await this.#saved(tab);
@@ -145,12 +131,13 @@ class Editor {
 			this.say(`Not saved: ${tab.path}: ${told} Your text stays here.`, { kind: "error" });
 			return false;
 		} finally {
-			this.#work(tab, "");
+			tab.task = "";
+			this.#tell();
 		}
 	}
 
 	focus() {
-		if (this.active?.binding) this.#code?.focus();
+		if (this.active?.binding) this.code?.focus();
 		else this.#parts[this.active ? "view" : "empty"].focus();
 	}
 
@@ -170,12 +157,20 @@ class Editor {
 		return answer === "save" ? this.save(tab.path) : answer === "discard";
 	}
 
-	async #saved(tab) {
+	async #saved(tab, onConflict, encoding) {
 		try {
-			return await tab.document.save();
+			return await tab.document.save(onConflict, encoding);
 		} catch (error) {
+			const { base_version: base, current_version: current, character } = error.details ?? {};
+			if (error.code === "ENCODING_ERROR" && character) {
+				const answer = await this.askInline({
+					title: `${tab.document.encoding.toUpperCase()} has no “${String.fromCodePoint(`0x${character.slice(2)}`)}”`,
+					text: `It is in line ${error.details.line} of ${nameOf(tab.path)}.`,
+					actions: [{ label: "Save as UTF-8", value: "utf-8", kind: "primary" }, { label: "Cancel", value: null }],
+				});
+				return answer && this.#saved(tab, onConflict, answer);
+			}
 			if (error.code !== "EDIT_CONFLICT") throw error;
-			const { base_version: base, current_version: current } = error.details;
 			const answer = await this.askInline({
 				title: `${nameOf(tab.path)} was changed in the same place`,
 				text: `${error.message}.`,
@@ -186,7 +181,7 @@ class Editor {
 				],
 			});
 			if (answer === "merge" && !(await this.#merge(tab, base, current))) return null;
-			return ["merge", "allow"].includes(answer) ? tab.document.save("allow") : null;
+			return ["merge", "allow"].includes(answer) ? this.#saved(tab, "allow", encoding) : null;
 		}
 	}
 
@@ -227,7 +222,7 @@ class Editor {
 		parts.bar.append(...Object.values(parts.facts));
 		const place = make("div", { id: "editor", role: "tabpanel" }, parts.code, parts.view, parts.empty);
 		parts.row = make("div", { id: "tab-row" }, parts.tabs, parts.save, parts.close);
-		element.append(parts.row, make("div", { id: "asked" }), place, parts.bar);
+		element.append(parts.row, place, make("div", { id: "asked" }), parts.bar); // what comes and goes is below the text, and does not move it
 		parts.save.onclick = () => this.save();
 		parts.close.onclick = () => this.close();
 		parts.tabs.onclick = ({ target }) => {
@@ -240,9 +235,8 @@ class Editor {
 	}
 
 	#start(monaco) {
-		this.#code = monaco.editor.create(this.#parts.code, OPTIONS);
-		this.#code.onDidChangeCursorPosition(() => this.#tellPlace());
-		this.code = this.#code;
+		this.code = monaco.editor.create(this.#parts.code, OPTIONS);
+		this.code.onDidChangeCursorPosition(() => this.#tellPlace());
 		this.#show(this.active);
 	}
 
@@ -308,10 +302,10 @@ class Editor {
 		const { code, view, empty } = this.#parts;
 		[code.hidden, view.hidden, empty.hidden] = [!tab?.binding, !tab || tab.binding, tab];
 		view.replaceChildren(...(tab && !tab.binding ? [tab.view ?? `Opening ${tab.path} …`] : []));
-		if (this.#code && tab?.binding && tab.binding.editor !== this.#code) {
-			this.#code.updateOptions({ bracketPairColorization: { enabled: tab.document.text.length < LARGE_CHARACTERS } });
-			tab.binding.attach(this.#code);
-			tab.others.attach(this.#code);
+		if (this.code && tab?.binding && tab.binding.editor !== this.code) {
+			this.code.updateOptions({ bracketPairColorization: { enabled: tab.document.text.length < LARGE_CHARACTERS } });
+			tab.binding.attach(this.code);
+			tab.others.attach(this.code);
 		}
 		tab?.element.scrollIntoView({ block: "nearest", inline: "nearest" });
 		this.#tell();
@@ -321,7 +315,7 @@ class Editor {
 		if (!this.active?.binding?.editor) return;
 		this.active.others.attach(null);
 		this.active.binding.detach();
-		this.#code.setModel(null);
+		this.code.setModel(null);
 	}
 
 	#remove(tab) {
@@ -333,11 +327,6 @@ class Editor {
 		tab.dispose();
 		this.#tell();
 		if (isShown && document.activeElement.matches("body, #main *")) this.focus(); // else the person is elsewhere
-	}
-
-	#work(tab, task) {
-		tab.task = task;
-		this.#tell();
 	}
 
 	#tell() {
@@ -373,7 +362,7 @@ class Editor {
 
 	#tellPlace() {
 		const { place, who } = this.#parts.facts;
-		const at = this.active?.binding ? this.#code?.getPosition() : null;
+		const at = this.active?.binding ? this.code?.getPosition() : null;
 		place.textContent = at ? `Ln ${at.lineNumber}, Col ${at.column}` : "";
 		who.textContent = at ? this.active.others.at(at.lineNumber) : "";
 	}
@@ -413,8 +402,4 @@ class Editor {
 		else return;
 		event.preventDefault();
 	}
-}
-
-export function mountEditor(element, context) {
-	return new Editor(element, context);
 }

@@ -276,20 +276,21 @@ export class LiveDocument extends Emitter {
 		return this.live.documents.get(this.path) === this;
 	}
 
-	/** Take what the person typed: edits of `text`, in any order. */
+	/** Take what the person typed: edits of `text`, in any order. Returns them in theirs. */
 	change(edits) {
 		const made = [...edits].sort((one, other) => one.start - other.start || one.end - other.end);
 		this.text = applyEdits(this.text, made);
 		this.#unsent = compose(this.#unsent, made);
 		this.#pump(true);
 		this.emit("state", this);
+		return made;
 	}
 
 	/** Write the file, once the server has all that was typed. Rejects with LiveError, and is never repeated by itself. */
-	async save(onConflict = "merge") {
+	async save(onConflict = "merge", encoding = undefined) {
 		await this.#settled();
-		const saved = await this.live.request("save", { handle: this.handle, on_conflict: onConflict });
-		Object.assign(this, { version: saved.version, behind: false, deleted: false });
+		const saved = await this.live.request("save", { handle: this.handle, on_conflict: onConflict, encoding });
+		Object.assign(this, { version: saved.version, behind: false, deleted: false, encoding: encoding ?? this.encoding });
 		this.#isDirty = saved.dirty;
 		this.emit("state", this);
 		return saved;

@@ -2,9 +2,9 @@
 
 import { Live } from "./live.js";
 import { Server } from "./server.js";
-import { mountTree } from "./tree.js";
-import { mountEditor } from "./editor.js";
-import { mountQuestions } from "./questions.js";
+import { Tree } from "./tree.js";
+import { Editor } from "./editor.js";
+import { Questions } from "./questions.js";
 
 const LOGIN = "filetools-login";
 const SESSION = "filetools-session";
@@ -14,9 +14,10 @@ const PARTS =
 const status = document.getElementById("status");
 const connection = document.getElementById("connection");
 
-/** Tell the person something: a line at the bottom, read out by screen readers. */
+/** Show a line at the bottom, read out by screen readers; an empty one ends an error, as something else succeeded. */
 function say(text, { kind = "info" } = {}) {
-	status.textContent = text;
+	if (!text && status.dataset.kind !== "error") return;
+	status.textContent = kind === "error" ? text.replace(/[^.?!]$/, "$&.") : text;
 	status.dataset.kind = kind;
 	status.setAttribute("role", kind === "error" ? "alert" : "status");
 }
@@ -40,6 +41,8 @@ function windowName() {
 
 const SENTENCES = {
 	connecting: "Connecting …",
+	"no-login":
+		"This page is for people who have logged in. Run “filetools serve ROOT --open” and use the address that it prints.",
 	waiting: "The server does not answer. What you type is kept in this window, and sent when it is back.",
 	"logged-out":
 		"You have been logged out. What you typed is kept in this window: run “filetools serve --open” on this root again to continue.",
@@ -52,21 +55,18 @@ function tellConnection(state) {
 }
 
 function askForLogin() {
-	connection.hidden = false;
-	connection.dataset.state = "no-login";
-	connection.textContent =
-		"This page is for people who have logged in. Run “filetools serve ROOT --open” and use the address that it prints.";
+	tellConnection("no-login");
 	addEventListener("storage", (event) => {
 		if (event.key === LOGIN && event.newValue) location.reload();
 	});
 }
 
-const titled = { file: "", questions: 0 };
+const titled = {};
 
-/** Say in the title of the window what is open, and how many questions wait. */
+/** Say in the title of the window what is open, in which project, and how many questions wait. */
 function title(parts) {
-	const { file, questions } = Object.assign(titled, parts);
-	document.title = `${questions ? `(${questions}) ` : ""}${file ? `${file} · ` : ""}filetools`;
+	const { file, root, questions } = Object.assign(titled, parts);
+	document.title = `${questions ? `(${questions}) ` : ""}${[file, root, "filetools"].filter(Boolean).join(" · ")}`;
 }
 
 function start(key) {
@@ -74,23 +74,17 @@ function start(key) {
 	const live = new Live({ key, session });
 	const server = new Server(key, session);
 	const context = { live, server, say, title };
-	let [editor, questions] = [];
-	const tree = mountTree(document.getElementById("side"), {
-		...context,
-		askInline: (question) => questions.askInline(question),
-		onOpen: (path) => editor.open(path),
-	});
-	questions = mountQuestions(document.body, { ...context, monaco: () => editor.monaco });
-	editor = mountEditor(document.getElementById("main"), {
-		...context,
-		askInline: questions.askInline,
-		mergeDialog: questions.mergeDialog,
-	});
+	const questions = new Questions(context);
+	const asking = { ...context, askInline: (question) => questions.askInline(question) };
+	const onOpen = (path, options) => editor.open(path, options);
+	const tree = new Tree(document.getElementById("side"), { ...asking, onOpen });
+	const editor = new Editor(document.getElementById("main"), { ...asking, mergeDialog: (texts) => questions.mergeDialog(texts) });
 	addEventListener("keydown", goRound, true);
 	document.getElementById("question").addEventListener("close", () => {
 		if (!document.activeElement.closest("#parts, dialog")) editor.focus(); // it had been on what is not shown any more
 	});
 	live.on("state", tellConnection);
+	live.on("snapshot", ({ root }) => title({ root }));
 	tellConnection(live.state);
 	addEventListener("storage", (event) => {
 		if (event.key !== LOGIN || !event.newValue) return;

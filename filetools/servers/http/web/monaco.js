@@ -8,6 +8,11 @@ function fetched(tag, attributes) {
 	return node;
 }
 
+export const PLAIN = {
+	automaticLayout: true, minimap: { enabled: false }, scrollBeyondLastLine: false, unusualLineTerminators: "off", wordBasedSuggestions: "off",
+	occurrencesHighlight: "off", // Monaco 0.55 reports an error when a model goes while it looks for them
+};
+
 /** Put what is too faint in a theme of Monaco's right: 4.5 to 1, also where a difference lies beneath. */
 function mend(editor, base, inks, colors) {
 	const rules = inks.split(" ").map((ink) => ({ token: ink.slice(0, -7), foreground: ink.slice(-6) }));

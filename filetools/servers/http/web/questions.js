@@ -3,14 +3,12 @@
 import { hueOf, nameOf } from "./carets.js";
 import { make } from "./elements.js";
 import { applyEdits, diffEdits, transform } from "./live.js";
+import { monaco, PLAIN } from "./monaco.js";
 
 const TYPING_MS = 1500; // whoever pressed a key that recently is not interrupted
 const GUARD_MS = 500; // a key that was meant for the text answers nothing
 const STEP_MS = 2000;
-const PLAIN = {
-	automaticLayout: true, minimap: { enabled: false }, tabFocusMode: true, scrollBeyondLastLine: false, unusualLineTerminators: "off",
-	occurrencesHighlight: "off", wordBasedSuggestions: "off", links: false, // they report errors when the text goes meanwhile
-};
+const OPTIONS = { ...PLAIN, tabFocusMode: true, links: false }; // links report an error when the text goes meanwhile
 const REASONS = {
 	protected: "This file can make other programs run code.",
 	conflict: "It meets text that is not saved.",
@@ -39,9 +37,14 @@ function guard(row) {
 	return wait;
 }
 
+function rowOf(actions) {
+	const buttons = actions.map(([label, onclick, kind = ""]) => Object.assign(make("button", { type: "button", class: kind }, label), { onclick }));
+	return make("div", { class: "question-actions" }, ...buttons);
+}
+
 const isLetter = ({ key, ctrlKey, metaKey, altKey }) => key.length === 1 && !ctrlKey && !metaKey && !altKey;
 
-class Questions {
+export class Questions {
 	#queue = new Map(); // approval id -> {request, ends, isOwn, box, draft, isMerging}; `ends` in this page's own clock
 	#shown = null; // id of the one in the dialog
 	#lastKey = -Infinity;
@@ -55,7 +58,7 @@ class Questions {
 		this.open.onclick = () => this.#showNext();
 		this.bar = make("div", { id: "question-bar", role: "alert", hidden: "" }, this.count, this.open);
 		this.dialog = make("dialog", { id: "question", "aria-labelledby": "question-title" });
-		document.body.prepend(this.bar);
+		document.getElementById("status").before(this.bar);
 		document.body.append(this.dialog);
 		this.dialog.oncancel = (event) => event.preventDefault(); // Escape is an answer, after the guard
 		this.dialog.onclose = () => this.dialog.open || this.#hide();
@@ -66,7 +69,7 @@ class Questions {
 		setInterval(() => this.#tick(), 1000);
 	}
 
-	/** Ask {title, text, actions: [{label, value, kind}]} in a line above the text, at once if it `isAwaited`. Resolves with a value, or null. */
+	/** Ask {title, text, actions: [{label, value, kind}]} below the text, at once if it `isAwaited`. Resolves with a value, or null. */
 	askInline(question) {
 		return new Promise((resolve) => this.#inline(question, resolve));
 	}
@@ -77,7 +80,6 @@ class Questions {
 		return new Promise((resolve) => {
 			this.#fill(`Merge ${path}`);
 			const merged = this.#mergePanes({ base, ours, theirs, names: ["Your text", "Result", "In the file"] });
-			merged.then((result) => result.focus());
 			const end = (value) => {
 				resolve(value);
 				this.#back();
@@ -92,7 +94,7 @@ class Questions {
 
 	#inline({ title, text, actions, isAwaited = false }, resolve) {
 		const before = document.activeElement;
-		const row = make("div", { class: "question-actions" });
+		const row = rowOf(actions.map(({ label, value, kind }) => [label, () => box.end(value), kind]));
 		const box = make("div", { class: "inline-question", role: "alertdialog", "aria-label": title, tabindex: "-1" });
 		box.append(make("strong", {}, title), make("span", {}, text), row, make("kbd", {}, "F8"));
 		box.end = (value) => {
@@ -101,11 +103,6 @@ class Questions {
 			if (isInside) before.focus();
 			resolve(value);
 		};
-		for (const { label, value, kind = "" } of actions) {
-			const button = make("button", { type: "button", class: kind }, label);
-			button.onclick = () => box.end(value);
-			row.append(button);
-		}
 		const wait = isAwaited || guard(row);
 		box.onkeydown = (event) => {
 			if (!isAwaited && isLetter(event) && (event.target === box || event.key !== " ")) {
@@ -188,7 +185,7 @@ class Questions {
 		this.#tell();
 	}
 
-	/** Leave in view what a person has merged and nobody waits for any more. */
+	/** Leave in view what was merged in vain. */
 	#outlive(told) {
 		this.#shown = null;
 		this.actions.firstChild.remove();
@@ -204,7 +201,7 @@ class Questions {
 		return [...this.#queue.values()].filter((entry) => !entry.isOwn);
 	}
 
-	/** Show the next question unless the person is typing; then it waits until they want it. */
+	/** Show the next question, unless the person is typing. */
 	#offer() {
 		if (!this.#isTyping) this.#showNext();
 		this.#tell();
@@ -241,11 +238,8 @@ class Questions {
 			["Back", () => this.#back()],
 		]);
 		const result = await merged;
-		if (result.getModel()) result.focus(); // unless it is gone by now
 		result.onDidChangeModelContent(() => Object.assign(entry, { isMerging: true, draft: result.getValue() }));
 	}
-
-	// The dialog
 
 	#fill(title) {
 		this.body = make("div", { class: "question-body" });
@@ -262,7 +256,6 @@ class Questions {
 		this.#tick();
 	}
 
-	/** Show how far the run is, as long as the dialog is open. */
 	#progress(run) {
 		const label = make("span");
 		const bar = make("progress", { "aria-label": "Progress of the run" });
@@ -296,18 +289,18 @@ class Questions {
 		const { old_text: old = "", new_text: fresh } = request;
 		const place = make("div", { class: "question-diff" });
 		this.body.append(place);
-		const monaco = fresh === undefined ? null : await this.monaco().catch(() => null);
+		const loaded = fresh === undefined ? null : await monaco.catch(() => null);
 		if (!place.isConnected) return;
-		if (!monaco) {
-			place.replaceWith(make("pre", { tabindex: "0", "aria-label": "What would change" }, request.diff ?? ""));
+		if (!loaded) {
+			place.replaceWith(make("pre", { tabindex: "0", "aria-label": "What would change" }, request.diff || "There is no text to show."));
 			return;
 		}
-		const editor = monaco.editor.createDiffEditor(place, {
-			...PLAIN, readOnly: true, renderSideBySideInlineBreakpoint: 900,
+		const editor = loaded.editor.createDiffEditor(place, {
+			...OPTIONS, readOnly: true, renderSideBySideInlineBreakpoint: 900,
 			renderGutterMenu: false, // it has nothing to offer here, and reports an error if the editor goes soon
 			originalAriaLabel: "As it is", modifiedAriaLabel: "As it would be",
 		});
-		const models = [old, fresh].map((text) => this.#model(monaco, text, request.path));
+		const models = [old, fresh].map((text) => this.#model(loaded, text, request.path));
 		editor.setModel({ original: models[0], modified: models[1] });
 		// Monaco does not heed these at the start.
 		editor.getOriginalEditor().updateOptions({ ariaLabel: "As it is" });
@@ -330,28 +323,23 @@ class Questions {
 		if (begun.left) this.body.append(make("p", {}, `${begun.left} of their changes meet yours, and are not in the result: put in by hand what you want.`));
 		const panes = names.map((name) => make("section", { "aria-label": name }, make("h3", {}, name), make("div")));
 		this.body.append(make("div", { class: "merge" }, ...panes));
-		const monaco = await this.monaco();
+		const loaded = await monaco;
 		const editors = [ours, draft ?? begun.text, theirs].map((text, place) => {
-			const model = this.#model(monaco, text, "merge.txt");
-			const options = { ...PLAIN, model, readOnly: place !== 1, ariaLabel: names[place] };
-			const editor = monaco.editor.create(panes[place].lastChild, options);
+			const model = this.#model(loaded, text, "merge.txt");
+			const options = { ...OPTIONS, model, readOnly: place !== 1, ariaLabel: names[place] };
+			const editor = loaded.editor.create(panes[place].lastChild, options);
 			this.#disposals.push(() => [editor, model].forEach((each) => each.dispose()));
 			return editor;
 		});
 		this.result = editors[1];
-		return editors[1];
+		this.result.focus();
+		return this.result;
 	}
 
 	#present(actions) {
-		const row = make("div", { class: "question-actions" });
-		for (const [label, work, kind = ""] of actions) {
-			const button = make("button", { type: "button", class: kind }, label);
-			button.onclick = work;
-			row.append(button);
-		}
-		this.actions = row;
-		this.dialog.append(row);
-		this.#wait = guard(row);
+		this.actions = rowOf(actions);
+		this.dialog.append(this.actions);
+		this.#wait = guard(this.actions);
 		this.dialog.showModal();
 		this.dialog.querySelector("h2").focus();
 		this.#tell();
@@ -408,16 +396,4 @@ class Questions {
 		this.open.disabled = this.live.state !== "connected";
 		this.title({ questions: number });
 	}
-}
-
-/** Ask a person what waits for one; `monaco` returns a promise of Monaco. */
-export function mountQuestions(_, context) {
-	const questions = new Questions(context);
-	return {
-		askInline: (question) => questions.askInline(question),
-		mergeDialog: (texts) => questions.mergeDialog(texts),
-		get result() {
-			return questions.result;
-		},
-	};
 }

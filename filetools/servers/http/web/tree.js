@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 
-const ROW = 22; // pixels
+const ROW = 22;
 const MARGIN = 12; // rows above and below the view
 const BATCH_MS = 100;
 const SLICE_MS = 20; // of work on events, before the browser may paint
@@ -14,14 +14,14 @@ const FILTER_MS = 150;
 const WRITING = /^(write|edit|append|insert|apply|move|copy|delete|create|undo)/;
 const UNSEEN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu; // breaks lines, or turns text around
 
-const READ = ":hover, :focus-within"; // somebody is at the tree, which must not move by itself then
+const READ = ":hover, :focus-within"; // then the tree must not move by itself
 const MARKUP = `<div id="tree-head">
 <input id="filter" type="search" placeholder="Filter files" aria-label="Filter files" autocomplete="off" spellcheck="false">
 <div id="tree-tools" role="toolbar" aria-label="Files">
-<button type="button" title="New file" aria-label="New file">+</button>
-<button type="button" title="New folder" aria-label="New folder">⊞</button>
-<button type="button" title="Rename" aria-label="Rename">✐</button>
-<button type="button" title="Delete" aria-label="Delete">✕</button>
+<button type="button" title="New file">+</button>
+<button type="button" title="New folder">⊞</button>
+<button type="button" title="Rename">✐</button>
+<button type="button" title="Delete">−</button>
 </div></div><form id="tree-asking" hidden></form><p id="tree-note" role="status"></p>
 <div id="tree" role="tree" aria-label="Files" tabindex="0"><div class="sheet" role="presentation"></div></div>`;
 
@@ -37,7 +37,6 @@ function compare(one, other) {
 	return one.name < other.name ? -1 : Number(one.name > other.name);
 }
 
-/** A file or a folder; lives as long as it is known. */
 class Node {
 	isOpen = false;
 	children = null; // in order; null: never listed
@@ -99,9 +98,9 @@ class Node {
 	}
 }
 
-class Tree {
+export class Tree {
 	#root = new Node("", true);
-	#rows = []; // as drawn
+	#rows = [];
 	#isStale = true; // whether the rows are others now
 	#found = null; // rows of the filter, or null
 	#active = null;
@@ -149,10 +148,10 @@ class Tree {
 		const part = (name) => element.querySelector(name);
 		[this.filter, this.asking, this.note, this.tree, this.sheet] = ["#filter", "form", "p", "#tree", ".sheet"].map(part);
 		const works = [() => this.#ask("file"), () => this.#ask("folder"), () => this.#ask("rename"), () => this.#askDelete()];
-		element.querySelectorAll("button").forEach((button, place) => (button.onclick = works[place]));
+		element.querySelectorAll("button").forEach((button, place) => Object.assign(button, { ariaLabel: button.title, onclick: works[place] }));
 		this.tree.onscroll = () => this.#draw();
 		this.tree.onkeydown = (event) => this.#key(event);
-		this.tree.onclick = (event) => this.#use(event.target.closest("[role=treeitem]")?.row);
+		this.tree.onclick = ({ target, detail }) => this.#use(target.closest("[role=treeitem]")?.row, detail > 1);
 		this.tree.onfocus = () => this.focus();
 		this.tree.addEventListener("focusin", ({ target }) => (this.#active = target.row ?? this.#active));
 		new ResizeObserver(() => this.#draw()).observe(this.tree);
@@ -177,8 +176,6 @@ class Tree {
 		if (this.#root.children === null) this.#load(this.#root);
 		for (const row of this.#rows) if (row.more?.error) this.#load(row.more, true);
 	}
-
-	// Loading
 
 	/** List the next page of a folder, or again as much as is loaded. */
 	#load(folder, isAgain = false) {
@@ -237,8 +234,6 @@ class Tree {
 		}
 		return node;
 	}
-
-	// Events
 
 	#hear(event) {
 		const { event: name, path, tool_call_id: call } = event;
@@ -349,8 +344,6 @@ class Tree {
 		this.#change();
 		return node;
 	}
-
-	// Drawing
 
 	#change() {
 		this.#isStale = true;
@@ -470,13 +463,11 @@ class Tree {
 		this.note.dataset.badge = behind ? "mirror" : "";
 	}
 
-	// What a person does
-
-	#use(node) {
+	#use(node, focus = true) {
 		if (!node) return;
 		this.#active = node;
 		if (!this.#isNamed(node)) return;
-		if (!node.isFolder) this.onOpen(node.path);
+		if (!node.isFolder) this.onOpen(node.path, { focus });
 		else if (this.#found) this.reveal(node.path).then(() => this.#clear());
 		else this.#setOpen(node, !node.isOpen);
 		this.#draw();
@@ -561,7 +552,7 @@ class Tree {
 			event.preventDefault();
 			const path = input.value.trim();
 			try {
-				if (/^(.*\/)?\.\.?(\/.*)?$/.test(path)) throw new Error("Name a path inside the root, without . and ..");
+				if (/\\|^(.*\/)?\.\.?(\/.*)?$/.test(path)) throw new Error(`“${path}” cannot be a name: name a path inside the root, without \\, . and ..`);
 				if (kind === "file") await this.server.create(path);
 				else await this.#operate(old ? { op: "move", source: old, destination: path } : { op: "create_directory", path });
 			} catch (error) {
@@ -593,14 +584,12 @@ class Tree {
 		return Boolean(node) && node.addressable !== false;
 	}
 
-	#refused({ status, message, suggestedAction }) {
-		const text = status === 412 ? "It exists already. Choose another name." : `${message} ${suggestedAction ?? ""}`;
-		this.say(text.trim(), { kind: "error" });
+	#refused({ status, message }) {
+		this.say(status === 412 ? "It exists already. Choose another name." : message, { kind: "error" });
 	}
 
-	#operate(operation) {
-		return this.server.json("POST", "/v1/transactions", { operations: [operation] });
+	async #operate(operation) {
+		await this.server.json("POST", "/v1/transactions", { operations: [operation] });
+		this.say("");
 	}
 }
-
-export const mountTree = (element, context) => new Tree(element, context);

@@ -11,23 +11,19 @@ export function isViewed(error) {
 
 const told = (bytes) => `${bytes.toLocaleString("en")} bytes`;
 
-/** Return an element that shows a file: what it is, its size and version, a link to all of it, and how a text begins. */
+/** Return an element that shows a file: what it is, its size, a link to all of it, and how a text begins. */
 export async function readOnlyView(server, path, error) {
-	const asked = server.json("POST", "/v1/tools/file_info", { path });
-	const [info, { bytes, total }] = await Promise.all([asked, server.bytes(path, 0, SHOWN_BYTES)]);
+	const { bytes, total } = await server.bytes(path, 0, SHOWN_BYTES);
 	const isText = !bytes.includes(0);
-	const size = info.data?.size ?? total;
 	const why = error.code === "FILE_TOO_LARGE" ? "is too large to edit here" : "cannot be decoded";
 	const kind = isText ? `A text that ${why}` : "A binary file";
-	const version = info.data?.version?.slice(0, 19) ?? "unknown";
-	const facts = `${told(size)} · version ${version} · read-only`;
 	const link = make("a", { href: server.fileUrl(path), download: path.split("/").at(-1) }, "Download");
-	const begins = isText && size > bytes.length ? ` The first ${told(bytes.length)}:` : "";
+	const begins = isText && total > bytes.length ? ` The first ${told(bytes.length)}:` : "";
 	return make(
 		"section",
 		{ class: "view", "aria-label": `${path}, read-only` },
 		make("h2", {}, `${kind}: ${path}`),
-		make("p", { class: "facts" }, facts),
+		make("p", {}, `${told(total)} · read-only`),
 		make("p", {}, link, begins),
 		...(isText ? [make("pre", { tabindex: 0 }, new TextDecoder().decode(bytes))] : []),
 	);

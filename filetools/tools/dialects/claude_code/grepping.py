@@ -12,8 +12,10 @@ from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.searching import GrepFile, GrepMatch, GrepResult
+from filetools.paths.names import printable
 from filetools.paths.patterns import Glob, alternatives
 from filetools.tools.arguments import Parameters, nearest_name
+from filetools.tools.bodies import Line, Lines, line_groups
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
 from filetools.tools.dialects.dialect import presented, repairs_of
 from filetools.tools.roots import ServedPath
@@ -61,49 +63,36 @@ def rows_of(matches: Iterable[GrepMatch], form: GrepRowForm) -> Iterator[str]:
     """Yield the rows of matches, which come file by file and in the order of lines."""
     is_first = True
     for path, of_file in groupby(matches, key=lambda match: match.path):
-        for group in _groups(of_file, form):
+        groups: Iterator[list[Line]]
+        if form.only_matching:
+            groups = (_matched(match) for match in of_file)
+        else:
+            groups = line_groups(_lines(match, form) for match in of_file)
+        for group in groups:
             if (form.before or form.after) and not is_first:
                 yield "--"
             is_first = False
             for number, (sign, text) in group:
                 place = f"{number}{sign}" if form.has_numbers else ""
-                yield f"{path}{sign}{place}{text}"
+                yield f"{printable(path)}{sign}{place}{text}"
 
 
-Line = tuple[int, tuple[str, str]]
-
-
-def _groups(matches: Iterable[GrepMatch], form: GrepRowForm) -> Iterator[list[Line]]:
-    """Yield the lines of one file in groups without gaps; a line that matches is not repeated as one around another."""
-    group: dict[int, tuple[str, str]] = {}
-    for match in matches:
-        lines = _lines(match, form)
-        if form.only_matching:
-            yield lines
-            continue
-        if group and lines[0][0] > max(group) + 1:
-            yield sorted(group.items())
-            group = {}
-        for number, line in lines:
-            if group.get(number, ("-", ""))[0] == "-":
-                group[number] = line
-    if group:
-        yield sorted(group.items())
-
-
-def _lines(match: GrepMatch, form: GrepRowForm) -> list[Line]:
+def _matched(match: GrepMatch) -> list[Line]:
     remark = _UNSAVED if match.origin == "buffer" else ""
-    if form.only_matching:
-        return [(match.line, (":", part + remark)) for text in match.matched or () for part in text.split("\n")]
+    return [(match.line, (":", part + remark)) for text in match.matched or () for part in text.split("\n")]
+
+
+def _lines(match: GrepMatch, form: GrepRowForm) -> Lines:
+    remark = _UNSAVED if match.origin == "buffer" else ""
     above = (match.before or [])[-form.before :] if form.before else []
     below = (match.after or [])[: form.after]
     dots = "\u2026" if match.clipped else ""
     own = [f"{dots}{text}{dots}{remark}" for text in match.text.split("\n")]
-    return [
-        *((number, ("-", text)) for number, text in enumerate(above, match.line - len(above))),
-        *((number, (":", text)) for number, text in enumerate(own, match.line)),
-        *((number, ("-", text)) for number, text in enumerate(below, (match.end_line or match.line) + 1)),
-    ]
+    return (
+        [(number, ("-", text)) for number, text in enumerate(above, match.line - len(above))],
+        [(number, (":", text)) for number, text in enumerate(own, match.line)],
+        [(number, ("-", text)) for number, text in enumerate(below, (match.end_line or match.line) + 1)],
+    )
 
 
 def grep_text(data: Mapping[str, Any], limits: TextLimits) -> str:
@@ -264,7 +253,7 @@ async def _files(search: _GrepSearch, given: Grep, window: RowWindow) -> dict[st
     facts = {"mode": given.output_mode, "numFiles": len(shown)} | window.facts(len(files))
     if given.output_mode == "files_with_matches":
         return facts | {"filenames": [file.path for file in shown]}
-    content = "\n".join(f"{file.path}:{file.count}" for file in shown)
+    content = "\n".join(f"{printable(file.path)}:{file.count}" for file in shown)
     return facts | {"filenames": [], "content": content, "numMatches": sum(file.count or 0 for file in shown)}
 
 

@@ -13,9 +13,9 @@ from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.notebooks import read_notebook
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.dialect import numbered_part, presented
+from filetools.tools.dialects.dialect import numbered, presented
 from filetools.tools.roots import ServedPath
-from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits
+from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 PDF: Final = "application/pdf"
@@ -39,10 +39,9 @@ async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     """Read a file, or some of its lines."""
     place = await located(context, given.file_path)
     is_notebook = place.path.endswith(".ipynb") and given.offset is None and given.limit is None
-    # Lines that no model is shown must not count as read; a file that has fewer is read as a whole all the same.
-    limit = given.limit or (None if is_notebook else place.files.settings.max_text_lines)
     async with own_hints(place):
-        made = await _lines(place, given.offset, limit)
+        # What no model is shown must not count as read.
+        made = await _lines(place, given.offset, given.limit, page=not is_notebook)
     if made.is_binary:
         return _binary(made, place.absolute)
     if is_notebook and (cells := _cells(made.content)) is not None:
@@ -50,10 +49,10 @@ async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     return {"type": "text", "file": _text(made, place.absolute, given)}
 
 
-async def _lines(place: ServedPath, offset: int | None, limit: int | None) -> ReadResult:
+async def _lines(place: ServedPath, offset: int | None, limit: int | None, *, page: bool) -> ReadResult:
     """Return lines of a file, or all of it if it has none because it is binary."""
     try:
-        return await place.files.read_file(place.path, offset=offset or None, limit=limit)
+        return await place.files.read_file(place.path, offset=offset or None, limit=limit, page=page)
     except InvalidArgumentError:
         whole = await place.files.read_file(place.path)
         if not whole.is_binary:
@@ -70,7 +69,7 @@ def _text(made: ReadResult, path: str, given: Read) -> dict[str, Any]:
         "numLines": count,
         "startLine": first,
         "totalLines": made.total_lines if made.total_lines is not None else first - 1 + count,
-        **({"truncatedByTokenCap": True} if made.truncated and given.limit is None else {}),
+        **({"truncatedByTokenCap": True} if made.truncated and (given.limit is None or count < given.limit) else {}),
     }
 
 
@@ -131,10 +130,15 @@ def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | ShownCall:
             f"Warning: the file exists but is shorter than the provided offset ({file['startLine']})."
             f" The file has {file['totalLines']} lines."
         )
-    text, following = numbered_part(file["content"], file["startLine"], limits)
+    # The limits are of the file's own text: the numbers come on top, so that all that was read is shown.
+    content, kept = clipped(file["content"], limits)
+    text, following = numbered(content, file["startLine"]), None if kept is None else file["startLine"] + kept
     if following is None and file.get("truncatedByTokenCap"):
         following = file["startLine"] + file["numLines"]
-    if following is not None:
+    if following is not None and not content.endswith(("\n", "\r")):
+        onwards = f"; offset {following} reads on behind it" if following <= file["totalLines"] else ""
+        text += f"[line {file['startLine']} is longer than that; Grep with -o shows other parts of it{onwards}]\n"
+    elif following is not None:
         text += f"[lines {file['startLine']}-{following - 1} of {file['totalLines']}; offset {following} reads on]\n"
     return text.removesuffix("\n")
 

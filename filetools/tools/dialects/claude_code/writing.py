@@ -55,7 +55,7 @@ async def write(context: ToolContext, given: Write) -> dict[str, Any]:
     """Create or replace a file."""
     place = await located(context, given.file_path)
     async with own_hints(place):
-        made = await place.files.write_file(place.path, given.content, require_read=context.require_read)
+        made = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
     return await _written(place, given.content, made)
 
 
@@ -76,7 +76,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
 
 async def _created(place: ServedPath, content: str) -> dict[str, Any]:
     try:
-        await place.files.create_file(place.path, content)
+        await place.files.create_file(place.new_path, content)
     except PathExistsError as error:
         error.suggested_action = "Give the text to be replaced as old_string; an empty one creates a new file."
         raise

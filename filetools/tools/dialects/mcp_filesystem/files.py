@@ -14,6 +14,7 @@ from pydantic import Field
 from filetools.content.edits import Edit
 from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
 from filetools.models.files import ReadResult
+from filetools.paths.names import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
@@ -79,9 +80,9 @@ async def read_multiple_files(context: ToolContext, given: ReadMultiple) -> Mapp
         if context.is_aborted():
             break
         try:
-            parts.append(f"{raw_path}:\n{(await _read(context, raw_path)).content}\n")
+            parts.append(f"{printable(raw_path)}:\n{(await _read(context, raw_path)).content}\n")
         except FileToolsError as error:
-            parts.append(f"{raw_path}: Error - {error.code}: {error.message}")
+            parts.append(f"{printable(raw_path)}: Error - {error.code}: {error.message}")
     return answer("\n---\n".join(parts))
 
 
@@ -168,8 +169,8 @@ async def write_file(context: ToolContext, given: PathAndContent) -> Mapping[str
     """Create a file, or replace one that the caller has read."""
     place = await place_of(context, given.path)
     with told_as(given.path):
-        done = await place.files.write_file(place.path, given.content, require_read=context.require_read)
-    return answer(f"Successfully wrote to {given.path}", done)
+        done = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
+    return answer(f"Successfully wrote to {printable(given.path)}", done)
 
 
 async def edit_file(context: ToolContext, given: EditTexts) -> Mapping[str, Any]:
@@ -184,7 +185,7 @@ async def edit_file(context: ToolContext, given: EditTexts) -> Mapping[str, Any]
 async def create_directory(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
     """Create a folder and its missing parents."""
     place = await place_of(context, given.path)
-    text = f"Successfully created directory {given.path}"
+    text = f"Successfully created directory {printable(given.path)}"
     if not place.path:
         return answer(text)
     with told_as(given.path):
@@ -199,11 +200,12 @@ async def move_file(context: ToolContext, given: SourceAndDestination) -> Mappin
         reason = "a move from one root to another cannot be done in one step; write the file there instead"
         raise InvalidArgumentError(f"{given.source} and {given.destination}: {reason}", path=given.source)
     with told_as(given.source):
-        done = await source.files.move_file(source.path, destination.path)
-    return answer(f"Successfully moved {given.source} to {given.destination}", done)
+        done = await source.files.move_file(source.path, destination.new_path)
+    return answer(printable(f"Successfully moved {given.source} to {given.destination}"), done)
 
 
 def _diff(path: str, hunks: Sequence[Mapping[str, Any]]) -> str:
+    path = printable(path)
     rows = [f"Index: {path}", "=" * 67, f"--- {path}\toriginal", f"+++ {path}\tmodified"]
     for hunk in hunks:
         rows.append(f"@@ -{_range(hunk, 'old')} +{_range(hunk, 'new')} @@")

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.models.listing import Entry
 from filetools.paths.gitpattern import ANY_CHARACTER, Token, Wild, class_expression, compile_all, stars, to_expression
+from filetools.paths.names import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
 from filetools.tools.reading import OnePath
@@ -176,7 +177,7 @@ class AnyParameters(Parameters):
 
 async def list_directory(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
     """List a folder."""
-    rows = [f"{_mark(entry)} {entry.name}" for _, entry in await _entries(context, given.path)]
+    rows = [f"{_mark(entry)} {printable(entry.name)}" for _, entry in await _entries(context, given.path)]
     return answer("\n".join(rows))
 
 
@@ -189,7 +190,7 @@ async def list_directory_with_sizes(context: ToolContext, given: ListWithSizes) 
     else:
         sized.sort(key=lambda each: collation_key(each[0].name))
     rows = [
-        f"{_mark(entry)} {entry.name:<30} {'' if entry.type == 'directory' else f'{format_size(size):>10}'}"
+        f"{_mark(entry)} {printable(entry.name):<30} {'' if entry.type == 'directory' else f'{format_size(size):>10}'}"
         for entry, size in sized
     ]
     folders = sum(entry.type == "directory" for entry, _ in sized)
@@ -207,7 +208,7 @@ async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]
         siblings = children.get(path.rpartition("/")[0])
         if siblings is None or leaves_out.excludes(path):
             continue
-        siblings.append({"name": entry.name, "type": "directory" if entry.type == "directory" else "file"})
+        siblings.append({"name": printable(entry.name), "type": "directory" if entry.type == "directory" else "file"})
         if entry.type == "directory":
             siblings[-1]["children"] = children[path] = []
     # In a thread: a large tree would keep the loop for long.
@@ -228,13 +229,13 @@ async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]
         if entry.type == "directory":
             entered.add(path)
         if wanted.matches(path) and (entry.type != "symlink" or await _leads_inside(place, entry)):
-            found.append(f"{start}/{path}")
+            found.append(printable(f"{start}/{path}"))
     return answer("\n".join(found) or "No matches found")
 
 
 async def list_allowed_directories(context: ToolContext, given: AnyParameters) -> Mapping[str, Any]:
     """Tell which folders are served."""
-    return answer("\n".join(["Allowed directories:", *context.roots.folders]))
+    return answer("\n".join(["Allowed directories:", *map(printable, context.roots.folders)]))
 
 
 async def _entries(context: ToolContext, raw_path: str, *, recursive: bool = False) -> list[tuple[str, Entry]]:

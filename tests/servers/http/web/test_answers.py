@@ -181,6 +181,18 @@ def test_an_agent_that_meets_unsaved_text_gets_what_the_person_merges(
     assert (asking.root / "notes.md").read_text() == "mine and theirs\n2\n3\n"
 
 
+def test_letters_go_into_the_text_that_a_person_edits(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
+    call = raising(agents, asking, "1.1.0")
+    press(page, "Edit …")
+    expect(page.locator(TITLE)).to_have_text("Edit package.json")
+    until(page, "filetools.questions.result?.hasTextFocus()")
+    page.keyboard.type("// mine\n")
+    page.keyboard.press("Escape")  # out of the text first
+    press(page, "Write the result")
+    assert call.result(60)["success"]
+    assert (asking.root / "package.json").read_text() == "// mine\n" + PACKAGE.replace("1.0.0", "1.1.0")
+
+
 @meets
 def test_what_was_merged_stays_in_view_when_the_question_ends_meanwhile(
     asking: Served, page: Page, agents: ThreadPoolExecutor, desks: dict[str, Desk]
@@ -275,7 +287,7 @@ def test_a_question_that_another_window_answers_goes_from_this_one(
         assert call.result(60)["error_code"] == "APPROVAL_DENIED"
         expect(page.locator("#question")).to_be_hidden()
         expect(page.locator("#status")).to_contain_text("The question about package.json was denied")
-        assert page.title() == "filetools"
+        assert page.title() == "project · filetools"
 
 
 def test_an_own_save_of_a_protected_file_is_answered_by_keyboard_and_letters_go_on_into_the_text(
@@ -429,3 +441,41 @@ def test_letters_meant_for_the_text_keep_the_answers_off(
         assert not call.done()
         press(page, "Deny")
         assert call.result(60)["error_code"] == "APPROVAL_DENIED"
+
+
+ASKED: dict[str, tuple[str, Any]] = {
+    "put": ("TEXT", lambda asking: put(asking, "notes.md")),
+    "put a new file": ("TEXT", lambda asking: put(asking, "new.md")),
+    "delete": ("-one", lambda asking: asking.call("delete_file", path="notes.md")),
+    "write 3 MB": (
+        "+LAST",
+        lambda asking: asking.call("write_file", path="big.md", content="calm\n" * 600_000 + "LAST\n"),
+    ),
+}
+
+
+def put(asking: Served, path: str) -> None:
+    bearer.put(f"{asking.server.address}/v1/files/{path}", content=b"TEXT\n")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_question_shows_what_would_be_there(
+    asking: Served, page: Page, agents: ThreadPoolExecutor, name: str
+) -> None:
+    shown, ask = ASKED[name]
+    call = agents.submit(ask, asking)
+    until(page, f"document.querySelector('#question .question-body')?.textContent.includes({shown!r})")
+    deny(page)
+    call.result()
+
+
+def test_what_is_typed_after_edit_goes_into_the_text(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
+    call = raising(agents, asking, "2.0.0")
+    press(page, "Edit …")
+    expect(page.locator(TITLE)).to_have_text("Edit package.json")
+    until(page, "document.querySelector('section[aria-label=Result]').contains(document.activeElement)")
+    page.keyboard.type("LETTERS")
+    until(page, "filetools.questions.result.getValue().includes('LETTERS')")
+    press(page, "Write the result")
+    assert call.result()["success"]
+    assert "LETTERS" in (asking.root / "package.json").read_text()

@@ -68,11 +68,11 @@ def test_a_file_is_shown_and_typing_reaches_the_file_when_it_is_saved(serving: S
     open_file(page, "notes.md")
     page.keyboard.type("zero ")
     expect(page.locator("#tabs [data-path='notes.md']")).to_have_attribute("data-dirty", "true")
-    expect(page).to_have_title("● notes.md · filetools")
+    expect(page).to_have_title("● notes.md · project · filetools")
     page.keyboard.press("Control+s")
     expect(page.locator("#status")).to_have_text("Saved notes.md.")
     assert (serving.root / "notes.md").read_text() == "zero one\n"
-    expect(page).to_have_title("notes.md · filetools")
+    expect(page).to_have_title("notes.md · project · filetools")
 
 
 def test_an_agents_edit_above_leaves_selections_and_view(serving: Served, page: Page) -> None:
@@ -126,8 +126,31 @@ def test_an_edit_where_the_caret_is_leaves_it_where_the_person_means_it(serving:
         assert (view_of(page)["selections"], text_of(page)) == ([kept], text[:place] + new + text[place:]), number
 
 
-def test_undo_takes_back_one_persons_step_at_a_time(serving: Served, page: Page) -> None:
-    """An agent's edit is a step of its own: the letters before and after it come and go by themselves."""
+def undone(page: Page, times: int, key: str = "Control+z") -> list[str]:
+    """Press a key some times, and return the text after each."""
+    seen = []
+    for _ in range(times):
+        page.keyboard.press(key)
+        seen.append(text_of(page))
+    return seen
+
+
+def test_undo_leaves_what_an_agent_saved_out_of_sight(serving: Served, page: Page) -> None:
+    (serving.root / "notes.md").write_text(LINES)
+    open_file(page, "notes.md")
+    page.keyboard.type("oops")
+    settled(page)
+    edit(serving, "notes.md", "line 250\n", "line 250 of the agent\n")
+    text = LINES.replace("line 250\n", "line 250 of the agent\n")
+    shows(page, "oops" + text)
+    assert undone(page, 2) == [text, text]
+    page.keyboard.press("Control+s")
+    expect(page.locator("#status")).to_have_text("Saved notes.md.")
+    assert (serving.root / "notes.md").read_text() == text
+
+
+def test_undo_and_redo_take_a_persons_steps_alone(serving: Served, page: Page) -> None:
+    """An agent's edit parts the letters before it from those after it."""
     (serving.root / "notes.md").write_text("one\ntwo\n")
     open_file(page, "notes.md")
     page.keyboard.type("abc")
@@ -135,13 +158,68 @@ def test_undo_takes_back_one_persons_step_at_a_time(serving: Served, page: Page)
     edit(serving, "notes.md", "two", "TWO")
     shows(page, "abcone\nTWO\n")
     page.keyboard.type("def")
-    seen = []
-    for _ in range(3):
-        page.keyboard.press("Control+z")
-        seen.append(text_of(page))
-    page.keyboard.press("Control+y")
-    assert seen == ["abcone\nTWO\n", "abcone\ntwo\n", "one\ntwo\n"]
-    assert text_of(page) == "abcone\ntwo\n"
+    assert undone(page, 3) == ["abcone\nTWO\n", "one\nTWO\n", "one\nTWO\n"]
+    edit(serving, "notes.md", "TWO", "2")
+    shows(page, "one\n2\n")
+    assert undone(page, 3, "Control+y") == ["abcone\n2\n", "abcdefone\n2\n", "abcdefone\n2\n"]
+    page.keyboard.press("Control+z")
+    page.keyboard.type("x")
+    assert undone(page, 1, "Control+y") == ["abcxone\n2\n"]
+
+
+def test_undo_knows_own_text_in_the_midst_of_others(serving: Served, page: Page) -> None:
+    (serving.root / "midst.md").write_text("one\n2\n3\nfour\n")
+    open_file(page, "midst.md")
+    page.keyboard.type("helloworld")
+    select(page, (4, 1, 4, 5))  # over "four"
+    page.keyboard.press("Delete")
+    page.keyboard.type("gone\n")
+    settled(page)
+    opened = serving.does("buffer_open", path="midst.md")
+    assert opened["text"] == "helloworldone\n2\n3\ngone\n\n"
+    edits = [{"start": 5, "end": 5, "text": "BIG"}, {"start": 18, "end": 23, "text": ""}]
+    serving.does("buffer_change", handle=opened["handle"], buffer_version=opened["buffer_version"], edits=edits)
+    shows(page, "helloBIGworldone\n2\n3\n\n")
+    assert undone(page, 3) == ["helloBIGworldone\n2\n3\nfour\n", "BIGone\n2\n3\nfour\n", "BIGone\n2\n3\nfour\n"]
+    assert undone(page, 2, "Control+y")[1] == "helloBIGworldone\n2\n3\n\n"
+
+
+@pytest.mark.parametrize("change", ["moved", "reconnected", "another window", "background"])
+def test_undo_goes_on_after_what_happens_to_a_file(serving: Served, page: Page, desk: Desk, change: str) -> None:
+    path, text = f"{change}.md", "one\ntwo\n"  # documents stay open to agents after a test
+    (serving.root / path).write_text(text)
+    open_file(page, path)
+    page.keyboard.type("mine")
+    settled(page)
+    if change == "moved":
+        path = "undone.py"
+        serving.does("move_file", source="moved.md", destination=path)
+        until(page, "filetools.editor.active.document.path === 'undone.py'")
+    elif change == "reconnected":
+        page.evaluate("filetools.live.reconnect()")
+    elif change == "background":
+        (serving.root / "other.md").write_text("other\n")
+        open_file(page, "other.md")
+    if change == "another window":
+        other = page.context.new_page()
+        desk.watched.watch(other)
+        other.goto(f"{serving.server.address}/")
+        connected(other)
+        open_file(other, path)
+        other.keyboard.press("Control+End")
+        other.keyboard.type("theirs")
+        settled(other)
+        assert undone(other, 2) == ["mineone\ntwo\n", "mineone\ntwo\n"]
+        other.close()
+    else:
+        opened = serving.does("buffer_open", path=path)
+        edits = [{"start": 8, "end": 11, "text": "TWO"}]
+        serving.does("buffer_change", handle=opened["handle"], buffer_version=opened["buffer_version"], edits=edits)
+        text = "one\nTWO\n"
+    open_file(page, path)
+    shows(page, f"mine{text}")
+    assert undone(page, 2) == [text, text]
+    settled(page)
 
 
 def test_white_space_of_a_new_line_is_not_taken_away_by_anothers_edit(serving: Served, page: Page) -> None:
@@ -334,6 +412,34 @@ def test_a_save_over_the_same_place_asks(serving: Served, page: Page) -> None:
         assert text_of(page) == ("mine\n2\n3\n4\nfive\n" if answer == "Cancel" else wanted)
 
 
+@pytest.mark.parametrize("meanwhile", [None, "two\r\nTHREE\n"])
+def test_what_an_encoding_lacks_is_saved_in_another_if_the_person_wants(
+    serving: Served, page: Page, meanwhile: str | None
+) -> None:
+    file = serving.root / "a.txt"
+    file.write_bytes("caf\xe9\r\ntwo\r\nthree\n".encode("latin-1"))
+    open_file(page, "a.txt")
+    page.keyboard.type("\u20ac")
+    settled(page)
+    if meanwhile:
+        file.write_bytes("caf\xe9\r\n".encode("latin-1") + meanwhile.encode())
+        until(page, "filetools.editor.active.document.text.includes('THREE')")
+    before = file.read_bytes()
+    for answer in ("Cancel", "Save as UTF-8"):
+        assert file.read_bytes() == before
+        page.keyboard.press("Control+s")
+        box = page.get_by_role("alertdialog", name="LATIN-1 has no \u201c\u20ac\u201d")
+        box.get_by_role("button", name=answer).click()
+        until(page, "!filetools.editor.active.task")
+    expect(page.locator("#status")).to_have_text("Saved a.txt.")
+    assert file.read_bytes() == b"\xe2\x82\xac" + before.decode("latin-1").encode()
+    expect(page.locator("#file-bar [data-fact=encoding]")).to_have_text("UTF-8")
+    page.keyboard.type("x")
+    page.keyboard.press("Control+s")
+    until(page, "!filetools.editor.active.task && !filetools.editor.active.dirty")
+    assert file.read_bytes().decode().startswith("\u20acxcaf\xe9")
+
+
 def test_closing_a_file_that_is_not_saved_asks(serving: Served, page: Page) -> None:
     for answer, on_disk, tabs in (("Save", "x one\n", 0), ("Discard", "one\n", 0), ("Cancel", "one\n", 1)):
         file = serving.root / f"{answer}.md"
@@ -370,6 +476,27 @@ def test_a_file_that_is_moved_or_deleted_stays_under_the_caret(serving: Served, 
     assert (serving.root / "moved.py").read_text() == text_of(page) == "a b c one\n"
 
 
+@pytest.mark.parametrize("width", [1280, 640])
+def test_bars_that_come_and_go_do_not_move_the_text(serving: Served, page: Page, desk: Desk, width: int) -> None:
+    desk.watched.expect(*OUTAGE)
+    (serving.root / "notes.md").write_text(LINES)
+    page.set_viewport_size({"width": width, "height": 700})
+    open_file(page, "notes.md")
+    page.keyboard.type("x")
+    place = page.locator("#main .view-line").nth(1)
+    expect(place).to_be_visible()
+    before = place.bounding_box()
+    page.keyboard.press("Alt+w")
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    assert place.bounding_box() == before
+    page.evaluate("for (const id of ['question-bar', 'connection']) document.getElementById(id).hidden = false")
+    page.evaluate("document.getElementById('connection').textContent = 'The server does not answer. '.repeat(9)")
+    assert place.bounding_box() == before
+    page.evaluate("for (const id of ['question-bar', 'connection']) document.getElementById(id).hidden = true")
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_a_file_that_cannot_be_opened_takes_the_keyboard_from_nobody(serving: Served, page: Page) -> None:
     (serving.root / "notes.md").write_text("one\n")
     (serving.root / "folder").mkdir()
@@ -398,7 +525,7 @@ def test_tabs_are_walked_and_closed_by_keys(serving: Served, page: Page) -> None
     expect(page.get_by_role("tab")).to_have_count(1)
     page.get_by_role("button", name="Close b.txt").click()
     expect(page.get_by_text("Open a file from the tree")).to_be_visible()
-    expect(page).to_have_title("filetools")
+    expect(page).to_have_title("project · filetools")
 
 
 def test_monaco_follows_the_colours_of_the_system_and_starts_one_worker(serving: Served, page: Page) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -182,15 +183,64 @@ def test_a_name_that_is_refused_is_told_and_nothing_is_made(serving: Served, pag
     watched.expect("status of 4..")
     (serving.root / "there.txt").write_text("mine\n")
     serving.log_in(page, has_editor=False)
-    for name, told in (("../outside.txt", "inside the root"), ("there.txt", "exists")):
+    for name, told in (
+        ("../outside.txt", "“../outside.txt”"), ("there.txt", "exists"), ("a\\b.txt", "“a\\b.txt”"), ("a%2525", "'a%2525'"),
+    ):  # fmt: skip
         page.click('[aria-label="New file"]')
         page.locator("#tree-asking input").fill(name)
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_have_attribute("data-kind", "error")
         expect(page.locator("#status")).to_contain_text(told)
+        expect(page.locator("#status")).to_have_text(re.compile(r"\.$"))
         page.keyboard.press("Escape")
     assert (serving.root / "there.txt").read_text() == "mine\n"
     assert not (serving.root.parent / "outside.txt").exists()
+    assert [each.name for each in serving.root.iterdir() if each.name != ".filetools"] == ["there.txt"]
+
+
+@pytest.mark.parametrize("step", ["open", "new folder", "delete"])
+def test_an_error_goes_with_the_next_step_that_succeeds(
+    serving: Served, whole_page: Page, watched: Watched, step: str
+) -> None:
+    watched.expect("status of 4..")
+    (serving.root / "there.txt").write_text("mine\n")
+    serving.log_in(whole_page)
+    page, status = whole_page, whole_page.locator("#status")
+    page.click('[aria-label="New file"]')
+    page.locator("#tree-asking input").fill("there.txt")
+    page.keyboard.press("Enter")
+    expect(status).to_have_text("It exists already. Choose another name.")
+    page.keyboard.press("Escape")
+    if step == "open":
+        row(page, "there.txt").click()
+    elif step == "new folder":
+        page.click('[aria-label="New folder"]')
+        page.locator("#tree-asking input").fill("folder")
+        page.keyboard.press("Enter")
+    else:
+        page.focus("#tree")
+        page.keyboard.press("Delete")
+        page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(status).to_have_text("")
+
+
+def test_after_one_click_keys_act_in_the_tree_and_after_two_in_the_text(serving: Served, whole_page: Page) -> None:
+    page = whole_page
+    (serving.root / "a.txt").write_text("one\n")
+    serving.log_in(page)
+    row(page, "a.txt").click()
+    until(page, "filetools.editor.active?.document?.text === 'one\\n'")
+    page.keyboard.type("abc")
+    page.keyboard.press("F2")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("renamed.txt")
+    page.keyboard.press("Enter")
+    expect(row(page, "renamed.txt")).to_be_focused()
+    until(page, "filetools.editor.active.path === 'renamed.txt'")
+    assert page.evaluate("filetools.editor.active.document.text") == "one\n"
+    row(page, "renamed.txt").dblclick()
+    page.keyboard.type("x ")
+    until(page, "filetools.editor.active.document.text === 'x one\\n'")
 
 
 def test_the_filter_finds_files_in_folders_that_are_closed(serving: Served, page: Page) -> None:

@@ -91,6 +91,22 @@ def typed(page: Page, letters: str, agent: Agent, pool: ThreadPoolExecutor, seed
         each.result()
 
 
+def taken_back(page: Page, text: str, seed: int) -> None:
+    """Undo all that the person typed, and nothing else, and do it again."""
+    for key, wanted in (("Control+z", ""), ("Control+y", ascii_lowercase)):
+        for _ in range(EDITS + 2):
+            page.keyboard.press(key)
+        assert (seed, letters_of(text_of(page))) == (seed, wanted)
+        assert (seed, others_of(text_of(page))) == (seed, others_of(text))
+    assert (seed, text_of(page)) == (seed, text)
+    settled(page)
+
+
+def others_of(text: str) -> str:
+    """Return what a person has not typed of a text."""
+    return "".join(letter for letter in text if letter not in ascii_lowercase)
+
+
 def letters_of(text: str) -> str:
     """Return what a person has typed of a text."""
     return "".join(letter for letter in text if letter in ascii_lowercase)
@@ -113,6 +129,7 @@ def test_no_letter_is_lost_while_an_agent_edits_the_same_region(serving: Served,
             assert (seed, letters_of(text)) == (seed, ascii_lowercase)
             shows(page, text)  # the agent's last edit may be on its way to the page
             assert (seed, text_of(page)) == (seed, text)
+            taken_back(page, text, seed)
 
 
 def test_letters_of_two_windows_and_an_agent_reach_all_and_end_as_one_text(
