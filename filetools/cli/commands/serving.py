@@ -261,9 +261,10 @@ def serve(
     max_steps: int,
     max_seconds: int,
 ) -> None:
-    """Serve files, tools and changes over HTTP, and MCP at /mcp, for callers with the token and browsers that log in.
+    """Serve files, tools and changes over HTTP, and MCP at /mcp.
 
-    The first printed line is the address; the second names the file with the token, which only you can read.
+    Callers need the token, browsers a login. The first printed line is the address; the second names the file with the
+    token, which only you can read.
     """
     for package in ("fastapi", "uvicorn", "mcp"):
         if importlib.util.find_spec(package) is None:
