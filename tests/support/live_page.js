@@ -88,9 +88,10 @@ async function logIn(code) {
   localStorage.setItem("filetools-login", (await answer.json()).key);
 }
 
-/** Connect as the person who has logged in. */
+/** Connect as the person who has logged in, else as an agent. */
 function connected(options = {}) {
-  return new Live({ key: localStorage.getItem("filetools-login"), session: "window-1", ...options });
+  const key = localStorage.getItem("filetools-login");
+  return new Live({ key, token: key ? null : token, session: "window-1", ...options });
 }
 
 /** Do something as another client: an agent, or with a login's key a person. */
