@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import secrets
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -22,6 +21,7 @@ from filelock import FileLock, Timeout
 from filetools.errors import AccessDeniedError, StateUntrustedError
 from filetools.journal.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of
 from filetools.journal.blobs import sync_directory
+from filetools.journal.examination import JournalReport, examine_journal, registered_in
 from filetools.models.words import STATE_DIRECTORY
 from filetools.settings import user_directory
 
@@ -125,14 +125,9 @@ def newest_aside(state: Path) -> Path | None:
     return state / f"{_ASIDE}{numbers[-1]}" if numbers else None
 
 
-def registered_in(aside: Path) -> list[str]:
-    """Return the folders that a state which was set aside lists as projects of its root."""
-    if not (aside / DATABASE_NAME).is_file():
-        return []
-    with suppress(OSError, ValueError, sqlite3.Error), closing(connect(aside / DATABASE_NAME, mode="ro")) as connection:
-        rows = connection.execute("SELECT value FROM registry WHERE key LIKE 'project%'").fetchall()
-        return sorted(str(json.loads(value).get("path")) for (value,) in rows)
-    return []
+def brought_journal(aside: Path) -> tuple[JournalReport | None, list[str]]:
+    """Return what the journal of a state that was set aside holds, and the folders it lists as projects. Blocks."""
+    return examine_journal(aside), registered_in(aside)
 
 
 def accept(state: Path, aside: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -86,6 +87,16 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
 def _count_unrestored(connection: sqlite3.Connection) -> int:
     (count,) = connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()
     return int(count)
+
+
+def registered_in(directory: Path) -> list[str]:
+    """Return the folders that a journal lists as projects of its root; none if they cannot be read."""
+    if not (directory / PARTS[0]).is_file():
+        return []
+    with suppress(OSError, ValueError, sqlite3.Error), closing(connect(directory / PARTS[0], mode="ro")) as connection:
+        rows = connection.execute("SELECT value FROM registry WHERE key LIKE 'project%'").fetchall()
+        return sorted(str(json.loads(value).get("path")) for (value,) in rows)
+    return []
 
 
 def _size(path: Path) -> int:

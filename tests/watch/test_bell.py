@@ -143,7 +143,7 @@ async def test_without_an_inotify_instance_it_polls_until_there_is_one(
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert listener.is_polling
-    assert caplog.text.count("polling it instead") == 1
+    assert caplog.text.count("looking for them in turns") == 1
     bell.ring()
     await until(lambda: ear.rings > 0)
     await until(lambda: not listener.is_polling)

@@ -266,10 +266,7 @@ def serve(
     Callers need the token, browsers a login. The first printed line is the address; the second names the file with the
     token, which only you can read.
     """
-    for package in ("fastapi", "uvicorn", "mcp"):
-        if importlib.util.find_spec(package) is None:
-            print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
-            raise click.exceptions.Exit(FAILED)
+    _require_packages()
     # A second to import, and only this command needs it.
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
@@ -312,6 +309,13 @@ def serve(
             await serve_http(files, at, announce)
 
     asyncio.run(run())
+
+
+def _require_packages() -> None:
+    for package in ("fastapi", "uvicorn", "mcp"):
+        if importlib.util.find_spec(package) is None:
+            print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
+            raise click.exceptions.Exit(FAILED)
 
 
 def _announce(
