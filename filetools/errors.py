@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from filetools.printable import printable
+
 
 class FileToolsError(Exception):
     """Raised when a file tool cannot do what was asked; subclasses say which rule refused.
@@ -36,8 +38,6 @@ class FileToolsError(Exception):
         details: Mapping[str, Any] | None = None,
     ) -> None:
         if path is not None and not path.isprintable():
-            from filetools.paths.names import printable  # names need this module first
-
             message = message.replace(path, printable(path))
         super().__init__(message)
         self.message = message

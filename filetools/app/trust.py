@@ -120,7 +120,9 @@ def brought_by(state: Path) -> list[str]:
 
 
 def newest_aside(state: Path) -> Path | None:
-    """Return the folder of what was set aside last; None if nothing was."""
+    """Return the folder of what was set aside last; None if nothing was, or if there is no state directory."""
+    if not state.is_dir():
+        return None
     numbers = _aside_numbers(state)
     return state / f"{_ASIDE}{numbers[-1]}" if numbers else None
 

@@ -18,8 +18,8 @@ from rich.console import Console
 import filetools.settings as settings
 from filetools.cli.failures import envelope_of, hint_of, sentence_of
 from filetools.errors import FileToolsError
-from filetools.paths.names import printable as printable
-from filetools.paths.names import printable_text as printable_text
+from filetools.printable import printable as printable
+from filetools.printable import printable_text as printable_text
 
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20

@@ -209,7 +209,7 @@ class OwnedRows:
     def given(self, owner: str, rows: Iterable[TableRow]) -> list[str]:
         """Put rows among another owner's descriptors; returns their ids there."""
         other = replace(self, owner=owner)
-        names = ((row, _name_in(row.key)) for row in rows)
+        names = ((replace(row, revision=0), _name_in(row.key)) for row in rows)
         return [other._put(row, None if _NUMBERED.fullmatch(name) else name) for row, name in names]
 
     def _key(self, name: str) -> str:

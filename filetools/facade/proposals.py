@@ -21,10 +21,10 @@ from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.unsaved import UnsavedQuestion
-from filetools.paths.names import printable
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import Proposal, digest_of
+from filetools.printable import printable
 
 LARGEST_TEXT_CHARACTERS: Final = 1024 * 1024
 """Of the old and the new text that a question carries whole, so that a person can write another."""

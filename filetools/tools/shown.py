@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from filetools.descriptors.frames import Frame
 from filetools.models.records import sayable
-from filetools.paths.names import printable, printable_json, with_printable_names
+from filetools.printable import printable, printable_json, with_printable_names
 from filetools.tools.bodies import Body, body_of, short
 from filetools.tools.seen import FileLink, ShownCall, TextLimits, clipped, media_of
 from filetools.tools.summaries import summary_of

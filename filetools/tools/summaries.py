@@ -23,7 +23,7 @@ from filetools.models.history import UndoResult
 from filetools.models.records import sayable
 from filetools.models.result import Result
 from filetools.models.searching import WatchResult
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.tools.bodies import Body, counted, short
 
 MOST_HUNK_LINES: Final = 40

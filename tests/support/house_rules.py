@@ -23,7 +23,7 @@ TOP: Final = "__init__"
 """The unit of `filetools/__init__.py`, which stands above all floors."""
 
 FLOORS: Final[tuple[tuple[str, ...], ...]] = (
-    ("distribution", "errors", "models", "settings"),
+    ("distribution", "errors", "models", "printable", "settings"),
     ("paths", "content"),
     ("stores", "locks", "journal", "events", "permissions"),
     ("sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
@@ -40,6 +40,7 @@ LEVEL: Final = {unit: level for level, units in enumerate(FLOORS) for unit in un
 
 SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
     ("settings", "errors"): "a bad setting is an error with a code, like any other",
+    ("errors", "printable"): "the path that an error names is shown to models and people",
     ("settings", "models"): "the choices of settings are words of the shared vocabulary",
     (TOP, "public"): "its names are loaded from there",
     ("__main__", "cli"): "it is the door of the command line and holds nothing else",
@@ -47,7 +48,19 @@ SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
 """The imports within one floor that are allowed, each with its reason."""
 
 _VOCABULARY: Final = frozenset(
-    {"content", "distribution", "errors", "events", "facade", "models", "paths", "permissions", "sessions", "settings"}
+    {
+        "content",
+        "distribution",
+        "errors",
+        "events",
+        "facade",
+        "models",
+        "paths",
+        "permissions",
+        "printable",
+        "sessions",
+        "settings",
+    }
 )
 DOORS: Final[Mapping[str, frozenset[str]]] = {
     "servers": _VOCABULARY | {"app", "tools", "adapters"},

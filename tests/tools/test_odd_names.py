@@ -11,7 +11,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.tools.dialects import dialect_named
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry
 from filetools.tools.seen import TextLimits

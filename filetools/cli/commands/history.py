@@ -28,7 +28,7 @@ from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
-from filetools.paths.names import printable_json
+from filetools.printable import printable_json
 from filetools.settings import MIB, session_logs_folder
 from filetools.tools import session_logs
 

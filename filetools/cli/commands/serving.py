@@ -281,16 +281,13 @@ def serve(
     door = DoorOptions(tools=named(tools), dialect=spoken, only_reads=read_only, structured=structured)
     door.selected()
     settings, sources = _settings(desk, place, spoken, "read_only" if read_only else permissions)
-    # Agents ask because a person is there and nobody has named a preset.
-    must_ask = open_page and sources["permissions"] == "default"
+    must_ask = open_page and sources["permissions"] == "default"  # a person is there, and nobody has named a preset
     settings = allowing(replace(settings, permissions="ask") if must_ask else settings, allow_root)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
         host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), door=door,
         person=user_name(), token=token,
-        agent=None if agent is None else AgentOptions(
-            command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)
-        ),
+        agent=None if not agent else AgentOptions(command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)),
     )  # fmt: skip
     listener = listen(options)
 

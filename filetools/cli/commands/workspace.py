@@ -99,7 +99,7 @@ def trust(desk: Desk, *, yes: bool) -> None:
     back; what was used until now is set aside instead.
     """
     state = desk.workplace.root / STATE_PATH
-    aside = newest_aside(state) if state.is_dir() else None
+    aside = newest_aside(state)
     if aside is None:
         desk.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
         return

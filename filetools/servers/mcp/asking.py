@@ -20,8 +20,8 @@ from pydantic import ValidationError
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.paths.names import printable, printable_text
 from filetools.permissions.requests import ApprovalRequest, short_diff
+from filetools.printable import printable, printable_text
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
 from filetools.servers.mcp.options import DoorOptions
 

@@ -17,7 +17,7 @@ from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.registry import ToolRegistry

@@ -13,7 +13,7 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from filetools.errors import FileToolsError
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request

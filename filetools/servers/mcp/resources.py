@@ -13,7 +13,7 @@ from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryEr
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import ReadResult
 from filetools.models.listing import Entry
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.servers.mcp.addresses import BUFFERS, DESCRIPTORS, FILES, VERSIONS, Address, file_address, parse_address
 from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import DoorOptions

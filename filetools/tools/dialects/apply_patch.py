@@ -15,7 +15,7 @@ from filetools.content.file_patch import quoted_name
 from filetools.content.patches import parse_patch
 from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirectoryError, PathNotFoundError
 from filetools.models.files import PatchedFile
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, presented, repairs_of
 from filetools.tools.tool import Tool, ToolContext

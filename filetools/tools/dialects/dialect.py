@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from filetools.content.ends import split_lines
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
-from filetools.paths.names import with_printable_names
+from filetools.printable import with_printable_names
 from filetools.tools.call_log import CallLog
 from filetools.tools.offered import Names
 from filetools.tools.registry import ToolRegistry

@@ -20,7 +20,7 @@ from filetools.errors import (
     PathTraversalError,
 )
 from filetools.paths.lexical import names_folder
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.tools.dialects.dialect import Dialect, presented, reworded
 from filetools.tools.dialects.text_editor import Editor, EditorCommand, Words, check, run, shown_lines
 from filetools.tools.seen import TextLimits, clipped

@@ -23,7 +23,7 @@ from filetools.errors import (
 )
 from filetools.models.files import EditResult
 from filetools.models.listing import Entry
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, numbered_part, presented, repairs_of, reworded, snippet
 from filetools.tools.nearby import similar_paths

@@ -1,4 +1,4 @@
-/** Keeps a Monaco model and a live document at one text, and what a person sees of it where it was. */
+/** Keeps a Monaco model and a live document at one text, and the person's view in place. */
 
 import { compose, diffEdits, transform } from "./live.js";
 

@@ -15,7 +15,7 @@ export function hueOf(actor) {
 	return `hue-${hash % HUES}`;
 }
 
-/** Return an actor as a person reads it, such as "alice (agent)"; null is whoever changed something meanwhile. */
+/** Return an actor as a person reads it, such as "alice (agent)"; null is somebody unknown. */
 export function nameOf(actor) {
 	if (!actor) return "somebody else";
 	if (actor.kind === "external") return "another program";

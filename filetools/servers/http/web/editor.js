@@ -1,4 +1,4 @@
-/** The editor: Monaco, the tabs of open files, saving, and the bar that tells how the file in front is. */
+/** The editor: Monaco, tabs, saving, and the bar with the state of the file in front. */
 
 import { Binding } from "./binding.js";
 import { Others } from "./carets.js";

@@ -18,7 +18,7 @@ const MOST_STEPS = 500; // of a line-wise diff; beyond, texts differ in one plac
 const KEPT = "filetools-kept:";
 const LOCK = "filetools-live:";
 
-/** Raised when the server refuses what was asked, or the connection is lost before it answers (CONNECTION_LOST). */
+/** Raised when the server refuses, or the connection is lost before it answers (CONNECTION_LOST). */
 export class LiveError extends Error {
 	constructor(message, { code = "CONNECTION_LOST", retryable = true, suggestedAction = null, details = {} } = {}) {
 		super(message);
@@ -68,7 +68,7 @@ export class Live extends Emitter {
 	#beat = setInterval(() => this.#listen(), BEAT_MS);
 	#release;
 
-	/** With the key of a login, which makes a person, or a token; without a storage a reload loses what is not acknowledged. */
+	/** Takes a login's key or a token. Without a storage, a reload loses what is not acknowledged. */
 	constructor({ address = location.origin, key = null, token = null, session = null, storage = sessionStorage } = {}) {
 		super();
 		Object.assign(this, { address, key, token, session, storage });

@@ -14,7 +14,7 @@ const PARTS =
 const status = document.getElementById("status");
 const connection = document.getElementById("connection");
 
-/** Show a line at the bottom, read out by screen readers; an empty one ends an error, as something else succeeded. */
+/** Show a line at the bottom, read out by screen readers; an empty one ends an error. */
 function say(text, { kind = "info" } = {}) {
 	if (!text && status.dataset.kind !== "error") return;
 	status.textContent = kind === "error" ? text.replace(/[^.?!]$/, "$&.") : text;

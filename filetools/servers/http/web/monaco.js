@@ -1,4 +1,4 @@
-/** Loads Monaco from the server's own files, for who has logged in. It imports nothing, and so begins before the page does. */
+/** Loads Monaco from the server's own files. It imports nothing, and so begins before the page does. */
 
 const { monaco: base, core } = document.documentElement.dataset;
 

@@ -12,7 +12,7 @@ export class Server {
 		return `/v1/files/${path.split("/").map(encodeURIComponent).join("/")}`;
 	}
 
-	/** Send a request, with a body of JSON unless it is null, and return the JSON that answers it; an error has its `status` and `code`. */
+	/** Send a request with a JSON body, or none; return the JSON. Errors have `status` and `code`. */
 	async json(method, path, body = null) {
 		const answer = await this.#send(method, path, body && JSON.stringify(body), body ? { "Content-Type": "application/json" } : {});
 		return answer.status === 204 ? null : answer.json();
@@ -21,6 +21,10 @@ export class Server {
 	/** Create an empty file where none stands. */
 	async create(path) {
 		return this.#send("PUT", this.fileUrl(path), "", { "If-None-Match": "*" });
+	}
+
+	async blob(path) {
+		return (await this.#send("GET", this.fileUrl(path), null, {})).blob();
 	}
 
 	/** Return some bytes of a file, and how many it has: {bytes, total}. */

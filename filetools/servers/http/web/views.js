@@ -11,13 +11,19 @@ export function isViewed(error) {
 
 const told = (bytes) => `${bytes.toLocaleString("en")} bytes`;
 
-/** Return an element that shows a file: what it is, its size, a link to all of it, and how a text begins. */
+/** Return a view of a file: its kind, size, a link to all of it, and how a text begins. */
 export async function readOnlyView(server, path, error) {
 	const { bytes, total } = await server.bytes(path, 0, SHOWN_BYTES);
 	const isText = !bytes.includes(0);
 	const why = error.code === "FILE_TOO_LARGE" ? "is too large to edit here" : "cannot be decoded";
 	const kind = isText ? `A text that ${why}` : "A binary file";
-	const link = make("a", { href: server.fileUrl(path), download: path.split("/").at(-1) }, "Download");
+	const link = make("a", { href: "#", download: path.split("/").at(-1) }, "Download");
+	link.onclick = async (event) => {
+		if (!event.isTrusted) return; // the click below
+		event.preventDefault();
+		link.href = URL.createObjectURL(await server.blob(path)); // an address alone carries no login
+		link.click();
+	};
 	const begins = isText && total > bytes.length ? ` The first ${told(bytes.length)}:` : "";
 	return make(
 		"section",

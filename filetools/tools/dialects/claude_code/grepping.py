@@ -12,8 +12,8 @@ from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.searching import GrepFile, GrepMatch, GrepResult
-from filetools.paths.names import printable
 from filetools.paths.patterns import Glob, alternatives
+from filetools.printable import printable
 from filetools.tools.arguments import Parameters, nearest_name
 from filetools.tools.bodies import Line, Lines, line_groups
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints

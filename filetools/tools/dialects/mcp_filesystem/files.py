@@ -14,7 +14,7 @@ from pydantic import Field
 from filetools.content.edits import Edit
 from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
 from filetools.models.files import ReadResult
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.models.listing import Entry
 from filetools.paths.gitpattern import ANY_CHARACTER, Token, Wild, class_expression, compile_all, stars, to_expression
-from filetools.paths.names import printable
+from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
 from filetools.tools.reading import OnePath

@@ -245,12 +245,11 @@ def test_an_answer_for_the_run_holds_for_the_next_call_of_the_session(
 def test_a_question_of_a_run_shows_how_far_it_is_and_stops_it(
     asking: Served, page: Page, agents: ThreadPoolExecutor, ending: str
 ) -> None:
-    script = f"call('Read'); call('Grep'); put({asking.server.address!r}, 'made.txt', 'made'); end('done')"
-    token = asking.server.token
+    token, address = asking.server.token, asking.server.address
+    script = f"call('Read'); call('Grep'); put({address!r}, {token!r}, 'made.txt', 'made'); end('done')"
     question = {"messages": [{"role": "user", "content": f"{SCRIPT}{script}"}], "model": Path(sys.executable).name}
     headers = {"Authorization": f"Bearer {token}"}
-    address = f"{asking.server.address}/v1/chat/completions"
-    answer = agents.submit(httpx2.post, address, json=question, headers=headers, timeout=60)
+    answer = agents.submit(httpx2.post, f"{address}/v1/chat/completions", json=question, headers=headers, timeout=60)
     expect(page.locator(".run")).to_contain_text("Step 2 of ")
     bar = page.get_by_role("progressbar", name="Progress of the run")
     assert bar.evaluate("(bar) => bar.value") == 2
