@@ -111,7 +111,6 @@ async def run(runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: 
         raise BatchFailedError(exc) from exc
     with suppress(AbortedError):  # it is done, and too late to stop it
         beat(1, 1)
-    await asyncio.sleep(0)  # what was told of the progress arrives before the result
     results = [
         write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
         for index, step in enumerate(steps)

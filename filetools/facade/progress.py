@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -49,15 +50,26 @@ def beat_of(abort: Abort | None, progress: Progress | None) -> Beat:
     """Return the beat that asks `abort` and tells `progress`; made on the loop, called in any thread."""
     if abort is None and progress is None:
         return no_beat
-    loop = asyncio.get_running_loop()
+    loop, made_in = asyncio.get_running_loop(), threading.get_ident()
     percent, told = 0, -1
+
+    def tell(percent: int) -> None:
+        assert progress is not None
+        if threading.get_ident() != made_in:
+            loop.call_soon_threadsafe(progress, percent)
+            return
+        try:
+            # At once: a call that is done must not wait, for it could be cancelled there, and its last step be told late.
+            progress(percent)
+        except Exception as exc:  # noqa: BLE001 - the caller's code; the loop treats its other callbacks alike
+            loop.call_exception_handler({"message": "A listener of progress failed", "exception": exc})
 
     def beat(done: int, total: int) -> None:
         nonlocal percent, told
         percent = max(percent, 100 * done // max(total, 1))  # another try begins anew, for the caller it goes on
         if progress is not None and percent != told:
             told = percent
-            loop.call_soon_threadsafe(progress, percent)
+            tell(percent)
         if abort is not None and abort():
             raise AbortedError("The call", {"done": 0, "total": total})
 
