@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from filetools.app.trust import REPOSITORY, claim, folders_of, is_anothers, own_folder, refuse_owner
+from filetools.app.trust import REPOSITORY, claim, folders_of, is_anothers, own_folder, refuse_owner, write_whole
 from filetools.errors import (
     AccessDeniedError,
     DiskFullError,
@@ -235,7 +235,9 @@ def _bound(root: Path, private: Path, directory: Path) -> Path:
     if _read(directory / _ROOT) not in (None, place) or _read(private / _ID) not in (None, _read(directory / _ID)):
         raise StateElsewhereError
     if not is_writable and _read(private / _ID) is None:
-        _write(directory / _ROOT, place)  # an id cannot be written there, so the place has to tell whose state this is
+        write_whole(
+            directory / _ROOT, place
+        )  # an id cannot be written there, so the place has to tell whose state this is
     return private if is_writable else directory
 
 
@@ -248,8 +250,8 @@ def _bind(private: Path, directory: Path) -> None:
     if bound is None and not (_read(private / POSITION_FILE) and (private / _JOURNAL).exists()):
         known = known or secrets.token_hex(16).encode("ascii")
         # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
-        _write(directory / _ID, known)
-        _write(private / _ID, known)
+        write_whole(directory / _ID, known)
+        write_whole(private / _ID, known)
     elif bound is None or bound != known:
         raise StateElsewhereError
 
@@ -259,17 +261,6 @@ def _read(file: Path) -> bytes | None:
         return file.read_bytes().strip()
     except FileNotFoundError:
         return None
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write it durably, whole or not at all: after a power cut the root must not know an id that its state lacks."""
-    temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
-    with open(temporary, "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    temporary.replace(file)
-    sync_directory(file.parent)
 
 
 def _explained(directory: Path, error: OSError) -> FileToolsError:

@@ -65,7 +65,7 @@ def own_folder(state: Path) -> Path | None:
         if not is_moved and known.get("path") != found["path"]:
             return None
         with suppress(OSError):  # a user's folder that cannot be written still tells what is trusted
-            _write(folder / _PLACE, json.dumps(found).encode())
+            write_whole(folder / _PLACE, json.dumps(found).encode())
     for each in folders_of(state) if os.name != "nt" else ():
         status = each.stat()
         if status.st_uid != found["owner"]:
@@ -162,12 +162,12 @@ def _make_own(state: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True)
         _forget_gone(roots)
-        _write(folder / _PLACE, json.dumps(_place_of(state)).encode())
+        write_whole(folder / _PLACE, json.dumps(_place_of(state)).encode())
     except OSError as exc:
         raise _no_user_directory(exc) from exc
     for each in folders_of(state):
         each.chmod(0o700)
-    _write(state / MARK_FILE, mark.encode())
+    write_whole(state / MARK_FILE, mark.encode())
     return folder
 
 
@@ -188,7 +188,7 @@ def _set_aside(state: Path, names: list[str]) -> Path:
     numbers = _aside_numbers(state)
     aside = state / f"{_ASIDE}{numbers[-1] + 1 if numbers else 1}"
     aside.mkdir(mode=0o700)
-    # The database last: whoever dies in between leaves one that is still not used, and goes into another folder.
+    # The database last: if the process dies in between, it is still not used, and goes into another folder.
     for name in sorted(names, key=lambda name: name.startswith(DATABASE_NAME)):
         (state / name).rename(aside / name)
     sync_directory(state)
@@ -252,7 +252,7 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
     return refused
 
 
-def _write(file: Path, content: bytes) -> None:
+def write_whole(file: Path, content: bytes) -> None:
     """Write it durably, whole or not at all."""
     temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
     with open(temporary, "wb") as opened:
