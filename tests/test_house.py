@@ -42,6 +42,7 @@ ALLOWED: Final[list[tuple[Callable[[Sources], list[str]], Sources]]] = [
     ),
     (house.assignments_from_outside, {"filetools/a.py": "class A:\n def f(self):\n  self.b = 1"}),
     (house.stand_ins, {"filetools/__init__.py": "def __getattr__(name): return 1"}),
+    (house.stand_ins, {"filetools/a.py": "class A:\n    def __getattr__(self, name): raise AttributeError"}),
     (house.private_reaches, {"tests/support/inside.py": "runner = files._runner"}),
     (house.private_reaches, {"tests/test_a.py": "class A:\n def _f(self): ...\nA()._f()"}),
     (house.private_reaches, {"tests/test_a.py": "import os\nos._exit(files.__class__)"}),

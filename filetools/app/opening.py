@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_store, place_of, refuse_overlaps
 from filetools.app.state import StateLocation, prepare_state, temporary_state
@@ -147,6 +147,14 @@ class Opening:
         self._create = create
         self._stack = AsyncExitStack()
         self._is_entered = False
+
+    if not TYPE_CHECKING:  # a type checker shall go on refusing the name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if hasattr(FileToolsFacade, name):
+                message += ": use 'async with filetools.open(root) as files', or open_sync(root)"
+            raise AttributeError(message, name=name, obj=self)
 
     async def __aenter__(self) -> FileToolsFacade:
         if self._is_entered:

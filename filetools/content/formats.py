@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from filetools.content.lines import position_in
 from filetools.errors import EncodingError, InvalidArgumentError
 
+RAW_UTF8: Final = "utf-8-raw"
+"""UTF-8 in which each byte that is not UTF-8 is one character, so that reading and writing lose nothing.
+
+Such a byte, 0x80 to 0xFF, is read as U+F780 to U+F7FF, in Unicode's area for private use, and written back as that byte.
+Where a file really holds one of these characters, its three bytes are read as three.
+"""
 # UTF-32 comes first: its little-endian mark begins with the one of UTF-16.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -17,8 +24,13 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_MARK_OF: Final = {encoding: mark for mark, encoding in _MARKS}
+_MARK_OF: Final = {encoding: mark for mark, encoding in _MARKS} | {RAW_UTF8: codecs.BOM_UTF8}
 _ALL_MARKS: Final = tuple(mark for mark, _ in _MARKS)
+
+_RAW_ERRORS: Final = "filetools.utf-8-raw"
+_FIRST_PRIVATE: Final = 0xF700
+_PRIVATE: Final = re.compile(rb"\xef[\x9e\x9f][\x80-\xbf]")
+"""U+F780 to U+F7FF in UTF-8."""
 
 # Codecs that leave byte order or mark to the content; without a mark they are little-endian, as on the web.
 _BY_MARK: Final = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
@@ -32,7 +44,7 @@ class TextFormat:
     """How the text of one file is stored. Lives as long as the facts of the file."""
 
     encoding: str
-    """Python codec name that neither reads nor writes a mark, such as "utf-8", "utf-16-le" or "latin-1"."""
+    """Python codec name that neither reads nor writes a mark, such as "utf-8", "utf-16-le", "latin-1" or our "utf-8-raw"."""
     bom: bytes
     """The byte-order mark at the start of the file, or b"" if it has none."""
 
@@ -129,7 +141,11 @@ def undecodable(exc: UnicodeDecodeError, text_format: TextFormat, *, path: str, 
     error = EncodingError(
         path, text_format.encoding, f"byte 0x{bad:02X} at position {position}: {exc.reason}", position=position
     )
-    error.suggested_action = "Read the file with another encoding, such as latin-1, which decodes every byte."
+    error.suggested_action = (
+        f"Read the file with another encoding: {RAW_UTF8} shows bytes that are not UTF-8 as they are."
+        if text_format.encoding == "utf-8"
+        else "Read the file with another encoding, such as latin-1, which decodes every byte."
+    )
     return error
 
 
@@ -156,3 +172,57 @@ def _codec_name(encoding: str) -> str:
     if not found._is_text_encoding or found.name in _NOT_FOR_FILES:
         raise InvalidArgumentError(f"Not an encoding for text files: {encoding!r}")
     return "latin-1" if found.name == "iso8859-1" else found.name
+
+
+def _characters(raw: bytes) -> str:
+    return "".join(chr(_FIRST_PRIVATE + byte) for byte in raw)
+
+
+def _of_error(exc: UnicodeError) -> tuple[str, int]:
+    if not isinstance(exc, UnicodeDecodeError):
+        raise exc
+    return _characters(exc.object[exc.start : exc.end]), exc.end
+
+
+def _decode_raw(content: bytes, errors: str = "strict", final: bool = True) -> tuple[str, int]:
+    parts: list[str] = []
+    start = 0
+    for private in _PRIVATE.finditer(content):
+        parts += codecs.utf_8_decode(content[start : private.start()], _RAW_ERRORS, True)[0], _characters(private[0])
+        start = private.end()
+    last, consumed = codecs.utf_8_decode(content[start:], _RAW_ERRORS, final)
+    return "".join((*parts, last)), start + consumed
+
+
+def _encode_raw(text: str, errors: str = "strict") -> tuple[bytes, int]:
+    return _PRIVATE.sub(_byte, text.encode("utf-8", errors)), len(text)
+
+
+def _byte(private: re.Match[bytes]) -> bytes:
+    return bytes((ord(private[0].decode()) - _FIRST_PRIVATE,))
+
+
+class _Encoder(codecs.IncrementalEncoder):
+    def encode(self, text: str, final: bool = False) -> bytes:
+        return _encode_raw(text, self.errors)[0]
+
+
+class _Decoder(codecs.BufferedIncrementalDecoder):
+    def _buffer_decode(self, content: Any, errors: str, final: bool) -> tuple[str, int]:
+        return _decode_raw(content, errors, final)
+
+
+def _find_codec(name: str) -> codecs.CodecInfo | None:
+    if name.replace("_", "-") != RAW_UTF8:
+        return None
+    return codecs.CodecInfo(
+        _encode_raw,
+        lambda content, errors="strict": _decode_raw(bytes(content), errors),
+        incrementalencoder=_Encoder,
+        incrementaldecoder=_Decoder,
+        name=RAW_UTF8,
+    )
+
+
+codecs.register_error(_RAW_ERRORS, _of_error)
+codecs.register(_find_codec)

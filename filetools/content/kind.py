@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content.formats import LATIN1, UTF8, TextFormat, marked_format
+from filetools.content.formats import LATIN1, RAW_UTF8, UTF8, TextFormat, marked_format
 from filetools.content.media import binary_mime_type, signature_of, text_mime_type
 
 SAMPLE_BYTES: Final = 8192
@@ -38,7 +38,8 @@ def sniff(sample: bytes, *, complete: bool, name: str = "") -> ContentKind:
     """Return the kind of a file from its first bytes.
 
     In this order: a byte-order mark means text; a known signature binary; a NUL UTF-16 or UTF-32 without mark, if that
-    fits, else binary; valid UTF-8 text; under 5 % control characters Latin-1 text; anything else is binary.
+    fits, else binary; valid UTF-8 text; 5 % control characters or more binary. What is left is text: UTF-8 with foreign
+    bytes if at least half of the bytes above 0x7F are valid UTF-8, else Latin-1.
 
     Args:
         sample: The first `SAMPLE_BYTES` bytes of the file, or all of it.
@@ -58,8 +59,10 @@ def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentK
         found = _wide_format(sample, complete)
     elif _decodes(sample, "utf-8", complete):
         found = UTF8
+    elif _has_few_controls(sample):
+        found = _damaged_format(sample) if _is_mostly_utf8(sample, complete) else LATIN1
     else:
-        found = LATIN1 if _has_few_controls(sample) else None
+        found = None
     return binary_kind(name) if found is None else _text(found, name)
 
 
@@ -106,6 +109,16 @@ def _decodes(sample: bytes, encoding: str, complete: bool) -> bool:
     except UnicodeDecodeError:
         return False
     return "\0" not in text
+
+
+def _is_mostly_utf8(sample: bytes, complete: bool) -> bool:
+    kept, consumed = codecs.utf_8_decode(sample, "ignore", complete)
+    ascii_bytes = len(kept.encode("ascii", "ignore"))
+    return 2 * (len(kept.encode()) - ascii_bytes) >= consumed - ascii_bytes
+
+
+def _damaged_format(sample: bytes) -> TextFormat:
+    return TextFormat(encoding=RAW_UTF8, bom=codecs.BOM_UTF8 if sample.startswith(codecs.BOM_UTF8) else b"")
 
 
 def _has_few_controls(sample: bytes) -> bool:

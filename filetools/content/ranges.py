@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from filetools.content.formats import TextFormat, undecodable
+from filetools.content.formats import RAW_UTF8, TextFormat, undecodable
 from filetools.errors import InvalidArgumentError
 
 STEP_BYTES: Final = 65_536
@@ -234,7 +234,7 @@ def _character_start(source: TextSource, offset: int) -> int:
     aligned = offset + (source.first - offset) % unit
     if unit == 2:
         return aligned + 2 * _is_inside_pair(source, aligned)
-    return _utf8_start(source, offset) if source.text_format.encoding == "utf-8" else aligned
+    return _utf8_start(source, offset) if source.text_format.encoding in ("utf-8", RAW_UTF8) else aligned
 
 
 def _utf8_start(source: TextSource, offset: int) -> int:
@@ -247,7 +247,11 @@ def _utf8_start(source: TextSource, offset: int) -> int:
     if lead < 0 or lead >= len(around) or lead == here:
         return offset
     length = 2 + (around[lead] >= 0xE0) + (around[lead] >= 0xF0) if around[lead] >= 0xC0 else 1
-    # Continuation bytes that no lead asks for are damage: they stay in, and decoding names them.
+    # Bytes that no lead asks for, or too few of them, are damage: they stay in, and decoding names or shows them.
+    try:
+        around[lead : lead + length].decode()
+    except UnicodeDecodeError:
+        return offset
     return max(offset, before + lead + length)
 
 

@@ -103,12 +103,13 @@ class IgnoreRules:
         "_path_expressions",
         "_paths",
         "_starts",
+        "above",
         "base",
         "problems",
     )
 
-    def __init__(self, base: str) -> None:
-        self.base = base
+    def __init__(self, base: str, above: str) -> None:
+        self.base, self.above = base, above
         self.problems: tuple[IgnoreProblem, ...] = ()
         self._names, self._paths, self._starts, self._endings = _Table(), _Table(), _Table(), _Table()
         self._parents: frozenset[str] = frozenset()
@@ -116,15 +117,32 @@ class IgnoreRules:
         self._name_expressions = self._path_expressions = _Expressions(())
 
     @classmethod
-    def parse(cls, text: str | bytes, base: str = "") -> IgnoreRules:
+    def parse(cls, text: str | bytes, base: str = "", *, above: str = "") -> IgnoreRules:
         """Return the rules of an ignore file.
 
         Args:
             text: Its content. Lines that cannot match anything, lines of more than 4096 bytes, and wildcards beyond
                 32 KiB in all are skipped; `problems` tells the first 100 of them.
             base: The folder it lies in, relative to the root; "" is the root.
+            above: Where it lies above the root: the root, relative to that folder.
         """
-        return _Parser(base).parse(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+        return _Parser(IgnoreRules(base, above)).parse(
+            text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line of it is a rule."""
+        tables = (self._names, self._paths, self._starts, self._endings)
+        return not (
+            any(table.texts() for table in tables) or self._name_expressions.bounds or self._path_expressions.bounds
+        )
+
+    def relative(self, path: str) -> str:
+        """Return a path relative to the folder that this file lies in; "" if it is that folder, or not below it."""
+        if self.above:
+            return f"{self.above}/{path}" if path else self.above
+        return _below(path, self.base)
 
     def match(self, path: str, is_directory: bool) -> bool | None:
         """Return what the last rule that fits says of a path itself, not looking at the folders above it.
@@ -136,7 +154,7 @@ class IgnoreRules:
         Returns:
             True if it is ignored, False if a rule with "!" takes it back, None if no rule fits.
         """
-        relative = _below(path, self.base)
+        relative = self.relative(path)
         if not relative:
             return None
         text = as_bytes_text(relative)
@@ -149,7 +167,7 @@ class IgnoreRules:
         Args:
             names: As the disk has them.
             is_directory: Whether they are folders.
-            directory: The folder, relative to `base`, as `as_bytes_text` gives it.
+            directory: The folder, as `relative` and `as_bytes_text` give it.
         """
         has_paths = self._concerns(directory)
         prefix = f"{directory}/" if directory else ""
@@ -203,8 +221,8 @@ class IgnoreRules:
 class _Parser:
     """Collects the rules of one file."""
 
-    def __init__(self, base: str) -> None:
-        self._rules = IgnoreRules(base)
+    def __init__(self, rules: IgnoreRules) -> None:
+        self._rules = rules
         self._problems: list[IgnoreProblem] = []
         self._names: list[tuple[GitPattern, str, int]] = []
         self._paths: list[tuple[GitPattern, str, int]] = []
@@ -323,7 +341,7 @@ class IgnoreStack:
         """
         if not self.levels:
             return None
-        levels = [(rules, as_bytes_text(_below(directory, rules.base))) for rules in reversed(self.levels)]
+        levels = [(rules, as_bytes_text(rules.relative(directory))) for rules in reversed(self.levels)]
 
         def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
             ranks: dict[str, int] = {}

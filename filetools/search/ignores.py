@@ -1,4 +1,4 @@
-"""Ignore files of the tree, read through the store and kept while they are unchanged."""
+"""Ignore files of the tree and above it, kept while they are unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileErr
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import YOUNG_NS
-from filetools.search.source import GONE, Listable
+from filetools.search.outer_ignores import outer_ignore_files
+from filetools.search.source import GONE, Listable, OpensDirectories
 
 logger = logging.getLogger(__name__)
 
@@ -68,15 +69,38 @@ def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) ->
         logger.warning("%s is left aside: %s", path, exc)
         return None
     rules = IgnoreRules.parse(content, directory)
-    for problem in rules.problems:
-        logger.warning("%s, line %d is skipped: %s", path, problem.line, problem.reason)
-    cache.put(path, facts.identity, rules, taken_ns=taken_ns)
+    _keep(rules, str(path), facts.identity, cache, taken_ns)
     return rules
 
 
-def stack_above(store: Listable, directory: WorkspacePath, cache: IgnoreCache) -> IgnoreStack:
-    """Return the ignore files of all folders above a folder, the root's first."""
+def _keep(rules: IgnoreRules, place: str, identity: _Identity, cache: IgnoreCache, taken_ns: int) -> None:
+    for problem in rules.problems:
+        logger.warning("%s, line %d is skipped: %s", place, problem.line, problem.reason)
+    cache.put(place, identity, rules, taken_ns=taken_ns)
+
+
+def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
+    """Return the ignore files from outside the root, the weakest first."""
     stack = IgnoreStack()
+    for file in outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
+        place = f"{file.path} for {file.above or 'this folder'}"
+        rules = cache.get(place, file.identity)
+        if rules is None:
+            taken_ns = time.time_ns()
+            try:
+                content = file.path.read_bytes()
+            except OSError as exc:
+                logger.warning("%s is left aside: %s", file.path, exc)
+                continue
+            rules = IgnoreRules.parse(content, above=file.above)
+            _keep(rules, place, file.identity, cache, taken_ns)
+        stack = stack if rules.is_empty else stack.push(rules)
+    return stack
+
+
+def stack_above(store: Listable, directory: WorkspacePath, cache: IgnoreCache) -> IgnoreStack:
+    """Return the ignore files that hold above a folder: those from outside the root, then the root's and so on."""
+    stack = outer_stack(store, cache)
     above: list[WorkspacePath] = []
     while not directory.is_root:
         directory = directory.parent

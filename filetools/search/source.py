@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from filetools.errors import (
@@ -64,6 +65,10 @@ class Listable(Protocol):
 @runtime_checkable
 class OpensDirectories(Protocol):
     """What a store of local disks may offer besides."""
+
+    @property
+    def root(self) -> Path:
+        """The root, absolute, as it was given."""
 
     def open_directory(self, path: WorkspacePath) -> int:
         """Return a descriptor for `os.scandir` and as `dir_fd`, opened through no link; the caller closes it."""

@@ -12,7 +12,7 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import is_ours
-from filetools.search.ignores import IgnoreCache, load_rules
+from filetools.search.ignores import IgnoreCache, load_rules, outer_stack
 from filetools.search.source import GONE, Listable
 from filetools.stores.reading import facts_of
 from filetools.stores.store import Facts
@@ -75,7 +75,7 @@ class TreeSurvey:
                 None has the folder read.
         """
         kept, self._kept = self._kept, {}
-        pending = [(ROOT, IgnoreStack())]
+        pending = [(ROOT, outer_stack(self._store, self._ignores))]
         while pending:
             path, stack = pending.pop()
             folder = kept.get(path)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from filetools.content.identity_cache import is_settled
@@ -98,6 +99,11 @@ class LocalReading:
                 if exc.errno == errno.EINVAL:
                     raise NotRegularFileError(path) from exc
                 raise
+
+    @property
+    def root(self) -> Path:
+        """The root, absolute, as it was given."""
+        return self._disk.workspace.root
 
     def open_directory(self, path: WorkspacePath) -> int:
         """Open a directory for listings that scan it themselves; the caller closes the descriptor.

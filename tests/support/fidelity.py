@@ -41,6 +41,7 @@ COLUMNS: Final[dict[str, Column]] = {
     "UTF-8, BOM": Column(encoding="utf-8", sample="é日\U0001f600", bom=codecs.BOM_UTF8, lacks="\ud800"),
     "UTF-16LE, BOM": Column(encoding="utf-16-le", sample="é日\U0001f600", bom=codecs.BOM_UTF16_LE, lacks="\ud800"),
     "UTF-16BE, BOM": Column(encoding="utf-16-be", sample="é日\U0001f600", bom=codecs.BOM_UTF16_BE, lacks="\ud800"),
+    "UTF-8, a foreign byte": Column(encoding="utf-8-raw", sample="é日\uf7e9\U0001f600", lacks="\ud800"),
     "Latin-1": Column(encoding="latin-1", sample="éü\x85"),
     "cp1252": Column(encoding="cp1252", sample="é€", named="cp1252"),
     "Shift-JIS": Column(encoding="shift_jis", sample="日本ソ", named="shift_jis"),

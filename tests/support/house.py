@@ -123,14 +123,21 @@ def assignments_from_outside(of: Sources) -> list[str]:
 
 
 def stand_ins(of: Sources) -> list[str]:
-    """Return each class that answers for attributes it does not have."""
+    """Return each class that answers for attributes it does not have; one that only says why not is none."""
     return [
         f"{place}:{node.lineno} {node.name}"
         for place, source in of.items()
         for node in nodes(source)
         if isinstance(node, ast.ClassDef)
-        and any(isinstance(each, ast.FunctionDef) and each.name == "__getattr__" for each in node.body)
+        and any(
+            isinstance(each, ast.FunctionDef) and each.name == "__getattr__" and _returns(each)
+            for each in ast.walk(node)
+        )
     ]
+
+
+def _returns(function: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.Return) for node in ast.walk(function))
 
 
 def private_reaches(of: Sources) -> list[str]:

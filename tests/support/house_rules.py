@@ -106,6 +106,8 @@ DISK: Final[Mapping[str, str]] = {
     "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",
     "project/folder.py": "tells which folder outside the workspace is meant, links resolved",
     "sessions/log_folders.py": "names the folder of a project's logs after its path, links resolved",
+    "search/outer_ignores.py": "finds the ignore files that git reads above the root",
+    "search/ignores.py": "reads those",
     "search/source.py": "scans directories by the descriptors that the store opened",
     "search/contents/reading.py": "reads files through the folder that the store opened",
     "search/contents/candidates.py": "looks for ripgrep among the programs of the machine",
