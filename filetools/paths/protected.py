@@ -12,6 +12,9 @@ from filetools.paths.names import fold_name
 from filetools.paths.workspace_path import WorkspacePath
 
 _GLYPHS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
+_UNUSUAL: Final = re.compile(r":|[ .](?:/|\Z)")
+"""What of an ASCII path folding changes besides its case."""
+_NEVER: Final = re.compile(r"(?!)")
 _END: Final = r"(?=/|\Z)"
 
 
@@ -26,10 +29,7 @@ def matches_protected(path: WorkspacePath, patterns: Sequence[str]) -> bool:
         path: The path that would be changed.
         patterns: Globs such as ".git/**" or ".mcp.json"; `*`, `?`, `[...]` stay within a segment.
     """
-    if not patterns:
-        return False
-    folded = "/".join(map(fold_name, path.split("/")))
-    return _compiled(tuple(patterns)).search(folded) is not None
+    return bool(patterns) and _compiled(tuple(patterns)).search(_folded(path)) is not None
 
 
 def matches_hidden(path: WorkspacePath, patterns: Sequence[str]) -> bool:
@@ -39,17 +39,26 @@ def matches_hidden(path: WorkspacePath, patterns: Sequence[str]) -> bool:
         path: The path that would be read.
         patterns: As of `matches_protected`.
     """
-    for is_shown, group in _last_first(tuple(patterns)):
-        if matches_protected(path, group):
-            return not is_shown
-    return False
+    folded = _folded(path)
+    any_of_them, last_first = _groups(tuple(patterns))
+    if any_of_them.search(folded) is None:
+        return False
+    return next((not is_shown for is_shown, group in last_first if group.search(folded)), False)
+
+
+def _folded(path: str) -> str:
+    if path.isascii() and _UNUSUAL.search(path) is None:
+        return path.lower()
+    return "/".join(map(fold_name, path.split("/")))
 
 
 @lru_cache(maxsize=64)
-def _last_first(patterns: tuple[str, ...]) -> tuple[tuple[bool, tuple[str, ...]], ...]:
-    """Return patterns of one kind that stand together, without their "!", the last ones first."""
+def _groups(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[tuple[bool, re.Pattern[str]], ...]]:
+    """Return all patterns that hide in one; and those of one kind that stand together, the last ones first."""
     groups = groupby(patterns, lambda pattern: pattern.startswith("!"))
-    return tuple((is_shown, tuple(each.removeprefix("!") for each in group)) for is_shown, group in groups)[::-1]
+    found = [(is_shown, tuple(each.removeprefix("!") for each in group)) for is_shown, group in groups]
+    hiding = tuple(pattern for is_shown, group in found if not is_shown for pattern in group)
+    return _compiled(hiding) if hiding else _NEVER, tuple((is_shown, _compiled(group)) for is_shown, group in reversed(found))
 
 
 @lru_cache(maxsize=64)

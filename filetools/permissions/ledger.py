@@ -76,6 +76,8 @@ class Ledger:
         self._known_until = 0.0
         self.asks_for_all = 0
         """How many in this process want agents asked in all processes."""
+        self._opening: set[str] = set()
+        """Requests of this process that may be in the book already: their calls admit them, not a look."""
         self._looking = asyncio.Lock()
         self._looks = 0
 
@@ -90,7 +92,11 @@ class Ledger:
         """
         ask = partial(self._book.ask, request.id, case.key, json.dumps(request.to_dict()))
         here = self.audience.is_here
-        asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
+        self._opening.add(request.id)
+        try:
+            asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
+        finally:
+            self._opening.discard(request.id)
         if asked is None:
             raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
         row, others_listen = asked
@@ -170,7 +176,8 @@ class Ledger:
             known = {ticket.request.id for ticket in self.tickets}
             seen = await self._run(partial(self._read, known, now))
             for request in seen.new:
-                if self.tickets.of_id(request.id) is None and not self.tickets.is_used(request.id):
+                is_ours = request.id in self._opening
+                if not is_ours and self.tickets.of_id(request.id) is None and not self.tickets.is_used(request.id):
                     self._admit(request)
             for row in seen.rows:
                 self._see(row)

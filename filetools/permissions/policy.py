@@ -140,8 +140,9 @@ class PermissionPolicy:
 
     def withholding(self, actor: Actor, *tools: str) -> Callable[[WorkspacePath], bool] | None:
         """Return what says whether a path cannot be read with all of these tools; None if all can."""
-        if not self._rules and not (self._hidden and actor.kind == "agent"):
-            return None
+        if not self._rules:  # no preset keeps anybody from reading
+            is_kept = bool(self._hidden) and actor.kind == "agent" and not _SHOWING_NO_CONTENT.issuperset(tools)
+            return self._matches_hidden if is_kept else None
 
         def is_withheld(path: WorkspacePath) -> bool:
             return not all(self.check(tool, path, actor=actor, operation="read").can_execute for tool in tools)

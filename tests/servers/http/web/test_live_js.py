@@ -15,6 +15,7 @@ from filetools.content.text_edits import TextEdit, apply_text_edits, composed
 from filetools.content.transforming import transform
 from tests.support import bearer
 from tests.support.browsers import Served, Watched, served, window
+from tests.support.dose import sampled
 from tests.support.live_pages import OUTAGE, LivePage
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -435,7 +436,7 @@ def _none(found: list[Any]) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", sampled(tuple(FAULTS), 2, "live"))
 def test_a_planted_fault_is_found(serving: Served, page: Page, watched: Watched, fault: str) -> None:
     watched.expect(*OUTAGE, "uncaught")
     (serving.root / "a.txt").write_text(LINE)

@@ -1,12 +1,11 @@
 """Real keys in Monaco while others change the same text: no letter is lost, and all ends are the same.
 
-A failure prints its seed. `FILETOOLS_DOSE=5` makes 30 runs.
+A failure prints its seed. `FILETOOLS_DOSE=10` makes 30 runs.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,9 +16,10 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.support.browsers import Desk, Served, connected, until
+from tests.support.dose import dose
 from tests.support.pages import open_file, settled, shows, text_of
 
-RUNS = 6 * int(os.environ.get("FILETOOLS_DOSE", "1"))
+RUNS = dose(3)
 REGION = "ABC 123 DEF\nGHI 456 JKL\n"
 EDITS = 8
 
