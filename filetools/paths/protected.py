@@ -58,7 +58,9 @@ def _groups(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[tuple[boo
     groups = groupby(patterns, lambda pattern: pattern.startswith("!"))
     found = [(is_shown, tuple(each.removeprefix("!") for each in group)) for is_shown, group in groups]
     hiding = tuple(pattern for is_shown, group in found if not is_shown for pattern in group)
-    return _compiled(hiding) if hiding else _NEVER, tuple((is_shown, _compiled(group)) for is_shown, group in reversed(found))
+    return _compiled(hiding) if hiding else _NEVER, tuple(
+        (is_shown, _compiled(group)) for is_shown, group in reversed(found)
+    )
 
 
 @lru_cache(maxsize=64)
