@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
 
 import click
-from rich import text as rich_text
 
 from filetools.app.opening import Opening
 from filetools.cli.failures import exit_code_of, hint_of
-from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings, printable
+from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings, printable, styled
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
@@ -27,6 +26,9 @@ from filetools.models.result import Result
 from filetools.models.words import STATE_DIRECTORY, Durability
 from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest, short_diff
 from filetools.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
@@ -309,10 +311,10 @@ class Asker:
         return await line
 
 
-def _question(request: ApprovalRequest) -> rich_text.Text:
+def _question(request: ApprovalRequest) -> Text:
     why = "changing it can make other programs run code" if request.reason == "protected" else "the permissions ask"
     change = "".join(f"{printable(line)}\n" for line in short_diff(request).splitlines())
-    return rich_text.Text.assemble(
+    return styled(
         change,
         (f"{printable(request.actor.id)} wants this, risk {request.risk}: {why}\n", "dim"),
         (f"{printable(request.description)}?", "bold yellow"),

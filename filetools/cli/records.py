@@ -6,18 +6,18 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rich import text as rich_text
-from rich.text import Text
-
-from filetools.cli.terminal import print_note, printable
+from filetools.cli.terminal import print_note, printable, styled
 from filetools.content.diff import unified_diff
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.tree_diff import TreeChange, TreeDiffResult
 from filetools.models.words import ActorKind
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _VERBS: Final = {
     Operation.FOUND: "found",
@@ -51,14 +51,14 @@ _MOST_PLACES: Final = 3
 """Folders that the line of a group names."""
 
 
-def change_line(record: ChangeRecord, *, with_time: bool = True) -> rich_text.Text:
+def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
     """Return one line: number, time, who, what, path."""
     verb = _VERBS[record.operation]
     end = "/" if record.operation in _FOLDERS else ""
     path = printable(record.path) + end
     if record.old_path is not None:
         path = f"{printable(record.old_path)}{end} → {path}"
-    return rich_text.Text.assemble(
+    return styled(
         (f"{record.number:>6}  ", "dim"),
         (f"{moment(record.time)}  " if with_time else "", "dim"),
         (f"{printable(record.actor.id):<10} ", _ACTOR_STYLES[record.actor.kind]),
@@ -83,7 +83,7 @@ def together(records: Sequence[ChangeRecord]) -> list[Sequence[ChangeRecord]]:
     ]
 
 
-def group_line(group: Sequence[ChangeRecord]) -> rich_text.Text:
+def group_line(group: Sequence[ChangeRecord]) -> Text:
     """Return the line of a group of changes, newest first: numbers, time, who, counts, where."""
     if len(group) == 1:
         return change_line(group[0])
@@ -92,7 +92,7 @@ def group_line(group: Sequence[ChangeRecord]) -> rich_text.Text:
     spans = [record.between for record in group if record.between is not None]
     places = list(dict.fromkeys(record.path.rpartition("/")[0] for record in reversed(group)))
     shown = ", ".join(f"{printable(place)}/" if place else "." for place in places[:_MOST_PLACES])
-    return rich_text.Text.assemble(
+    return styled(
         (f"{oldest.number}-{newest.number}".rjust(6) + f"  {moment(newest.time)}  ", "dim"),
         (f"{printable(newest.actor.id):<10} ", _ACTOR_STYLES[newest.actor.kind]),
         ", ".join(f"{count:,} {verb}" for verb, count in counts.most_common()),
@@ -199,13 +199,13 @@ def change_lines(result: TreeDiffResult, *, most: int = MOST_LISTED) -> Iterator
     for change in shown[:most]:
         yield _line(change, width)
     if left := max(len(shown) - most, 0) + result.total - len(result.changes):
-        yield Text(f"… and {left:,} more", style="dim")
+        yield styled((f"… and {left:,} more", "dim"))
 
 
 def tree_change_line(change: TreeChange) -> Text:
     """Return the line of one change, without who made it."""
     verb, style = _TREE_VERBS[change.change]
-    return Text.assemble((f"{verb:<9} ", style), _place(change), (_detail(change), "dim"))
+    return styled((f"{verb:<9} ", style), _place(change), (_detail(change), "dim"))
 
 
 def counted(changes: dict[str, int]) -> str:
@@ -220,7 +220,7 @@ def actor_lines(result: TreeDiffResult) -> Iterator[Text]:
     width = max((len(printable(each.id)) for each in result.by_actor), default=0)
     for each in result.by_actor:
         name = printable(each.id)
-        yield Text.assemble((f"{name:<{width}}  ", actor_style(each.kind)), counted(each.changes))
+        yield styled((f"{name:<{width}}  ", actor_style(each.kind)), counted(each.changes))
 
 
 def compared(result: TreeDiffResult) -> str:
@@ -237,9 +237,9 @@ def unsure_lines(result: TreeDiffResult) -> Iterator[Text]:
         ("unknown", result.unknown, "in one of them alone, since other ignore rules held"),
     ):
         for path in paths[:MOST_LISTED]:
-            yield Text.assemble((f"{word:<9} ", "yellow"), printable(path), (f"  {why}", "dim"))
+            yield styled((f"{word:<9} ", "yellow"), printable(path), (f"  {why}", "dim"))
         if len(paths) > MOST_LISTED:
-            yield Text(f"{word:<9} … and {len(paths) - MOST_LISTED:,} more", style="dim")
+            yield styled((f"{word:<9} … and {len(paths) - MOST_LISTED:,} more", "dim"))
 
 
 def _without_needless_folders(changes: list[TreeChange]) -> Iterator[TreeChange]:
@@ -266,7 +266,7 @@ def _above(path: str) -> Iterator[str]:
 def _line(change: TreeChange, width: int) -> Text:
     verb, style = _TREE_VERBS[change.change]
     place = _place(change)
-    return Text.assemble((f"{verb:<9} ", style), f"{place:<{width}}", *_names(change.actors), (_detail(change), "dim"))
+    return styled((f"{verb:<9} ", style), f"{place:<{width}}", *_names(change.actors), (_detail(change), "dim"))
 
 
 def _names(actors: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -9,17 +9,18 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Final, Literal, NoReturn
-
-from rich import table as rich_table
-from rich import text as rich_text
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 import filetools.settings as settings
 from filetools.cli.failures import envelope_of, hint_of, sentence_of
 from filetools.errors import FileToolsError
 from filetools.printable import printable as printable
 from filetools.printable import printable_text as printable_text
+
+if TYPE_CHECKING:  # rich takes longer to import than many commands take to work, and what a pipe gets needs none
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20
@@ -33,33 +34,8 @@ def leave_quietly() -> NoReturn:
     sys.exit(0)
 
 
-class Terminal(Console):
-    """A console that prints what it gets as it is, and ends the process when nobody reads it any more."""
-
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-    def on_broken_pipe(self) -> None:
-        """End quietly; rich itself would end with exit code 1."""
-        leave_quietly()
-
-
-class Errors(Terminal):
-    """The console of standard error; what was printed before it stands before it where both go to one place."""
-
-    def __init__(self) -> None:
-        super().__init__(stderr=True)
-
-    def print(self, *parts: Any, **options: Any) -> None:
-        """Print after all that waits to be written to standard output."""
-        sys.stdout.flush()
-        super().print(*parts, **options)
-
-
 class Stream:
     """Standard output or error; lives as long as the process. Its console is made when something is drawn on it.
-
-    What a pipe gets needs none, and rich takes longer to import than most commands take to work.
 
     Args:
         name: "stdout" or "stderr".
@@ -71,7 +47,13 @@ class Stream:
     @cached_property
     def console(self) -> Console:
         """The console."""
-        return Terminal() if self._name == "stdout" else Errors()
+        from rich.console import Console
+
+        class Terminal(Console):
+            def on_broken_pipe(self) -> None:
+                leave_quietly()  # rich itself would end with exit code 1
+
+        return Terminal(stderr=self._name == "stderr", highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     @property
     def is_terminal(self) -> bool:
@@ -84,7 +66,9 @@ class Stream:
         return self.console.width
 
     def print(self, *parts: Any, **options: Any) -> None:
-        """Print what rich prints."""
+        """Print what rich prints, after all that waits to be written to standard output."""
+        if self._name == "stderr":
+            sys.stdout.flush()
         self.console.print(*parts, **options)
 
 
@@ -102,10 +86,17 @@ def amount(count: int, thing: str, things: str | None = None) -> str:
     return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
 
 
-def print_line(*parts: str | tuple[str, str] | rich_text.Text) -> None:
+def styled(*parts: str | tuple[str, str] | Text) -> Text:
+    """Return a text made of parts; a pair is text with its style."""
+    from rich.text import Text
+
+    return Text.assemble(*parts)
+
+
+def print_line(*parts: str | tuple[str, str] | Text) -> None:
     """Print one line to standard output; a pair is text with its style."""
     if STDOUT.is_terminal:
-        STDOUT.print(rich_text.Text.assemble(*parts))
+        STDOUT.print(styled(*parts))
         return
     plain = (part if isinstance(part, str) else part[0] if isinstance(part, tuple) else part.plain for part in parts)
     sys.stdout.write(f"{''.join(plain)}\n")  # rich makes blanks of tabs, and of a patch no patch
@@ -128,7 +119,7 @@ def line_width() -> int:
     return min(STDOUT.width, LONGEST_LINE)
 
 
-def print_beside(name: rich_text.Text, text: str, *, start: int, style: str = "") -> None:
+def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
     """Print a name and a text beside it, folded in a column of its own; under it, where the name is too long.
 
     Args:
@@ -140,15 +131,18 @@ def print_beside(name: rich_text.Text, text: str, *, start: int, style: str = ""
     lines = textwrap.wrap(text, max(line_width() - start, LEAST_COLUMN)) or [""]
     if name.cell_len > start - 2:
         STDOUT.print(name)
-        name = rich_text.Text()
+        name = styled()
     name.pad_right(start - name.cell_len)
     for number, line in enumerate(lines):
-        STDOUT.print(rich_text.Text.assemble(name if not number else " " * start, (line, style)))
+        STDOUT.print(styled(name if not number else " " * start, (line, style)))
 
 
 def print_note(text: str) -> None:
     """Print a remark to standard error, out of the way of what is piped on."""
-    STDERR.print(rich_text.Text(printable(text), style="dim"))
+    if STDERR.is_terminal:
+        STDERR.print(styled((printable(text), "dim")))
+    else:
+        sys.stderr.write(f"{printable(text)}\n")
 
 
 def print_json(plain: Mapping[str, Any]) -> None:
@@ -174,7 +168,7 @@ def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:
 
 def _complain(name: tuple[str, str], text: str) -> None:
     if STDERR.is_terminal:
-        STDERR.print(rich_text.Text.assemble(name, text), soft_wrap=False)
+        STDERR.print(styled(name, text), soft_wrap=False)
     else:  # thousands of warnings would take minutes otherwise
         sys.stderr.write(f"{name[0]}{text}\n")
 
@@ -186,15 +180,17 @@ def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
         _complain(("warning", "bold yellow"), text)
 
 
-def fact_table() -> rich_table.Table:
+def fact_table() -> Table:
     """Return an empty table of names and values without lines."""
-    table = rich_table.Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     return table
 
 
-def print_table(table: rich_table.Table) -> None:
+def print_table(table: Table) -> None:
     """Print a table, folded to the width of the terminal."""
     STDOUT.print(table, soft_wrap=False)
 
