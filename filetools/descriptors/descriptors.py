@@ -6,8 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 from filetools.content.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame
@@ -259,7 +259,7 @@ def _of_file(info: DescriptorInfo) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
-    return escape(text, {'"': "&quot;"})
+    return escape(text, quote=False).replace('"', "&quot;")
 
 
 def _window(fd: str, paged: PagedText, mode: WindowMode, start: int | None, count: int) -> PageWindow:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 _INNER: Final = ("message", "preview", "content")
-_IN_ATTRIBUTES: Final = {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+_IN_ATTRIBUTES: Final = str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Frame:
         attributes = {**self.attributes, **({"body": "cdata"} if is_cdata else {})}
         lines = ["".join([f"<{self.name}", *(f' {name}="{_value(each)}"' for name, each in attributes.items()), ">"])]
         if self.message is not None:
-            lines.append(f"  <message>{escape(self.message)}</message>")
+            lines.append(f"  <message>{escape(self.message, quote=False)}</message>")
         if self.content is not None:
             lines.append(quoted or "")
         elif self.preview is not None:
@@ -72,13 +72,15 @@ def error_frame(kind: str, fd: str, message: str) -> Frame:
 
 
 def _value(value: str | int | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else escape(str(value), _IN_ATTRIBUTES)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return escape(str(value), quote=False).translate(_IN_ATTRIBUTES)
 
 
 def _quoted(body: str, name: str, is_escaped: bool) -> tuple[str, bool]:
     """Return a body as it stands in a frame, and whether that is in CDATA, because it has the closing tag."""
     if is_escaped:
-        return escape(body), False
+        return escape(body, quote=False), False
     if f"</{name}" not in body and not (name == "fd_result" and "</preview" in body):
         return body, False
     return f"<![CDATA[{body.replace(']]>', ']]]]><![CDATA[>')}]]>", True

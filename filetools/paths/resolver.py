@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import stat
 import sys
 from dataclasses import dataclass
@@ -206,7 +205,7 @@ class Openat2Resolver:
         Args:
             root: Descriptor of a directory to try it on.
         """
-        if sys.platform != "linux" or platform.machine() not in _MACHINES:
+        if sys.platform != "linux" or os.uname().machine not in _MACHINES:
             return None
         resolver = cls()
         try:

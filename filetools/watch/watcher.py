@@ -15,7 +15,6 @@ from filetools.watch.exclusion import Excluded, with_own_names
 from filetools.watch.handover import Handover, nothing_is_known
 from filetools.watch.hints import Hint
 from filetools.watch.inventory import Inventory
-from filetools.watch.observing import ObserverThread
 from filetools.watch.polling import PollingThread
 
 logger = logging.getLogger(__name__)
@@ -144,6 +143,8 @@ def _make_backend(method: Method, task: Task) -> Backend:
     if method == "polling":
         return PollingThread(task)
     if method == "observer":
+        from filetools.watch.observing import ObserverThread  # with watchdog's half that Linux does not use
+
         return ObserverThread(task)
     # Imported here because the module exists on Linux only.
     from filetools.watch.tree_reader import TreeReader
