@@ -22,7 +22,9 @@ async def suggest_paths(files: FileToolsFacade, error: PathNotFoundError | Direc
     """Add to an error the paths that are there and most like the one that is not, if there are any."""
     found = await similar_paths(files, error.path or "")
     if _GLOB & set(error.path or ""):
-        error.suggested_action = "A path names one file or folder. Use search_files to find what matches a pattern, or pass it to grep_files as glob."
+        error.suggested_action = (
+            "A path names one file or folder. Use search_files for a pattern of names, or glob of grep_files."
+        )
     if found:
         error.details["similar"] = found
         error.suggested_action = f"Did you mean {found[0]!r}? Otherwise list_files or search_files shows what is there."
