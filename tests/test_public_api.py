@@ -125,6 +125,18 @@ def test_importing_filetools_imports_no_extra_and_no_adapter(tmp_path: Path) -> 
     assert [name for name in loaded if name.startswith("filetools.adapters")] == []
 
 
+@pytest.mark.parametrize(
+    ("command", "spared"),
+    [
+        ("reading", {"rich", "mcp", "fastapi", "watchdog.observers"}),
+        ("serving", {"fastapi", "uvicorn", "filetools.servers.http"}),
+    ],
+)
+def test_a_command_loads_nothing_that_only_others_need(tmp_path: Path, command: str, spared: set[str]) -> None:
+    program = f"import json, sys, filetools.cli.commands.{command}; print(json.dumps(sorted(sys.modules)))"
+    assert spared & set(run_python(program, tmp_path)) == set()
+
+
 def test_filetools_works_without_any_extra(tmp_path: Path) -> None:
     """A finder that refuses every extra stands in for an installation that has none."""
     program = f"""
