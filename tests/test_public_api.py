@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
+
 import filetools
 from filetools import errors
 from filetools.errors import FileToolsError
