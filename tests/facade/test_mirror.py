@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
-from typing import Any
 
 import filetools
 from filetools.journal.changes import Change
@@ -13,28 +11,15 @@ from filetools.models.records import SYSTEM, Operation
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
-    PATIENCE_SECONDS,
+    QUICK,
     WAIT_SECONDS,
     Hang,
+    caught_up,
     hurry,
     local_store,
     scripted,
 )
 from tests.support.opened import refused
-
-QUICK: dict[str, Any] = {
-    "watch": False,
-    "durability": "relaxed",
-    "mirror_probe_seconds": 0.05,
-    "sync_after_seconds": 0.02,
-    "mirror_wait_seconds": PATIENCE_SECONDS,
-}
-
-
-async def caught_up(files: filetools.FileToolsFacade, seconds: float = 60.0) -> None:
-    async with asyncio.timeout(seconds):
-        while (status := (await files.status())["mirrors"]["mirror"])["behind"] or status["state"] == "filling":
-            await asyncio.sleep(0.02)
 
 
 async def test_a_synchronisation_without_a_mirror_is_refused(tmp_path: Path) -> None:
