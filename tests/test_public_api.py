@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
+
 import filetools
 from filetools import errors
 from filetools.errors import FileToolsError
@@ -123,6 +125,18 @@ def test_importing_filetools_imports_no_extra_and_no_adapter(tmp_path: Path) -> 
     assert "filetools" in loaded
     assert {name.partition(".")[0] for name in loaded} & (extra_names() | {"pytest", "hypothesis"}) == set()
     assert [name for name in loaded if name.startswith("filetools.adapters")] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "spared"),
+    [
+        ("reading", {"rich", "mcp", "fastapi", "watchdog.observers"}),
+        ("serving", {"fastapi", "uvicorn", "filetools.servers.http"}),
+    ],
+)
+def test_a_command_loads_nothing_that_only_others_need(tmp_path: Path, command: str, spared: set[str]) -> None:
+    program = f"import json, sys, filetools.cli.commands.{command}; print(json.dumps(sorted(sys.modules)))"
+    assert spared & set(run_python(program, tmp_path)) == set()
 
 
 def test_filetools_works_without_any_extra(tmp_path: Path) -> None:

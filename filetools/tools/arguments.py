@@ -126,7 +126,7 @@ _SYNONYMS: Final = (
     ("old_string", "old_str", "old_text", "old", "old_content", "search_string"),
     ("new_string", "new_str", "new_text", "new", "new_content", "replacement"),
     ("content", "contents", "file_text", "file_content", "text", "body"),
-    ("pattern", "query", "regex", "search", "search_pattern"),
+    ("pattern", "query", "regex", "search", "search_pattern", "name"),
     ("limit", "length", "head_limit", "max_results", "max_count", "num_lines", "line_count"),
     ("offset", "start_line", "line_start", "first_line"),
     ("patch", "patch_text", "diff", "input"),
@@ -144,6 +144,8 @@ _SYNONYMS: Final = (
     ("dry_run", "preview"),
 )  # fmt: skip
 """Names that models trained on other tools use for the same; one counts where the tool has exactly one of its row."""
+_WRAPPERS: Final = frozenset(("arguments", "args", "parameters", "params", "input", "kwargs"))
+"""Names under which a model hands over all arguments once more."""
 _ROWS: Final = {name: row for row in _SYNONYMS for name in row}
 _VALUES: Final = {"files_with_matches": "files", "files": "files_with_matches"}
 """Choices that other tools call so, where the tool has no choice of that name."""
@@ -245,6 +247,11 @@ class _ArgumentReader:
         if isinstance(arguments, str) and isinstance(said := from_json(arguments), Mapping):
             self.repairs.append(f"{where.rstrip('.') or 'the object'} came as JSON text")
             arguments = said
+        if isinstance(arguments, Mapping) and len(arguments) == 1:
+            ((name, inner),) = arguments.items()
+            if name in _WRAPPERS and name not in _published(model) and isinstance(inner, Mapping):
+                self.repairs.append(f"what is in {where + name!r} was taken for the arguments")
+                arguments = inner
         if not isinstance(arguments, Mapping):
             what = f"Parameter {where.rstrip('.')!r}" if where else "Arguments"
             self.problems.append(f"{what}: expected an object, got {_shown(arguments)}{_why_no_json(arguments)}")
@@ -255,6 +262,9 @@ class _ArgumentReader:
             name = self._known_name(model, str(raw_name), where)
             if name is None:
                 continue
+            if name == "expected_version" and value in ("", "null", "none"):
+                self.repairs.append(f"{where + name!r} was left out: {value!r} is no version")
+                value = None
             if name in given and not _is_repeated(named[name], value):
                 self.problems.append(
                     f"Parameter {where + name!r} is given twice with different values, as {given[name]!r} and {raw_name!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from typing import Final
+from urllib.parse import unquote
 
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
@@ -20,6 +21,10 @@ _GLOB: Final = frozenset("*?[{")
 async def suggest_paths(files: FileToolsFacade, error: PathNotFoundError | DirectoryNotFoundError) -> None:
     """Add to an error the paths that are there and most like the one that is not, if there are any."""
     found = await similar_paths(files, error.path or "")
+    if _GLOB & set(error.path or ""):
+        error.suggested_action = (
+            "A path names one file or folder. Use search_files for a pattern of names, or glob of grep_files."
+        )
     if found:
         error.details["similar"] = found
         error.suggested_action = f"Did you mean {found[0]!r}? Otherwise list_files or search_files shows what is there."
@@ -35,12 +40,18 @@ async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:
     if not path or len(path) > _LONGEST_PATH or _GLOB & set(path):
         return []
     found: list[str] = []
-    for look in (_without_first_folders, _beside, _elsewhere):
+    for look in (_undecorated, _without_first_folders, _beside, _elsewhere):
         try:
             found += await look(files, path)
         except FileToolsError:  # a folder that is not there, a search that took too long, or what rules forbid
             continue
     return list(dict.fromkeys(found))[:MOST_SUGGESTED]
+
+
+async def _undecorated(files: FileToolsFacade, path: str) -> list[str]:
+    """Quotes, backticks and the escapes of an address stand around and in many a path."""
+    plain = unquote(path.strip("`'\"<> \n"))
+    return [plain] if plain != path and await files.exists(plain) else []
 
 
 async def _without_first_folders(files: FileToolsFacade, path: str) -> list[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from llmproc.file_descriptors.manager import FileDescriptorManager
 
 from filetools.descriptors.descriptors import Descriptors
 from filetools.errors import FileToolsError
 from filetools.settings import DescriptorSettings
+
+if TYPE_CHECKING:
+    from llmproc.file_descriptors.manager import FileDescriptorManager
 
 SHORT_LINES = "".join(f"{number:05}\n" for number in range(4000))
 """Lines that end where pages end, so that both cut alike."""
@@ -15,6 +19,8 @@ SHORT_LINES = "".join(f"{number:05}\n" for number in range(4000))
 
 @pytest.fixture
 def theirs() -> FileDescriptorManager:
+    from llmproc.file_descriptors.manager import FileDescriptorManager  # loads what every worker would wait for
+
     manager = FileDescriptorManager(default_page_size=3000, page_user_input=True, enable_references=True)
     manager.create_fd_content(SHORT_LINES)
     return manager

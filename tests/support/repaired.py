@@ -56,6 +56,9 @@ DEFAULT: Final = [
     _of("number as text", "read_file", {"path": "src/app.py", "offset": "2"}),
     _of("target_file", "read_file", {"target_file": "src/app.py"}),
     _of("files_with_matches", "grep_files", {"pattern": "two", "output_mode": "files_with_matches"}),
+    _of("arguments in arguments", "read_file", {"arguments": {"path": "src/app.py"}}),
+    _of("name for a pattern", "search_files", {"name": "app.py"}, finds="src/app.py"),
+    _of("empty version", "write_file", {"path": "n.md", "content": "x\n", "expected_version": ""}, "x\n", path="n.md"),
     _of("fileContent", "write_file", {"path": "n.md", "fileContent": "x\n"}, "x\n", path="n.md"),
     _of("from and to", "move_file", {"from": "notes.md", "to": "n.md"}, "notes\n", path="n.md"),
     _of("edits as JSON text", "edit_file", {

@@ -13,7 +13,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NoReturn, get_args
+from typing import TYPE_CHECKING, Final, NoReturn, get_args
 
 import click
 
@@ -29,11 +29,13 @@ from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
-from filetools.servers.http.application import ServerApplication
-from filetools.servers.http.serving import Listener
-from filetools.servers.mcp.options import DoorOptions
 from filetools.settings import Settings
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
+
+if TYPE_CHECKING:  # `mcp` needs nothing of HTTP
+    from filetools.servers.http.application import ServerApplication
+    from filetools.servers.http.serving import Listener
+    from filetools.servers.mcp.options import DoorOptions
 
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
 allow_roots_option = click.option(
