@@ -169,7 +169,6 @@ class Gatekeeper:
             return
         saved = await self._run(self._rule_file.read)
         self.policy.use_rules(saved.rules)
-        self.policy.everything.since = saved.allow_everything_since
         self._chosen_preset = saved.preset
         if saved.preset is not None and not preset_given:
             self.policy.use_preset(saved.preset)
@@ -181,7 +180,7 @@ class Gatekeeper:
             StorageFailedError: It could not be kept; the old one stays in force.
         """
         async with self._changing:
-            await self._keep(preset, self.policy.rules, self.policy.everything.since)
+            await self._keep(preset, self.policy.rules)
             self.policy.use_preset(preset)
         self._notify(PolicyChanged(preset=preset))
 
@@ -192,34 +191,17 @@ class Gatekeeper:
             StorageFailedError: They could not be kept; the old ones stay in force.
         """
         async with self._changing:
-            await self._keep(self._chosen_preset, tuple(rules), self.policy.everything.since)
+            await self._keep(self._chosen_preset, tuple(rules))
             changed = {rule.tool for rule in {*self.policy.rules} ^ {*rules}}
             self.policy.use_rules(rules)
         self._notify(PolicyChanged(preset=self.policy.preset, tool=changed.pop() if len(changed) == 1 else None))
-
-    async def allow_everything(self, allowed: bool = True) -> None:
-        """Switch the mode on in which nothing that may be asked is asked; it ends by itself after 24 hours.
-
-        Blocks and protected paths are not touched by it.
-
-        Args:
-            allowed: False ends it now.
-
-        Raises:
-            StorageFailedError: It could not be kept; nothing has changed.
-        """
-        async with self._changing:
-            since = self.policy.everything.now() if allowed else None
-            await self._keep(self._chosen_preset, self.policy.rules, since)
-            self.policy.everything.since = since
-        self._notify(PolicyChanged(preset=self.policy.preset))
 
     async def aclose(self) -> None:
         """Stop asking; may be called twice."""
         await self.approvals.aclose()
 
-    async def _keep(self, preset: Preset | None, rules: tuple[Rule, ...], since: float | None) -> None:
+    async def _keep(self, preset: Preset | None, rules: tuple[Rule, ...]) -> None:
         if self._rule_file is not None and self._run is not None:
-            saved = SavedPermissions(preset=preset, rules=rules, allow_everything_since=since)
+            saved = SavedPermissions(preset=preset, rules=rules)
             await self._run(partial(self._rule_file.write, saved))
         self._chosen_preset = preset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -18,7 +17,7 @@ from filetools.permissions.rules import Level, Rule, preset_level, rules_level
 from filetools.settings import HIDDEN_PATHS, PROTECTED_PATHS
 
 ToolOperation = Literal["read", "change"]
-DecisionReason = Literal["auto", "prompt", "block", "session", "yolo", "protected", "hidden"]
+DecisionReason = Literal["auto", "prompt", "block", "session", "protected", "hidden"]
 
 REMEMBERED_PATHS: Final = 4096
 _SHOWING_NO_CONTENT: Final = frozenset(
@@ -38,13 +37,11 @@ class PolicyDecision(Struct, frozen=True, kw_only=True):
     needs_approval: bool
     """Whether a person can allow it; False together with `can_execute` False means blocked."""
     reason: DecisionReason
-    """auto, prompt and block are levels; session is trust for the run, yolo the mode that allows everything, hidden a path
-    whose content agents do not see."""
+    """auto, prompt and block are levels; session is trust for the run, hidden a path whose content agents do not see."""
 
 
 _AUTO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="auto")
 _SESSION: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="session")
-_YOLO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="yolo")
 _PROMPT: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="prompt")
 _PROTECTED: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="protected")
 _BLOCK: Final = PolicyDecision(can_execute=False, needs_approval=False, reason="block")
@@ -62,7 +59,6 @@ class PermissionPolicy:
         rules: Refinements; a block wins over everything, a preset's too, else the last that applies counts.
         protected: Globs of paths whose every change needs an approval of its own.
         hidden: Globs of paths whose content agents neither see nor change.
-        clock: Seconds since the epoch, for the mode that ends after a day.
     """
 
     def __init__(
@@ -72,14 +68,12 @@ class PermissionPolicy:
         protected: Iterable[str] = PROTECTED_PATHS,
         *,
         hidden: Iterable[str] = HIDDEN_PATHS,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._preset: Preset = preset
         self._rules = tuple(rules)
         self._protected = tuple(protected)
         self._hidden = tuple(hidden)
         self.trust = RunTrust()
-        self.everything = AllowEverything(clock)
         # One lookup instead of folding and matching: this is the first step of every call.
         self.is_protected: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_protected)
         self.is_hidden: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_hidden)
@@ -126,13 +120,13 @@ class PermissionPolicy:
         if level == "block":
             return _BLOCK
         if is_change and self.is_protected(path):
-            # Trust in a tool and the mode that allows everything do not reach here: each such path is its own decision.
+            # Trust in a tool does not reach here: each such path is its own decision.
             return _SESSION if self.trust.covers(actor, tool, path) else _PROTECTED
         if level == "auto":
             return _AUTO
         if self.trust.covers(actor, tool):
             return _SESSION
-        return _YOLO if self.everything.is_on else _PROMPT
+        return _PROMPT
 
     def hides(self, tool: str, path: WorkspacePath, actor: Actor) -> bool:
         """Whether a tool would show an agent, or change, what is in a hidden file."""
@@ -167,8 +161,6 @@ class PermissionPolicy:
         return rules_level(self._rules, tool, path) or preset
 
 
-EVERYTHING_SECONDS: Final = 24 * 3600.0
-"""How long "allow everything" lasts."""
 MAX_TRUSTED_RUNS: Final = 1024
 """Runs whose trust is remembered; of an older one the person is asked again."""
 
@@ -210,27 +202,3 @@ class RunTrust:
 
 def _run_of(actor: Actor) -> _Run:
     return (actor.kind, actor.id, actor.session)
-
-
-class AllowEverything:
-    """The mode in which nothing that may be asked is asked, until a day has passed. Lives as long as its policy.
-
-    Args:
-        clock: Seconds since the epoch; the end survives a restart, so the clock of the wall is the one that counts.
-    """
-
-    __slots__ = ("_clock", "since")
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self.since: float | None = None
-        """When it was switched on, in seconds since the epoch; None while it is off."""
-
-    def now(self) -> float:
-        """Return the time by the clock that counts; setting `since` to it switches the mode on for a day."""
-        return self._clock()
-
-    @property
-    def is_on(self) -> bool:
-        """Whether it is on now; a clock that was set back before its start ends it."""
-        return self.since is not None and 0 <= self._clock() - self.since < EVERYTHING_SECONDS

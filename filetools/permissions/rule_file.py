@@ -25,8 +25,6 @@ class SavedPermissions(Struct, frozen=True, kw_only=True):
     """The preset a person chose last; a preset given at opening goes before it."""
     rules: tuple[Rule, ...] = ()
     """In their order."""
-    allow_everything_since: float | None = None
-    """When "allow everything" was switched on, in seconds since the epoch."""
 
 
 class RuleFile:
@@ -64,9 +62,7 @@ class RuleFile:
             StorageFailedError: It could not be written; the old one stands.
         """
         rules = [rule.to_dict() for rule in saved.rules]
-        plain = {
-            "format": SCHEMA, "preset": saved.preset, "rules": rules, "allow_everything_since": saved.allow_everything_since,
-        }  # fmt: skip
+        plain = {"format": SCHEMA, "preset": saved.preset, "rules": rules}
         text = json.dumps(plain, indent=2, ensure_ascii=False).encode() + b"\n"
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -95,17 +91,12 @@ def _understood(plain: Any) -> SavedPermissions:
     form = plain.get("format", SCHEMA) if isinstance(plain, dict) else None
     if type(form) is int and form > SCHEMA:
         raise StateVersionError(form, SCHEMA)
-    found = _fields(plain, {"format", "preset", "rules", "allow_everything_since"})
-    preset, since, rules = found.get("preset"), found.get("allow_everything_since"), found.get("rules", [])
-    is_right = (
-        type(form) is int
-        and preset in (None, *get_args(Preset))
-        and (since is None or type(since) in (int, float))
-        and isinstance(rules, list)
-    )
+    found = _fields(plain, {"format", "preset", "rules"})
+    preset, rules = found.get("preset"), found.get("rules", [])
+    is_right = type(form) is int and preset in (None, *get_args(Preset)) and isinstance(rules, list)
     if not is_right or form != SCHEMA:
         raise ValueError("fields of another type")
-    return SavedPermissions(preset=preset, rules=tuple(map(_rule, rules)), allow_everything_since=since)
+    return SavedPermissions(preset=preset, rules=tuple(map(_rule, rules)))
 
 
 def _rule(plain: Any) -> Rule:

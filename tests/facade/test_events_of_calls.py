@@ -13,9 +13,9 @@ import filetools
 from filetools.errors import StorageFailedError
 from filetools.events.types import ContentEvent, Event
 from filetools.facade.facade import FileToolsFacade
-from tests.support.crashing import QUIET, grow, snapshot
+from tests.support.crashing import QUIET, grow
 from tests.support.mirror_worlds import local_store, scripted
-from tests.support.opened import names_of, refused, steps_until, told, version
+from tests.support.opened import names_of, steps_until, told
 
 
 @pytest.fixture
@@ -99,31 +99,6 @@ async def test_the_text_is_that_of_the_change_and_not_of_what_came_after(files: 
     assert "content_loader" not in str(heard[0].to_dict())
 
 
-async def test_listeners_that_fail_or_hang_change_no_result(tmp_path: Path) -> None:
-    grow(tmp_path, {"a.txt": b"old\n"})
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        heard: list[Event] = []
-
-        def raise_error(_event: Event) -> None:
-            raise RuntimeError("a plain listener fails")
-
-        async def raise_later(_event: Event) -> None:
-            raise RuntimeError("an async listener fails")
-
-        async def hang(_event: Event) -> None:
-            await asyncio.Event().wait()
-
-        for listener in (raise_error, raise_later, hang):
-            files.on("file:*", listener)
-        files.on("file:*", heard.append)
-        for number in range(20):
-            result = await files.write_file("a.txt", str(number))
-            assert result.version == version(str(number))
-        assert len(heard) == 20
-        assert len((await files.changes()).records) == 20
-    assert snapshot(tmp_path) == {"a.txt": b"19"}
-
-
 async def test_sync_events_come_before_file_events(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
 
@@ -141,21 +116,3 @@ async def test_sync_events_come_before_file_events(tmp_path: Path) -> None:
         assert [event.name for event in heard] == ["sync:error", "sync:paused", "file:created"]
         plain: dict[str, Any] = heard[0].to_dict()
         assert (plain["error_code"], "I/O error" in plain["error"]) == ("INTERNAL", True)
-
-
-async def test_once_is_once_and_unsubscribing_ends_it(files: FileToolsFacade) -> None:
-    once: list[Event] = []
-    every: list[Event] = []
-    files.on("file:modified", once.append, once=True)
-    subscription = files.on("file:*", every.append)
-    await files.write_file("a.txt", "1")
-    await files.write_file("a.txt", "2")
-    subscription.unsubscribe()
-    subscription.unsubscribe()
-    await files.write_file("a.txt", "3")
-    assert (len(once), len(every)) == (1, 2)
-    await refused("INVALID_ARGUMENT", subscribe(files, "no such:*:x"))
-
-
-async def subscribe(files: FileToolsFacade, pattern: str) -> None:
-    files.on(pattern, lambda _event: None)

@@ -95,20 +95,6 @@ async def test_every_change_is_in_the_feed_once_with_its_whole_record(files: Fil
     assert not later.resync
 
 
-async def test_pages_join_without_gap_and_without_repeat(files: FileToolsFacade) -> None:
-    for number in range(25):
-        await files.write_file(f"{number % 5}.txt", str(number))
-    position, numbers = None, []
-    while True:
-        page = await files.changes(position, limit=4)
-        if not page.records:
-            break
-        numbers += [record.number for record in page.records]
-        position = page.position
-    assert len(numbers) == len(set(numbers)) == 25
-    assert numbers == sorted(numbers)
-
-
 async def test_the_changes_of_one_path_follow_it_through_moves(files: FileToolsFacade) -> None:
     await files.write_file("b.txt", "other")
     await files.move_file("a.txt", "c.txt")
@@ -141,18 +127,6 @@ async def test_whoever_was_told_of_a_change_finds_it_in_the_feed(files: FileTool
         page = await files.changes(path="a.txt")
         found.append(page.records[-1].number == result.number)
     assert all(found)
-
-
-async def test_changes_that_happen_while_pages_are_read_are_neither_lost_nor_repeated(files: FileToolsFacade) -> None:
-    async def write(name: str) -> None:
-        for number in range(25):
-            await files.write_file(f"{name}.txt", f"{name}{number}")
-
-    following = asyncio.ensure_future(collect(files.follow((await files.changes()).position), 100))
-    await asyncio.gather(*(write(name) for name in "wxyz"))
-    async with asyncio.timeout(60):
-        got = await following
-    assert {name: got.count(f"{name}.txt") for name in "wxyz"} == dict.fromkeys("wxyz", 25)
 
 
 async def pages_of(files: FileToolsFacade, since: str | None, count: int) -> list[FeedPage]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,12 +51,6 @@ async def test_what_cannot_be_listed_is_refused(files: FileToolsFacade) -> None:
             await refused(code, files.list_files(path, **options))
 
 
-async def test_a_cursor_belongs_to_its_listing(files: FileToolsFacade) -> None:
-    page = await files.list_files(limit=1)
-    await refused("INVALID_ARGUMENT", files.list_files("d", cursor=page.next_cursor))
-    await refused("INVALID_ARGUMENT", files.list_files(recursive=True, cursor=page.next_cursor))
-
-
 async def test_a_folder_is_listed_folders_first_then_by_name(files: FileToolsFacade) -> None:
     assert await files.list_files() == ListResult(
         path="",
@@ -95,39 +88,6 @@ async def test_own_writes_are_in_the_next_listing(files: FileToolsFacade) -> Non
     for number in range(30):
         await files.delete_file(f"n/{number}.txt")
         assert (await files.list_files("n")).total == 29 - number
-
-
-async def test_names_that_cannot_be_addressed_are_listed_and_say_so(files: FileToolsFacade, root: Path) -> None:
-    (root / "z" / "back\\slash").write_text("")
-    os.close(os.open(os.fsencode(root) + b"/z/\xff", os.O_CREAT | os.O_WRONLY))
-    page = await files.list_files("z")
-    assert [entry.addressable for entry in page.entries] == [False, False]
-    assert page.to_dict()
-
-
-async def test_each_entry_that_exists_throughout_is_given_exactly_once(tmp_path: Path) -> None:
-    chance = random.Random(11)
-    lasting = {f"f{number % 20}/{number}.txt" for number in range(FILES)}
-    for folder in {path.split("/")[0] for path in lasting}:
-        (tmp_path / folder).mkdir()
-    for path in lasting:
-        (tmp_path / path).touch()
-    seen: list[str] = []
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        page = await files.list_files(recursive=True, limit=100, details=False)
-        turn = 0
-        while True:
-            seen += [entry.path for entry in page.entries if entry.type == "file"]
-            if page.next_cursor is None:
-                break
-            turn += 1
-            come = f"f{chance.randrange(20)}/{chance.randrange(FILES)}-new{turn}.txt"
-            await files.write_file(come, "x")
-            if turn % 3 == 0:
-                await files.delete_file(come)
-            page = await files.list_files(recursive=True, limit=100, details=False, cursor=page.next_cursor)
-    assert len(seen) == len(set(seen))
-    assert lasting <= set(seen)
 
 
 async def test_the_first_page_touches_only_what_it_shows(tmp_path: Path) -> None:

@@ -94,23 +94,6 @@ async def test_a_move_into_an_excluded_folder_leaves_the_mirror_without_its_sour
         assert snapshot(folder) == {"b.txt": b"a", "t": None, "t/e.txt": b"e"}
 
 
-async def test_while_paused_changes_are_owed_and_paid_after(tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    mirror = local_store(tmp_path / "mirror")
-    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
-        heard, sync = told(files, "sync:*"), files._parts.sync
-        await files.write_file("a.txt", "1")
-        sync.pause()
-        result = await files.write_file("a.txt", "2")
-        assert (result.mirror, (await files.status())["mirrors"]["mirror"]["state"]) == ("pending", "paused")
-        await refused("SYNC_FAILED", files.sync_all())
-        assert tree(mirror)["a.txt"] == b"1"
-        sync.resume()
-        await caught_up(files)
-        assert tree(mirror)["a.txt"] == b"2"
-        assert [event.name for event in heard] == ["sync:paused", "sync:resumed"]
-
-
 async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path) -> None:
     grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(20)})
     hang = Hang("prepare")

@@ -71,7 +71,7 @@ async def code_of_opening(root: Path, **options: Any) -> str:
 
 INSIDE_EACH_OTHER = [
     ("root", None), ("root/state", None), (".", None), ("mirror", "mirror"), ("mirror/state", "mirror"),
-    ("state", "state/mirror"), (None, "root"), (None, "root/.filetools"),
+    ("state", "state/mirror"), (None, "root"), (None, "root/.filetools"), (None, "."),
 ]  # fmt: skip
 
 
@@ -214,15 +214,6 @@ async def test_a_state_of_another_schema_is_refused_and_left_alone(tmp_path: Pat
     (tmp_path / ".filetools").rename(tmp_path.with_name(f"{tmp_path.name} aside"))
     assert await code_of_opening(tmp_path) == "opened"
     assert snapshot(tmp_path) == {"a.txt": b"text"}
-
-
-async def test_a_damaged_journal_is_refused_at_opening(tmp_path: Path) -> None:
-    grow(tmp_path, {"a.txt": b"text"})
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        await files.write_file("a.txt", "new")
-    (tmp_path / ".filetools/state/journal.db").write_bytes(b"no database" * 1000)
-    assert await code_of_opening(tmp_path) == "STATE_DAMAGED"
-    assert snapshot(tmp_path) == {"a.txt": b"new"}
 
 
 def remove_state(root: Path) -> None:

@@ -136,14 +136,6 @@ async def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "2"
 
 
-@pytest.mark.parametrize("mirror", ["root", "root/inside", "."])
-async def test_a_mirror_inside_the_root_or_around_it_is_refused(tmp_path: Path, mirror: str) -> None:
-    (tmp_path / "root").mkdir()
-    with pytest.raises(filetools.FileToolsError) as caught:
-        filetools.open(tmp_path / "root", mirror=tmp_path / mirror)
-    assert caught.value.code == "INVALID_ARGUMENT"
-
-
 def test_a_journal_shared_by_machines_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(filetools.FileToolsError) as caught:
         filetools.open(tmp_path, journal="postgresql://127.0.0.1/journal")

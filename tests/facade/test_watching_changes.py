@@ -35,14 +35,6 @@ async def test_what_makes_no_sense_is_refused(files: FileToolsFacade, options: d
     await refused("INVALID_ARGUMENT", files.watch_changes(**options))
 
 
-async def test_a_position_of_another_journal_says_that_everything_must_be_read_again(files: FileToolsFacade) -> None:
-    await files.write_file("a", "1")
-    answer = await files.watch_changes("abcdef:7", wait_seconds=50)
-    assert (answer.changes, answer.resync) == ([], True)
-    await files.write_file("b", "1")
-    assert facts(await files.watch_changes(answer.position)) == [("create", "b", ALICE.id)]
-
-
 async def test_without_a_position_only_what_comes_counts(files: FileToolsFacade) -> None:
     await files.write_file("old", "1")
     start = await files.watch_changes()

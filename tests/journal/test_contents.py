@@ -75,13 +75,14 @@ def test_a_file_that_retention_takes_before_the_commit_is_written_again(state: P
     assert relaxed.contents.get(v(LARGE)) == LARGE
 
 
+@pytest.mark.parametrize("name", ["blobs", "segments"])
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_something_else_in_the_place_of_the_folder_is_damage(state: Path, tmp_path: Path, kind: str) -> None:
+def test_something_else_in_the_place_of_a_folder_is_damage(state: Path, tmp_path: Path, name: str, kind: str) -> None:
     if kind == "file":
-        (state / "blobs").write_text("x")
+        (state / name).write_text("x")
     else:
         (tmp_path / "elsewhere").mkdir()
-        (state / "blobs").symlink_to(tmp_path / "elsewhere")
+        (state / name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StateDamagedError):
         SqliteJournal(state)
 

@@ -154,17 +154,6 @@ def test_something_else_in_the_place_of_a_segment_is_neither_read_nor_written(
     assert ((state / "real").read_bytes(), relaxed.position()) == (before, 1)
 
 
-@pytest.mark.parametrize("kind", ["file", "link"])
-def test_something_else_in_the_place_of_the_folder_is_damage(state: Path, tmp_path: Path, kind: str) -> None:
-    if kind == "file":
-        (state / "segments").write_text("x")
-    else:
-        (tmp_path / "elsewhere").mkdir()
-        (state / "segments").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StateDamagedError):
-        SqliteJournal(state)
-
-
 def test_entries_are_found_without_rows_and_no_header_is_believed(tmp_path: Path) -> None:
     folder = SegmentFolder(tmp_path / "segments", durable=False)
     with closing(sqlite3.connect(":memory:")) as rows:

@@ -137,13 +137,11 @@ async def test_changes_are_kept_and_put_in_force_again(book: ApprovalBook, tmp_p
     gate = Gate(book, "allow", path=tmp_path / "permissions.json")
     await gate.keeper.use_rules(rules)
     await gate.keeper.use_preset("guarded")
-    await gate.keeper.allow_everything()
     again = Gate(book, "allow", path=tmp_path / "permissions.json")
     await again.keeper.load(preset_given=False)
-    assert (again.policy.rules, again.policy.preset, again.policy.everything.is_on) == (rules, "guarded", True)
+    assert (again.policy.rules, again.policy.preset) == (rules, "guarded")
     assert gate.notices.seen == [
         PolicyChanged(preset="allow", tool="delete_*"),
-        PolicyChanged(preset="guarded"),
         PolicyChanged(preset="guarded"),
     ]
 
@@ -161,16 +159,6 @@ async def test_a_preset_given_at_opening_goes_before_the_saved_one_and_stays_out
     assert RuleFile(path).read().preset == "ask"
 
 
-async def test_allow_everything_can_be_ended(book: ApprovalBook, tmp_path: Path) -> None:
-    gate = Gate(book, "ask", path=tmp_path / "permissions.json")
-    await gate.keeper.allow_everything()
-    await gate.authorise("write_file", A)
-    await gate.keeper.allow_everything(False)
-    with pytest.raises(ApprovalRequiredError):
-        await gate.authorise("write_file", A)
-    assert RuleFile(tmp_path / "permissions.json").read().allow_everything_since is None
-
-
 async def test_what_cannot_be_kept_is_not_put_in_force(book: ApprovalBook, tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.mkdir()
@@ -179,9 +167,7 @@ async def test_what_cannot_be_kept_is_not_put_in_force(book: ApprovalBook, tmp_p
         await gate.keeper.use_preset("ask")
     with pytest.raises(StorageFailedError):
         await gate.keeper.use_rules([Rule(tool="*", level="block")])
-    with pytest.raises(StorageFailedError):
-        await gate.keeper.allow_everything()
-    assert (gate.policy.preset, gate.policy.rules, gate.policy.everything.is_on) == ("allow", (), False)
+    assert (gate.policy.preset, gate.policy.rules) == ("allow", ())
     assert gate.notices.seen == []
 
 

@@ -6,7 +6,6 @@ from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.policy import (
-    EVERYTHING_SECONDS,
     MAX_TRUSTED_RUNS,
     DecisionReason,
     PermissionPolicy,
@@ -21,14 +20,6 @@ A = WorkspacePath("a.txt")
 HOOK = WorkspacePath("sub/.git/hooks/pre-commit")
 EXTERNAL = Actor(kind="external", id="external")
 SYSTEM = Actor(kind="system", id="filetools")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 PRESETS: dict[tuple[Preset, ToolOperation, DecisionReason], list[str]] = {
@@ -117,10 +108,9 @@ def test_trust_for_a_run_is_of_one_tool_and_one_run() -> None:
     assert reason("write_file", ALICE) == "prompt"
 
 
-def test_neither_trust_in_a_tool_nor_allow_everything_reaches_protected_paths() -> None:
+def test_trust_in_a_tool_does_not_reach_protected_paths() -> None:
     policy = PermissionPolicy("ask")
     policy.trust.add(ALICE, "write_file")
-    policy.everything.since = policy.everything.now()
     assert policy.check("write_file", HOOK, actor=ALICE, operation="change").reason == "protected"
 
 
@@ -132,29 +122,10 @@ def test_trust_in_a_protected_path_is_trust_in_that_path() -> None:
     assert policy.check("write_file", other, actor=ALICE, operation="change").reason == "protected"
 
 
-def test_neither_trust_nor_allow_everything_lifts_a_block() -> None:
+def test_trust_lifts_no_block() -> None:
     policy = PermissionPolicy("guarded")
     policy.trust.add(ALICE, "delete_file")
-    policy.everything.since = policy.everything.now()
     assert policy.check("delete_file", A, actor=ALICE, operation="change").reason == "block"
-
-
-def test_allow_everything_ends_after_a_day() -> None:
-    clock = Clock()
-    policy = PermissionPolicy("ask", clock=clock)
-    policy.everything.since = policy.everything.now()
-    clock.now += EVERYTHING_SECONDS - 1
-    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "yolo"
-    clock.now += 1
-    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "prompt"
-
-
-def test_a_clock_set_back_does_not_prolong_allow_everything() -> None:
-    clock = Clock()
-    policy = PermissionPolicy("ask", clock=clock)
-    policy.everything.since = policy.everything.now()
-    clock.now -= 1
-    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "prompt"
 
 
 def test_trust_of_old_runs_is_forgotten_rather_than_kept_without_bound() -> None:

@@ -38,9 +38,6 @@ RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_
         '{"format": 1, "preset": 1}',
         '{"format": 1, "preset": []}',
         '{"format": 1, "surprise": 1}',
-        '{"format": 1, "allow_everything_since": true}',
-        '{"format": 1, "allow_everything_since": []}',
-        '{"format": 1, "allow_everything_since": "yesterday"}',
         "[" * 100_000,
     ],
 )
@@ -77,7 +74,7 @@ def test_no_file_means_nothing_saved(tmp_path: Path) -> None:
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "state" / "permissions.json"
-    saved = SavedPermissions(preset="guarded", rules=RULES, allow_everything_since=12.5)
+    saved = SavedPermissions(preset="guarded", rules=RULES)
     RuleFile(path).write(saved)
     assert RuleFile(path).read() == saved
     assert json.loads(path.read_text())["rules"][0] == {"tool": "delete_*", "path": "docs/**", "level": "block"}

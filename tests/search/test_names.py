@@ -50,19 +50,3 @@ def test_plain_text_is_any_part_of_the_path_in_any_case(store: DirectStore) -> N
 )
 def test_glob(store: DirectStore, pattern: str, expected: list[str]) -> None:
     assert found(store, pattern) == expected
-
-
-def test_hidden_and_ignored_names_are_found_when_asked_for(store: DirectStore) -> None:
-    everything = ListOptions(use_gitignore=False, include_hidden=True)
-    assert found(store, "app.[op]*", everything) == [".hidden/app.py", "build/app.o"]
-
-
-def test_pages_give_each_match_once(store: DirectStore) -> None:
-    paths, cursor = [], None
-    while True:
-        page = search_files(store, ROOT, "app", ListOptions(limit=1, include_hidden=False, use_gitignore=True), cursor)
-        paths += [entry.path for entry in page.entries]
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    assert paths == ["src/lib/app.js", "src/App.py", "tests/test_app.py"]

@@ -12,7 +12,7 @@ import pytest
 from filetools.errors import AbortedError, AccessDeniedError, StorageFailedError, SyncFailedError
 from filetools.events.activity import SyncCompleted, SyncError, SyncProgress, SyncStarted
 from filetools.models.files import SyncResult
-from tests.support.mirror_worlds import Hang, World, local_store, scripted, tree, world
+from tests.support.mirror_worlds import World, local_store, scripted, tree, world
 
 
 def plant(root: Path, files: dict[str, bytes]) -> None:
@@ -35,20 +35,6 @@ async def drifted(opened: World, mirror: Path) -> None:
     plant(mirror, {"foreign": b"a stranger's", "theirs/deep/er": b"another's"})
     (mirror / "link").symlink_to("same")
     (opened.root / "empty").mkdir()
-
-
-async def test_a_second_synchronisation_is_refused_while_one_runs(tmp_path: Path) -> None:
-    hang = Hang("scan")
-    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
-        await opened.manager.start()
-        hang.on()
-        first = asyncio.create_task(opened.manager.sync_all())
-        assert await opened.run(lambda: hang.reached.wait(60))
-        with pytest.raises(SyncFailedError, match="already running"):
-            await opened.manager.sync_all()
-        hang.off()
-        assert (await first).success
-        assert (await opened.manager.sync_all()).success
 
 
 async def test_a_mirror_that_is_down_or_paused_refuses(tmp_path: Path) -> None:

@@ -151,35 +151,12 @@ async def test_a_tool_that_is_refused_changes_nothing(
 
 
 @pytest.mark.parametrize("name", ["write_file", "write_multiple"])
-async def test_models_replace_only_what_they_know(files: FileToolsFacade, name: str) -> None:
-    registry = ToolRegistry(files, require_version=True)
-    item = {"path": "a.txt", "content": NEW}
-    envelope = await registry.call(name, item if name == "write_file" else {"items": [item]})
-    details = {"path": "a.txt", "expected_version": None, "current_version": VERSION}
-    if name == "write_file":
-        assert (envelope["error_code"], envelope["details"]) == ("VERSION_MISMATCH", details)
-    else:
-        cause = {"cause": "VERSION_MISMATCH"}
-        assert (envelope["error_code"], envelope["details"]) == ("BATCH_FAILED", details | cause)
-    assert "nobody's newer text is lost" in envelope["error"]
-    assert (await texts(files))["a.txt"] == OLD
-
-
-@pytest.mark.parametrize("name", ["write_file", "write_multiple"])
 async def test_a_door_may_demand_that_what_is_replaced_was_read(files: FileToolsFacade, name: str) -> None:
     registry = ToolRegistry(files, require_read=True)
     item = {"path": "a.txt", "content": NEW}
     envelope = await registry.call(name, item if name == "write_file" else {"items": [item]})
     assert not envelope["success"]
     assert (await texts(files))["a.txt"] == OLD
-
-
-@pytest.mark.parametrize("version", [VERSION, VERSION[:19], VERSION.removeprefix("sha256:")[:12]])
-async def test_a_version_or_its_beginning_lets_models_replace(files: FileToolsFacade, version: str) -> None:
-    registry = ToolRegistry(files, require_version=True)
-    arguments = {"path": "a.txt", "content": NEW, "expected_version": version}
-    assert (await registry.call("write_file", arguments))["success"]
-    assert (await texts(files))["a.txt"] == NEW
 
 
 async def test_warnings_stand_beside_the_data(files: FileToolsFacade) -> None:

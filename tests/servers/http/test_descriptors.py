@@ -77,15 +77,6 @@ def test_one_range_of_its_bytes_is_read(server: HttpServer, kept: str) -> None:
     assert get(server, kept, "mine", Range=f"bytes={len(whole)}-").status_code == 416
 
 
-def test_it_is_paged_searched_and_saved_by_the_tools(server: HttpServer, kept: str) -> None:
-    found = call(server, "search_fd", "mine", fd=kept, pattern="näme_123")["data"]["matches"]
-    page = call(server, "read_fd", "mine", fd=kept, start=found[0]["page"])["data"]["content"]
-    assert "näme_123" in page
-    saved = call(server, "fd_to_file", "mine", fd=kept, file_path="listing.txt")
-    assert saved["data"]["success"] is True
-    assert (server.root / "listing.txt").read_bytes() == get(server, kept, "mine").content
-
-
 async def test_where_settings_enable_them_every_door_offers_the_tools(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()

@@ -15,7 +15,7 @@ import pytest
 
 import filetools
 from filetools.tools.dialects import MCP_FILESYSTEM
-from filetools.tools.dialects.mcp_filesystem.looking import collation_key, format_size
+from filetools.tools.dialects.mcp_filesystem.looking import format_size
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Root, Roots
 from filetools.tools.seen import ShownCall, TextLimits
@@ -284,11 +284,6 @@ async def test_times_are_told_as_javascript_prints_them(speaker: Speaker, monkey
 )  # fmt: skip
 def test_sizes_are_told_as_the_original_tells_them(size: int, text: str) -> None:
     assert format_size(size) == text
-
-
-def test_names_are_sorted_as_people_expect() -> None:
-    names = ["Z", "B.txt", "b", "Ab", "ä", "A", "a", "2", "10", "1", ".x", "-x", "_x"]
-    assert sorted(names, key=collation_key) == names[::-1]
 
 
 async def test_below_a_linked_folder_paths_are_those_that_lead_there(places: tuple[Path, Path]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -120,28 +119,6 @@ def _bracket(pattern: str, start: int) -> tuple[str, int]:
     return class_expression(ranges, negated=negated), end + 1
 
 
-_MARKS: Final = {mark: rank for rank, mark in enumerate("_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$")}
-"""Printable ASCII without letters and digits, in the order of the Unicode collation."""
-
-CollationKey = tuple[tuple[tuple[int, int, str], ...], str, tuple[bool, ...], str]
-
-
-def collation_key(name: str) -> CollationKey:
-    """Return what to sort a name by: letters first, then accents, then lower before upper case."""
-    bare = "".join(each for each in unicodedata.normalize("NFD", name) if not unicodedata.combining(each))
-    folded = bare.casefold()
-    return tuple(map(_rank, folded)), unicodedata.normalize("NFD", name.casefold()), tuple(map(str.isupper, bare)), name
-
-
-def _rank(character: str) -> tuple[int, int, str]:
-    if character.isspace():
-        return 0, 0, character
-    if character in _MARKS:
-        return 1, _MARKS[character], character
-    kind = 4 if character.isalpha() else 3 if character.isdigit() else 2
-    return kind, 0, character
-
-
 T = TypeVar("T")
 ITEMS_AT_ONCE: Final = 1000
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB")
@@ -188,7 +165,7 @@ async def list_directory_with_sizes(context: ToolContext, given: ListWithSizes) 
     if given.sort_by == "size":
         sized.sort(key=lambda each: each[1], reverse=True)
     else:
-        sized.sort(key=lambda each: collation_key(each[0].name))
+        sized.sort(key=lambda each: (each[0].name.casefold(), each[0].name))
     rows = [
         f"{_mark(entry)} {printable(entry.name):<30} {'' if entry.type == 'directory' else f'{format_size(size):>10}'}"
         for entry, size in sized
