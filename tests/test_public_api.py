@@ -42,7 +42,7 @@ LOCK_TIMEOUT SYNC_FAILED NETWORK_ERROR RATE_LIMITED FILE_BUSY CHANGED_MEANWHILE 
 # Runs in a fresh interpreter. What filetools is made of is imported first, so that only its own acts are seen.
 WATCH_THE_IMPORT = """
 import json, os, sys, threading, _thread
-import aiofiles, asyncio, ctypes, filelock, logging, pydantic, pydantic_core, pyee.asyncio, sqlite3, tomllib
+import aiofiles, asyncio, ctypes, filelock, logging, msgspec, pydantic, pydantic_core, pyee.asyncio, sqlite3, tomllib
 import watchdog.observers
 pydantic.create_model("Warm", value=(int, 1))
 seen, package = [], os.path.join({repository!r}, "filetools") + os.sep

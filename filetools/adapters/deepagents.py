@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from filetools.adapters.answering import Call, HomeLoop, T, telling
 from filetools.adapters.whole_files import WholeFiles

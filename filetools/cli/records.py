@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import asdict
 
 from filetools.cli.terminal import print_note, printable, styled
 from filetools.content.diff import unified_diff
@@ -116,8 +117,7 @@ def print_unread(paths: Sequence[str]) -> None:
 
 def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
     """Return a change as JSON, with the position after it, without the fields that are None."""
-    plain = asdict(record) | {"position": f"{epoch}:{record.number}"}
-    plain["actor"] = {name: value for name, value in plain["actor"].items() if value is not None}
+    plain = asdict(record) | {"actor": record.actor.to_dict(), "position": f"{epoch}:{record.number}"}
     return {name: value for name, value in plain.items() if value is not None}
 
 

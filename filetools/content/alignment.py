@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.myers import Ids, common_prefix, common_suffix, kept_elements, search_trail
 
@@ -176,8 +177,7 @@ MAX_COST: Final = 400_000
 """Steps of one search, about a third of a second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alignment:
+class Alignment(Struct, frozen=True, kw_only=True):
     """Every place where two sequences differ. Lives for one merge."""
 
     late: list[Span]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Final
+
+from msgspec import Struct, structs
 
 from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.ends import mark_of, split_at, split_lines, without_end
@@ -20,8 +21,7 @@ _Shown = Callable[[str], str]
 NO_END: Final = "\\ No newline at end of file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hunk:
+class Hunk(Struct, frozen=True, kw_only=True):
     """Lines that were replaced; counted from 0, ends excluded."""
 
     old_start: int
@@ -30,8 +30,7 @@ class Hunk:
     new_end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchHunk:
+class PatchHunk(Struct, frozen=True, kw_only=True):
     """One hunk of a structured patch: changed lines and the unchanged ones around them."""
 
     old_start: int
@@ -144,7 +143,7 @@ def _lines_on(text: str, mark: str, place: int, count: int) -> int:
 
 
 def _moved(hunk: PatchHunk, old_lines: int, new_lines: int) -> PatchHunk:
-    return replace(hunk, old_start=hunk.old_start + old_lines, new_start=hunk.new_start + new_lines)
+    return structs.replace(hunk, old_start=hunk.old_start + old_lines, new_start=hunk.new_start + new_lines)
 
 
 def unified_diff(

@@ -9,8 +9,9 @@ ends of the file: a line that the edit keeps has its own, a new one its neighbou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from filetools.content.closest import closest_region, lines_around
 from filetools.content.diff import minimal_edits
@@ -27,8 +28,7 @@ MOST_REFUSALS: Final = 5
 """Refusals that one tells of besides itself; of more it tells the number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Struct, frozen=True, kw_only=True):
     """One replacement that a caller asks for."""
 
     old: str
@@ -41,8 +41,7 @@ class Edit:
     """Replace however many matches there are, if there is one; `count` is ignored then."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditOutcome:
+class EditOutcome(Struct, frozen=True, kw_only=True):
     """What edits made of a text."""
 
     text: str
@@ -54,8 +53,7 @@ class EditOutcome:
     """Where a text did not stand as it was sent and was taken for what it means: a sentence each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BytesOutcome:
+class BytesOutcome(Struct, frozen=True, kw_only=True):
     """What edits or a patch made of a file."""
 
     content: bytes

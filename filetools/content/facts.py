@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from filetools.content.formats import TextFormat, decode, format_as
 from filetools.content.identity_cache import IdentityCache
@@ -14,8 +15,7 @@ from filetools.content.version import version_of
 from filetools.models.words import Newline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentFacts:
+class ContentFacts(Struct, frozen=True, kw_only=True):
     """Facts that follow from a file's bytes and its name alone. Lives in caches as long as the bytes stand."""
 
     version: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 
@@ -60,8 +61,7 @@ _HEREDOC: Final = re.compile(r"(?:[\w./-]+\s+)*<<-?\s*(['\"]?)(\w+)\1")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})\w*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchLine:
+class PatchLine(Struct, frozen=True, kw_only=True):
     """One line of a hunk."""
 
     kind: Literal["context", "remove", "add"]
@@ -71,8 +71,7 @@ class PatchLine:
     r"""The end that the patch gives it: "\n", "\r\n" if it holds a CR there; "" or "\r" for a last line without LF."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileHunk:
+class FileHunk(Struct, frozen=True, kw_only=True):
     """One place that a patch changes."""
 
     lines: tuple[PatchLine, ...]
@@ -86,8 +85,7 @@ class FileHunk:
     """What was wrong with it and has one meaning all the same: a sentence; "" if nothing was."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePatch:
+class FilePatch(Struct, frozen=True, kw_only=True):
     """What a patch does to one file. Lives for one call."""
 
     kind: Literal["add", "delete", "update"]

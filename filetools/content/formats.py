@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct, structs
 
 from filetools.content.lines import position_in
 from filetools.errors import EncodingError, InvalidArgumentError
@@ -39,8 +40,7 @@ _BY_MARK: Final = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-3
 _NOT_FOR_FILES: Final = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextFormat:
+class TextFormat(Struct, frozen=True, kw_only=True):
     """How the text of one file is stored. Lives as long as the facts of the file."""
 
     encoding: str
@@ -62,7 +62,7 @@ def marked_format(head: bytes) -> TextFormat | None:
 
 def marked(text_format: TextFormat, *, has_mark: bool) -> TextFormat:
     """Return a format with the byte-order mark of its encoding, if that has one, or without."""
-    return replace(text_format, bom=_MARK_OF.get(text_format.encoding, b"") if has_mark else b"")
+    return structs.replace(text_format, bom=_MARK_OF.get(text_format.encoding, b"") if has_mark else b"")
 
 
 def format_named(encoding: str) -> TextFormat:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.formats import LATIN1, RAW_UTF8, UTF8, TextFormat, marked_format
 from filetools.content.media import binary_mime_type, signature_of, text_mime_type
@@ -24,8 +25,7 @@ _DECODERS: Final = {
 _CONTROLS: Final = bytes(set(range(0x20)) - set(b"\t\n\f\r\x1b")) + b"\x7f"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentKind:
+class ContentKind(Struct, frozen=True, kw_only=True):
     """What the first bytes of a file say about it."""
 
     is_binary: bool

@@ -7,8 +7,9 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.formats import TextFormat
 from filetools.content.identity_cache import Identity, is_settled
@@ -102,8 +103,7 @@ SPACING_BYTES: Final = 4 * 65_536
 _MAX_CHECKPOINTS: Final = 8192
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineEnd:
+class LineEnd(Struct, frozen=True, kw_only=True):
     """The code unit that ends the lines of one file: LF (of CRLF too), or CR where the file has no LF at all."""
 
     character: str

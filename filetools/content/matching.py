@@ -11,8 +11,9 @@ import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.alignment import MAX_COST, differences
 from filetools.content.ends import mark_of, split_at, split_lines, without_end
@@ -26,8 +27,7 @@ _SEPARATORS: Final = ("\t", "→", " | ", "| ", "|", ": ", ":")
 """What stands between a line and its number; a tab as `cat -n` has it first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class Meant(Struct, frozen=True, kw_only=True):
     """The one place that an old text means."""
 
     start: int

@@ -14,8 +14,9 @@ its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filetools.content.alignment import numbered
 from filetools.content.diff import PatchHunk, changed_hunk
@@ -34,8 +35,7 @@ Kept = Literal["both", "theirs"]
 """What stays where two changes conflict, if somebody has said so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class Conflict(Struct, frozen=True, kw_only=True):
     """One place that both sides changed differently. Lives in the error of the call that met it."""
 
     base: str
@@ -49,8 +49,7 @@ class Conflict:
         return {"base": self.base, "current": self.ours, "yours": self.theirs, "line": self.line}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+class MergeResult(Struct, frozen=True, kw_only=True):
     """What became of a merge."""
 
     text: str | None
@@ -66,8 +65,7 @@ class MergeResult:
     """Whether the texts were not compared because of their size; then the one conflict holds no text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BytesMerge:
+class BytesMerge(Struct, frozen=True, kw_only=True):
     """What became of the merge of a file."""
 
     content: bytes | None
@@ -75,8 +73,7 @@ class BytesMerge:
     result: MergeResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sides:
+class _Sides(Struct, frozen=True, kw_only=True):
     base: list[str]
     ours: list[str]
     theirs: list[str]

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from filetools.content.whole import whole_end
 
 WindowMode = Literal["page", "line", "char"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageWindow:
+class PageWindow(Struct, frozen=True, kw_only=True):
     """A part of a text."""
 
     text: str

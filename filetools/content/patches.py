@@ -16,9 +16,10 @@ import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.content.closest import closest_region, lines_around
 from filetools.content.codex_patches import begin_of, read_codex_patch

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from filetools.content.formats import RAW_UTF8, TextFormat, undecodable
 from filetools.errors import InvalidArgumentError
@@ -47,8 +48,7 @@ class MemorySource:
         return self._content[offset : offset + count]
 
 
-@dataclass(frozen=True, slots=True)
-class TextSource:
+class TextSource(Struct, frozen=True):
     """An open file with what is needed to decode parts of it. Lives for one reading."""
 
     source: ByteSource
@@ -132,8 +132,7 @@ def require_random_access(text_format: TextFormat) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextWindow:
+class TextWindow(Struct, frozen=True, kw_only=True):
     """A part of a file's text, line ends untouched."""
 
     content: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.lines import tally
@@ -22,8 +23,7 @@ _LEAST_BYTES: Final = {
 """Least size of a character in the codecs whose decoders take what they give and give what they take."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteSpan:
+class ByteSpan(Struct, frozen=True, kw_only=True):
     """Bytes that can be replaced without touching others, and the characters they are."""
 
     start: int
@@ -127,8 +127,7 @@ class _Cuts:
                 yield characters, end
 
 
-@dataclass(frozen=True, slots=True)
-class TextEdit:
+class TextEdit(Struct, frozen=True):
     """One replacement. Its places count the characters (code points) of the text before any edit of its list."""
 
     start: int

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed, read_name
 
@@ -44,8 +45,7 @@ def read_unified_patch(lines: Sequence[str]) -> tuple[FilePatch, ...]:
     return tuple(_UnifiedReader(lines).files())
 
 
-@dataclass(slots=True)
-class _Header:
+class _Header(Struct):
     """What was read about one file before its hunks."""
 
     line: int

@@ -8,9 +8,10 @@ would give another result: then nobody knows what was meant, and it is a conflic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Literal
+
+from msgspec import Struct
 
 from filetools.content.alignment import Alignment, Span, align
 from filetools.content.myers import Ids
@@ -18,8 +19,7 @@ from filetools.content.myers import Ids
 Range = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WovenPlace:
+class WovenPlace(Struct, frozen=True, kw_only=True):
     """One place where at least one side differs from the base. Ranges are elements, from 0, ends excluded."""
 
     kind: Literal["ours", "theirs", "both", "conflict", "doubt"]

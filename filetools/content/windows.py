@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.formats import TextFormat
 from filetools.content.line_index import LineIndex, LineScan
@@ -22,8 +23,7 @@ COUNTED_BYTES: Final = 10 * 1024 * 1024
 """Files up to this size are counted, so that lines asked for from the end get their numbers from the start."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Collected:
+class _Collected(Struct, frozen=True, kw_only=True):
     text: str
     lines: int
     ends_file: bool

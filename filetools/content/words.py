@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.content.alignment import numbered
 from filetools.content.ends import split_lines

@@ -6,8 +6,9 @@ import secrets
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from filetools.content.version import version_of
 from filetools.errors import VersionGoneError

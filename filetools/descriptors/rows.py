@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
 
+from msgspec import structs
+
 from filetools.content.paging import PagedText
 from filetools.descriptors.memory import Texts
 from filetools.errors import (
@@ -134,14 +136,14 @@ class OwnedRows:
             rows = []
             if name is not None:
                 given, there = name, table.get(self._key(name))
-                rows = [replace(row, key=self._key(name), revision=0 if there is None else there.revision)]
+                rows = [structs.replace(row, key=self._key(name), revision=0 if there is None else there.revision)]
             elif self.is_opaque:
                 given = f"fd:{secrets.token_urlsafe(16)}"
-                rows = [replace(row, key=self._key(given))]
+                rows = [structs.replace(row, key=self._key(given))]
             else:
                 number = counter.value["last"] + 1
                 given = f"fd:{number}"
-                rows = [replace(row, key=self._key(given)), replace(counter, value={"last": number})]
+                rows = [structs.replace(row, key=self._key(given)), structs.replace(counter, value={"last": number})]
             if table.put(rows):  # else another process has just taken the number
                 return given
 
@@ -189,7 +191,9 @@ class OwnedRows:
             self.recent.put(row.version, paged)
         if self.clock() - row.used > NOTED_SECONDS:
             with suppress(FileToolsError):  # on a full disk a text can still be read
-                self.table.put([replace(row, used=self.clock())])  # in vain where another process has just noted it
+                self.table.put(
+                    [structs.replace(row, used=self.clock())]
+                )  # in vain where another process has just noted it
         return info, paged
 
     def all(self) -> list[DescriptorInfo]:
@@ -199,17 +203,17 @@ class OwnedRows:
     def copied(self, rows: Iterable[TableRow]) -> OwnedRows:
         """Return a new owner's descriptors: those of some rows, and numbers that go on behind those given so far."""
         child = replace(self, owner=f"{self.owner}/{secrets.token_hex(8)}")
-        copies = [replace(row, key=child._key(_name_in(row.key)), revision=0) for row in rows]
+        copies = [structs.replace(row, key=child._key(_name_in(row.key)), revision=0) for row in rows]
         counter = self.table.get(self._key(""))
         if counter is not None:
-            copies.append(replace(counter, key=child._key(""), revision=0))
+            copies.append(structs.replace(counter, key=child._key(""), revision=0))
         self.table.put(copies)
         return child
 
     def given(self, owner: str, rows: Iterable[TableRow]) -> list[str]:
         """Put rows among another owner's descriptors; returns their ids there."""
         other = replace(self, owner=owner)
-        names = ((replace(row, revision=0), _name_in(row.key)) for row in rows)
+        names = ((structs.replace(row, revision=0), _name_in(row.key)) for row in rows)
         return [other._put(row, None if _NUMBERED.fullmatch(name) else name) for row, name in names]
 
     def _key(self, name: str) -> str:

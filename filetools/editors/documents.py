@@ -10,8 +10,10 @@ import re
 import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec import structs
 
 from filetools.content.diff import minimal_edits
 from filetools.content.formats import TextFormat
@@ -71,7 +73,7 @@ class Documents:
             document = self._rows.open(new, handle)
             opened = self.texts.newest(document.id)
             if opened is not None:
-                return replace(handle, document_id=document.id), opened
+                return structs.replace(handle, document_id=document.id), opened
         raise ChangedMeanwhileError(path, MOST_TRIES)
 
     def held(self, name: str, actor: Actor | None = None) -> tuple[Handle, OpenText]:
@@ -132,7 +134,7 @@ class Documents:
             alone = by.pop() if len(by) == 1 else None
             if not mine:
                 return Changed(version=document.version, is_dirty=document.is_dirty, others=others, actor=alone)
-            change = replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
+            change = structs.replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
             if self._rows.advance(change, handle.actor):
                 return Changed(version=document.version + 1, is_dirty=change.is_dirty, others=others, actor=alone)
         raise ChangedMeanwhileError(document.path, MOST_TRIES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, Literal
+
+from msgspec.structs import replace
 
 from filetools.content.diff import refined
 from filetools.content.facts import inspect

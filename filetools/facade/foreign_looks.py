@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from filetools.errors import (
     FileBusyError,
     FileToolsError,
@@ -199,7 +201,7 @@ class ForeignLooks:
             return []
         if change.operation is Operation.FOUND:
             # Something has happened to it, but what it was like before nobody can tell.
-            return [] if hint.is_listed else [replace(change, operation=Operation.MODIFY, before_unknown=True)]
+            return [] if hint.is_listed else [structs.replace(change, operation=Operation.MODIFY, before_unknown=True)]
         return [change]
 
     def _moved(self, source: WorkspacePath, path: WorkspacePath, hint: Hint, stat: FileStat | None) -> list[Change]:
@@ -225,7 +227,7 @@ class ForeignLooks:
         # The heads below go along, and recovery relies on that the folder did.
         sync_names(self._parts, path, source)
         old_view = folder_view(self._parts, source, self._since)
-        moved = replace(change, old_path=source, old_key=self._parts.workspace.key(source), old_view=old_view)
+        moved = structs.replace(change, old_path=source, old_key=self._parts.workspace.key(source), old_view=old_view)
         return [*self._replaced(source, path), moved]
 
     def _replaced(self, source: WorkspacePath, path: WorkspacePath) -> list[Change]:
@@ -383,7 +385,7 @@ def learned(left: Look, arrived: Look) -> list[Change]:
     if left.version == arrived.version:
         return [found]
     operation = Operation.DELETE if left.stat is None else Operation.MODIFY
-    became = replace(
+    became = structs.replace(
         found, operation=operation, before=arrived.version, after=left.version, content=left.content, view=None,
         size=None if left.stat is None else left.stat.size, mode=None if left.stat is None else left.stat.mode,
     )  # fmt: skip

@@ -7,9 +7,10 @@ import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts

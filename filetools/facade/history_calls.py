@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
+
+from msgspec import structs
 
 from filetools.content.diff import unified_diff
 from filetools.content.facts import inspect
@@ -162,7 +163,7 @@ class HistoryCalls(ActorCalls):
             session=session, since=since, until=until, key=None if where is None else self._parts.workspace.key(where),
             actor=selection.EVERYBODY if actor is None else actor,
         )  # fmt: skip
-        wanted = [replace(selection.filter_of(self.actor, request), saved=True)]
+        wanted = [structs.replace(selection.filter_of(self.actor, request), saved=True)]
         if run is not None:
             found, last = await self._run_of(run)
             wanted = selection.filters_of_run(wanted[0], found.session, number_of(found.first) + 1, last, found.foreign)

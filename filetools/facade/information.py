@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from functools import partial
 from typing import Any
+
+from msgspec.structs import asdict
 
 from filetools.content.facts import inspect
 from filetools.errors import FileToolsError, PathNotFoundError

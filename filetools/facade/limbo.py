@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import structs
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
@@ -108,7 +110,7 @@ def _keep(parts: Parts, late: LateSave, key: str) -> tuple[ChangeRecord, ...]:
         external=True,
     )
     size, mode = (view.head.size, view.head.mode) if view.head is not None else (None, None)
-    on_top = replace(
+    on_top = structs.replace(
         save,
         operation=Operation.DELETE if head is None else Operation.MODIFY,
         before=save.after,

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from filetools.content.diff import minimal_edits
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, encode
@@ -70,7 +72,7 @@ class DocumentSave:
             raise BufferClosedError(seen.path)
         opened = parts.documents.texts.at(document)
         if self.text_format is not None:
-            opened = replace(opened, document=replace(document, text_format=self.text_format), base=None)
+            opened = replace(opened, document=structs.replace(document, text_format=self.text_format), base=None)
         is_level = seen.stat is None or seen.version == document.base or self.on_conflict == "allow"
         content = opened.to_bytes() if is_level else _merged(parts, seen, opened, self.text_format)
         encoding = None if self.text_format is None else self.text_format.encoding
@@ -79,7 +81,7 @@ class DocumentSave:
         edits = minimal_edits(opened.text, text)
         change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
         if not is_level:
-            change = replace(change, text_format=facts.text_format or change.text_format)
+            change = structs.replace(change, text_format=facts.text_format or change.text_format)
         sent = SentText(content=content, version=facts.version)  # the editor gets what was merged in
         decision = Decision(content=content, facts=facts, sent=sent, is_merged=not is_level)
         if facts.version != seen.version:
@@ -122,7 +124,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
             return None
         content, version = parts.documents.texts.bytes_of(opened)
         closing = DocumentClosing(id=document.id, key=opened.document.key, expected_version=opened.document.version)
-        draft = replace(aside(parts, opened.document, content), document=closing)
+        draft = structs.replace(aside(parts, opened.document, content), document=closing)
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
         except HeadMovedError:

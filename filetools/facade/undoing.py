@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
+
+from msgspec import structs
 
 from filetools.content.diff import structured_patch
 from filetools.content.facts import inspect
@@ -406,7 +408,7 @@ def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
         operation=record.operation.value,
         path=record.path,
         old_path=record.old_path,
-        actor={name: value for name, value in asdict(record.actor).items() if value is not None},
+        actor={name: value for name, value in structs.asdict(record.actor).items() if value is not None},
         time=record.time,
         outcome=finding.outcome,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Final, TypeVar
+
+from msgspec.structs import asdict
 
 from filetools.errors import InvalidArgumentError
 from filetools.facade.feed import PAGE_RECORDS, Feed, FeedPage

@@ -8,9 +8,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from msgspec import structs
 
 from filetools.errors import (
     ChangedMeanwhileError,
@@ -320,7 +322,7 @@ def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord
                 for change in step.compensations(parts, record.number)
             ]
             if attempt == MOST_TAKING_BACK - 1:
-                changes = [replace(change, document=None) for change in changes]
+                changes = [structs.replace(change, document=None) for change in changes]
             try:
                 parts.journal.commit(changes, parts.recovery.actor)
             except HeadMovedError:

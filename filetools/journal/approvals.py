@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.journal.database import Database
 
@@ -31,8 +32,7 @@ _IS_HEARD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRow:
+class ApprovalRow(Struct, frozen=True, kw_only=True):
     """A request as every process sees it."""
 
     id: str

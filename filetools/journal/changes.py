@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
 from filetools.models.records import Operation
@@ -15,8 +16,7 @@ DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTOR
 RelationKind = Literal["undoes", "redoes", "brings", "parent"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class Relation(Struct, frozen=True, kw_only=True):
     """What a record has to do with an older one."""
 
     kind: RelationKind
@@ -27,8 +27,7 @@ class Relation:
     """Number of the older record."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(Struct, frozen=True, kw_only=True):
     """The newest version of one path that the journal knows."""
 
     key: str
@@ -53,8 +52,7 @@ class HeadFacts(NamedTuple):
     """0 of a file that was found, and of which nothing is recorded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """What the journal knows of a path at one moment; a commit refuses if that moment has passed."""
 
     position: int
@@ -67,8 +65,7 @@ class View:
     """The open document of the path; None if no editor has it open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """Draft of one record. Several drafts in one commit are all recorded or none."""
 
     operation: Operation
@@ -108,8 +105,7 @@ class Change:
     """Id of the open document that comes back to the path, since the move that took it along is set back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BacklogEntry:
+class BacklogEntry(Struct, frozen=True, kw_only=True):
     """One path that a mirror does not hold durably yet."""
 
     mirror: str
@@ -122,8 +118,7 @@ class BacklogEntry:
     """How often catching up failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorRow:
+class MirrorRow(Struct, frozen=True):
     """One mirror of the root."""
 
     place: str

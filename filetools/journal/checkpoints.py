@@ -16,9 +16,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
+
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
 from filetools.journal.contents import digest_of, version_from
@@ -75,8 +76,7 @@ class SnapshotRow(NamedTuple):
     """Version of a file's bytes, or of a link's target; None of a folder."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True, kw_only=True):
     """A moment with a name."""
 
     name: str
@@ -98,16 +98,14 @@ class Checkpoint:
 Keep = Callable[[Mapping[str, SnapshotRow]], Set[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(Struct, frozen=True):
     """A checkpoint, and how many others went for it."""
 
     checkpoint: Checkpoint
     displaced: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
+class _Newest(Struct, frozen=True):
     """A snapshot whose rows are the open ones, until somebody takes the next number but one."""
 
     snapshot: int
@@ -314,9 +312,9 @@ def _publish(draft: Checkpoint, snapshot: int, replace_other: bool, connection: 
         return None
     if not replace_other and connection.execute("SELECT 1 FROM checkpoints WHERE name = ?", (draft.name,)).fetchone():
         return None
-    made = replace(draft, snapshot=snapshot, time=time.time())
+    made = structs.replace(draft, snapshot=snapshot, time=time.time())
     displaced = connection.execute("DELETE FROM checkpoints WHERE name = ?", (draft.name,)).rowcount
-    connection.execute(f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", astuple(made))
+    connection.execute(f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", structs.astuple(made))
     if made.automatic:
         displaced += connection.execute(_SURPLUS).rowcount
     return _Made(made, displaced)

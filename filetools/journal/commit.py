@@ -10,9 +10,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
 from filetools.journal.contents import Contents, digest_of
@@ -67,8 +68,7 @@ _ADD_FOLDER_TO_BACKLOG: Final = (
 _FOLDERS_THAT_COME: Final = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitDraft:
+class CommitDraft(Struct, frozen=True, kw_only=True):
     """Everything one caller wants recorded together."""
 
     changes: Sequence[Change]
@@ -164,8 +164,7 @@ class Recorder:
         return [record_of(change, actor, now=now, batch=batch, number=number) for number, change in numbered]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Work:
+class _Work(Struct, kw_only=True):
     """One draft while it is recorded."""
 
     connection: sqlite3.Connection

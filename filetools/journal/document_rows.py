@@ -6,8 +6,9 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit
@@ -32,8 +33,7 @@ _FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?
 _TABLES_BY_ID: Final = ("documents", "document_texts", "document_edits", "document_handles")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """One open document, whatever editors have it open. Its text is kept beside it."""
 
     id: str
@@ -53,8 +53,7 @@ class Document:
     """Records of changes that went into it and not into the file yet; the next save names them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentChange:
+class DocumentChange(Struct, frozen=True, kw_only=True):
     """The next text of a document, on top of the version that its author saw."""
 
     id: str
@@ -77,8 +76,7 @@ class DocumentChange:
     """Name that its author gave it, so that it can be told from another one if it comes again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentClosing:
+class DocumentClosing(Struct, frozen=True, kw_only=True):
     """The end of a document whose last editor has gone."""
 
     id: str

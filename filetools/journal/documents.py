@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit
@@ -50,8 +51,7 @@ _MADE: Final = (
 _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_until FROM document_handles"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentEdit:
+class DocumentEdit(Struct, frozen=True, kw_only=True):
     """One step of a document's history."""
 
     version: int
@@ -63,8 +63,7 @@ class DocumentEdit:
     actor: Actor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handle:
+class Handle(Struct, frozen=True, kw_only=True):
     """One editor's hold on a document; it lapses unless it is renewed."""
 
     name: str
@@ -75,8 +74,7 @@ class Handle:
     """Seconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedDocuments:
+class ChangedDocuments(Struct, frozen=True, kw_only=True):
     """What became of documents since a position."""
 
     position: int
@@ -87,8 +85,7 @@ class ChangedDocuments:
     """Names of documents that are not open any more; None if `documents` are all that are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewDocument:
+class NewDocument(Struct, frozen=True, kw_only=True):
     """What a document starts as, if nobody has its path open yet."""
 
     id: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field, structs
 
 from filetools.errors import FileToolsError, StateDamagedError
 from filetools.journal.backlog import added_mirrors
@@ -20,8 +21,7 @@ from filetools.journal.schema import schema_of
 from filetools.journal.translation import TRANSLATED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalReport:
+class JournalReport(Struct, frozen=True, kw_only=True):
     """What an examination found."""
 
     database_bytes: int = 0
@@ -55,7 +55,7 @@ def examine_journal(directory: Path) -> JournalReport | None:
             with closing(connect(directory / PARTS[0], mode="ro")) as connection:
                 return _examined(connection, sizes)
     except FileToolsError as exc:
-        return replace(sizes, problem=exc)
+        return structs.replace(sizes, problem=exc)
 
 
 def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalReport:
@@ -76,7 +76,7 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     connection.text_factory = str
     (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
     backlog = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
-    return replace(
+    return structs.replace(
         sizes, schema=schema_of(connection), records=records, pending=pending, damaged=damaged, contents=contents,
         backlog=backlog,
         unrestored=_count_unrestored(connection),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from filetools.journal.changes import RelationKind
 from filetools.journal.contents import digest_of
@@ -53,8 +54,7 @@ _PATHS_OF: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordFilter:
+class RecordFilter(Struct, frozen=True, kw_only=True):
     """Which records are wanted; a field that is None wants all."""
 
     numbers: tuple[int, ...] | None = None

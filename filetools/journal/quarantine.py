@@ -7,8 +7,9 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.errors import StateDamagedError
 from filetools.journal.database import Database

@@ -10,9 +10,10 @@ import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install, keep_mark
 from filetools.journal.blobs import BlobFolder
@@ -39,8 +40,7 @@ GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rescue:
+class Rescue(Struct, frozen=True, kw_only=True):
     """What was saved from a damaged journal."""
 
     records: int

@@ -12,9 +12,10 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.checkpoints import Checkpoints, oldest_kept
@@ -71,8 +72,7 @@ _REPLACED_BY_UNSYNCED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionLimits:
+class RetentionLimits(Struct, frozen=True, kw_only=True):
     """What a journal may hold."""
 
     bytes: int
@@ -82,8 +82,7 @@ class RetentionLimits:
     """Age; None keeps records whatever their age."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retained:
+class Retained(Struct, frozen=True, kw_only=True):
     """What a journal holds."""
 
     bytes: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
@@ -40,8 +41,7 @@ _HEADS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenVersion:
+class SeenVersion(Struct, frozen=True, kw_only=True):
     """A version of a path that an actor can name, and the text that it knows when it does."""
 
     version: str

@@ -18,9 +18,10 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from filetools.errors import StateDamagedError
 from filetools.journal.blobs import make_private_folder, open_regular, sync_directory, write_all
@@ -61,8 +62,7 @@ class SegmentEntry(NamedTuple):
     place: SegmentPlace
 
 
-@dataclass(slots=True, kw_only=True)
-class _Tail:
+class _Tail(Struct, kw_only=True):
     """The end of the segment that a transaction appends to."""
 
     segment: int

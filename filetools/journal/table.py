@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from filetools.journal.contents import IS_FREE, UNSYNCED, digest_of, version_from
 from filetools.journal.database import Database
@@ -22,8 +23,7 @@ _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used =
 _COLUMNS: Final = "key, value, version, size, used, revision"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableRow:
+class TableRow(Struct, frozen=True, kw_only=True):
     """One row."""
 
     key: str

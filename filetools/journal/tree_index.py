@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from filetools.journal.changes import Change, HeadFacts
 from filetools.journal.contents import VERSION_TEXT, digest_of
@@ -74,8 +75,7 @@ class IndexRow(NamedTuple):
     """Version of a file's bytes, or of a link's target; None of a folder, and of what could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Struct, frozen=True):
     """The newest complete look."""
 
     position: int

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 LINE_BYTES: Final = 512
 _OWNER_CHARACTERS: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockInfo:
+class LockInfo(Struct, frozen=True, kw_only=True):
     """The holder of a lock, as it introduced itself when it took it."""
 
     path: str

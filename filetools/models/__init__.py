@@ -1,7 +1,7 @@
 """The vocabulary every floor shares: actors, change records, and the results that doors turn into JSON.
 
 Versions are strings, "sha256:" followed by the lower-case hex digest of the file's bytes. Results are frozen pydantic
-models because they leave the product as JSON; `ChangeRecord` and `Actor` are dataclasses because they stay inside.
+models because they leave the product as JSON; `ChangeRecord` and `Actor` are structs because they stay inside.
 """
 
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.models.words import ActorKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
+class Actor(Struct, frozen=True, kw_only=True):
     """Who acts: one agent, person, foreign program or part of filetools. Lives as long as its caller keeps it."""
 
     kind: ActorKind
@@ -40,8 +40,7 @@ def sayable(actor: Mapping[str, Any]) -> str:
     return "another program" if actor["kind"] == "external" else f"{actor['kind']} {actor['id']}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True, kw_only=True):
     """A file that somebody else has changed since an actor read or wrote it."""
 
     path: str
@@ -92,8 +91,7 @@ class RecordState(StrEnum):
     """It changed an unsaved document only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRecord:
+class ChangeRecord(Struct, frozen=True, kw_only=True):
     """One change, as the journal keeps it. Everything that happened to the tree is a sequence of these."""
 
     number: int

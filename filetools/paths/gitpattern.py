@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 
 class Wild(Enum):
@@ -147,8 +148,7 @@ class BadPatternError(ValueError):
     """Raised when git would take a line for a pattern that matches nothing; says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitPattern:
+class GitPattern(Struct, frozen=True, kw_only=True):
     """What one line asks for."""
 
     negated: bool

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filetools.paths.gitpattern import MAX_LINE_BYTES, BadPatternError, GitPattern, compile_all, parse_line
 from filetools.paths.patterns import Sieve
@@ -22,8 +23,7 @@ MAX_GATE_TEXTS: Final = 64
 _NONE: Final = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IgnoreProblem:
+class IgnoreProblem(Struct, frozen=True, kw_only=True):
     """A line that was skipped."""
 
     line: int
@@ -33,8 +33,7 @@ class IgnoreProblem:
     reason: str
 
 
-@dataclass(slots=True)
-class _Table:
+class _Table(Struct):
     """Rules by a literal text. A rank is twice the line's number, plus one if it takes back; the last rule wins."""
 
     any: dict[str, int] = field(default_factory=dict)

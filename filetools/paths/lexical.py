@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import (
     AbsolutePathError,
@@ -57,8 +58,7 @@ def names_folder(raw_path: str) -> bool:
     return raw_path != "" and raw_path.replace("\\", "/").rpartition("/")[2] in ("", ".")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LexicalRules:
+class LexicalRules(Struct, frozen=True, kw_only=True):
     """What the rules need to know of one root. Lives as long as its workspace."""
 
     roots: tuple[tuple[str, ...], ...] = ()

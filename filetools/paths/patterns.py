@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.gitpattern import (
@@ -71,8 +72,7 @@ def _checked(pattern: str) -> str:
     return pattern
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
+class _Rule(Struct, frozen=True, kw_only=True):
     expression: str
     is_literal: bool
     is_path: bool

@@ -10,8 +10,9 @@ import errno
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 O_PATH: Final[int] = getattr(os, "O_PATH", 0)
 O_DIRECTORY: Final[int] = getattr(os, "O_DIRECTORY", 0)
@@ -20,8 +21,7 @@ O_NOCTTY: Final[int] = getattr(os, "O_NOCTTY", 0)
 SAFE_FLAGS: Final[int] = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """The first component of a path that is no folder to go through, or the last one. Lives for one look."""
 
     path: str

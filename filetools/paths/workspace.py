@@ -6,9 +6,10 @@ import errno
 import os
 import stat
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import (
     AccessDeniedError,
@@ -43,8 +44,7 @@ _OTHER_CASE: Final = "probe-a-\u00e9"
 _OTHER_FORM: Final = "probe-A-e\u0301"
 
 
-@dataclass(frozen=True, slots=True)
-class NameRules:
+class NameRules(Struct, frozen=True):
     """How a file system compares names. Lives as long as its workspace."""
 
     ignores_case: bool = False

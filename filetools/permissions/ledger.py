@@ -6,9 +6,10 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from msgspec import Struct, structs
 
 from filetools.errors import ApprovalRequiredError, InvalidArgumentError, StateDamagedError
 from filetools.permissions.audience import Audience
@@ -29,8 +30,7 @@ KNOWN_SECONDS: Final = 0.25
 """How long a process believes what it knows of whether all agents must ask: looking costs a write four system calls."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SeenAnswer:
+class _SeenAnswer(Struct, frozen=True, kw_only=True):
     """What one look found in the book."""
 
     rows: Sequence[BookRow]
@@ -105,7 +105,7 @@ class Ledger:
         ticket = self.tickets.of_id(row.id)
         if ticket is None:
             # An identical call's own request, perhaps of another process, says the same but for its name and time.
-            ticket = self._admit(replace(request, id=row.id, expires=row.expires))
+            ticket = self._admit(structs.replace(request, id=row.id, expires=row.expires))
         ticket.is_own = True
         ticket.asks = max(ticket.asks, row.asks)
         self._see(row)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filetools.models.records import Actor
 from filetools.models.words import Preset
@@ -28,8 +29,7 @@ _SHOWING_NO_CONTENT: Final = frozenset(
 """Tools with which an agent meets a hidden path by its name alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyDecision:
+class PolicyDecision(Struct, frozen=True, kw_only=True):
     """What the policy says of one call on one path."""
 
     can_execute: bool

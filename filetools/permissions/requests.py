@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from filetools.content.diff import shortened
 from filetools.content.merging import merge_keeping
@@ -22,8 +23,7 @@ AskReason = Literal["prompt", "protected", "conflict"]
 ANSWERS: Final[tuple[ApprovalAnswer, ...]] = ("allow", "allow_for_run", "deny", "merge")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalDecision:
+class ApprovalDecision(Struct, frozen=True, kw_only=True):
     """What a person decided about a request."""
 
     answer: ApprovalAnswer
@@ -31,8 +31,7 @@ class ApprovalDecision:
     """For "merge": the whole text that shall be written instead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedAbout:
+class AskedAbout(Struct, frozen=True, kw_only=True):
     """What a person saw who allowed a write over unsaved text; the answer holds for that alone."""
 
     buffer_version: int
@@ -43,8 +42,7 @@ class AskedAbout:
         return (self.buffer_version, self.disk_version) == (buffer_version, disk_version)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(Struct, frozen=True, kw_only=True):
     """What a person decided about a change that meets unsaved text: that it is made all the same."""
 
     text: str
@@ -58,8 +56,7 @@ def digest_of(arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Struct, frozen=True, kw_only=True):
     """What a call would do, in the words and texts a person decides by."""
 
     description: str
@@ -85,8 +82,7 @@ class Proposal:
     """Whether the difference leaves something out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequest:
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """One question to a person. Open until it is answered or expires."""
 
     id: str
@@ -209,31 +205,27 @@ def _both_texts(request: ApprovalRequest) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalAsked:
+class ApprovalAsked(Struct, frozen=True, kw_only=True):
     """A request was opened; told as `tool:approval_required`."""
 
     request: ApprovalRequest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalGranted:
+class ApprovalGranted(Struct, frozen=True, kw_only=True):
     """A person allowed a request; told as `tool:approved`."""
 
     request: ApprovalRequest
     answer: ApprovalAnswer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRefused:
+class ApprovalRefused(Struct, frozen=True, kw_only=True):
     """A person denied a request, or nobody answered in time; told as `tool:rejected`."""
 
     request: ApprovalRequest
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyChanged:
+class PolicyChanged(Struct, frozen=True, kw_only=True):
     """Other permissions are in force; told as `permission:changed`."""
 
     preset: Preset

@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError, StateDamagedError, StateVersionError, StorageFailedError
 from filetools.models.words import Preset
@@ -17,8 +18,7 @@ from filetools.permissions.rules import Rule
 SCHEMA: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedPermissions:
+class SavedPermissions(Struct, frozen=True, kw_only=True):
     """What outlives a restart; trust for a run does not."""
 
     preset: Preset | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
@@ -25,8 +26,7 @@ Approver = Callable[[ApprovalRequest], Approved | Awaitable[Approved]]
 REMEMBERED_ENDS: Final = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """One call that a person must decide about."""
 
     tool: str
@@ -46,8 +46,7 @@ class Case:
         return digest_of({"call": [*same, self.reason == "conflict"]})
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Ticket:
+class Ticket(Struct, kw_only=True, eq=False):
     """A request as this process knows it: who works on it, and its answer until a call has used it."""
 
     request: ApprovalRequest

@@ -7,9 +7,10 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar, get_args
+
+from msgspec.structs import replace
 
 from filetools.errors import FileToolsError, InvalidArgumentError, ProjectExistsError, ProjectNotFoundError
 from filetools.events.activity import InstanceChanged, ProjectCreated, ProjectDeleted, ProjectUpdated

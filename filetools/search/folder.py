@@ -6,9 +6,10 @@ import threading
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
@@ -27,8 +28,7 @@ Identity = tuple[int, int, int, int]
 """Device, inode, mtime and ctime of a folder: equal identities mean equal names, unless it was young."""
 
 
-@dataclass(slots=True)
-class SortedFolder:
+class SortedFolder(Struct):
     """The sorted names of a folder, subfolders apart. Never changed once built, but for `_visible`."""
 
     directories: Sequence[str]
@@ -37,7 +37,7 @@ class SortedFolder:
     """Types of those others that are not regular files."""
     is_plain: bool = False
     """Whether no name keeps a path from being addressed, wherever the folder is; False if that takes a closer look."""
-    _visible: tuple[object, SortedFolder] | None = field(default=None, repr=False)
+    _visible: tuple[object, SortedFolder] | None = None
 
     @property
     def size(self) -> int:

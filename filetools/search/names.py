@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.models.searching import SearchResult

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.patterns import ExcludeRules, compile_patterns
@@ -14,8 +15,7 @@ from filetools.settings import DEFAULT_EXCLUDES
 MAX_LIMIT: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOptions:
+class ListOptions(Struct, frozen=True, kw_only=True):
     """How to list. Immutable; the options of all pages of one listing are the same, but for `limit` and `details`."""
 
     recursive: bool = False

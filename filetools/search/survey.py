@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
@@ -31,8 +32,7 @@ class ScansFacts(Protocol):
 _Found = tuple[Mapping[str, Facts], Facts | None]
 
 
-@dataclass(slots=True)
-class _SurveyedFolder:
+class _SurveyedFolder(Struct):
     """What the newest walk has met in a folder."""
 
     found: Mapping[str, Facts]

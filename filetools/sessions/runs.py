@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from msgspec import structs
+
 from filetools.errors import FileToolsError, InvalidArgumentError, RunNotFoundError
 from filetools.journal.table import Table, TableRow
 from filetools.models.records import Actor
@@ -133,7 +135,7 @@ class Runs:
         )  # fmt: skip
         row = TableRow(key=run_id, value=asdict(run), used=started)
         gone = [each.id for each in known[MOST_RUNS - 1 :] if each.status != "running"]
-        old = [replace(found, is_gone=True) for each in gone if (found := self._table.get(each)) is not None]
+        old = [structs.replace(found, is_gone=True) for each in gone if (found := self._table.get(each)) is not None]
         # Another process may have forgotten one of the old ones just now.
         if not (self._table.put([row, *old]) or self._table.put([row])):
             raise InvalidArgumentError(f"There is a run {run_id} already")
@@ -150,9 +152,9 @@ class Runs:
             row = self._table.get(run_id)
             if row is None:
                 raise RunNotFoundError(run_id)
-            altered = replace(row, value={**row.value, **changes, **kept}, used=self._clock())
+            altered = structs.replace(row, value={**row.value, **changes, **kept}, used=self._clock())
             if kept:
-                altered = replace(altered, version=kept["messages"], size=len(messages))
+                altered = structs.replace(altered, version=kept["messages"], size=len(messages))
             if self._table.put([altered], durable=durable):
                 return _run(altered)
 

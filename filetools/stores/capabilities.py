@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.stores.linux import (
     O_TMPFILE,
@@ -19,8 +20,7 @@ from filetools.stores.linux import (
 STAMP_PROBES: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True, kw_only=True):
     """Abilities of one file system, probed once a store; a call that still meets a refusal falls back by itself."""
 
     exchange: bool = True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import BinaryIO, Final
+
+from msgspec import Struct
 
 from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
 from filetools.paths.workspace import Workspace
@@ -19,8 +20,7 @@ from filetools.stores.store import FileStat
 _BUFFER_BYTES: Final = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _FolderIdentity:
+class _FolderIdentity(Struct, frozen=True):
     workspace: Workspace
 
 

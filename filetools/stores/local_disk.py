@@ -6,10 +6,11 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import Final
+
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace import Workspace
@@ -32,8 +33,7 @@ READ_FLAGS: Final[int] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenPlace:
+class HiddenPlace(Struct, frozen=True):
     """A name in a directory, reached by the directory's descriptor; it may be empty."""
 
     name: str
@@ -53,11 +53,10 @@ class HiddenPlace:
         """Return the place of another name in the same directory."""
         if name == self.name:
             return self
-        return replace(self, name=name, label=self.label[: -len(self.name)] + name)
+        return structs.replace(self, name=name, label=self.label[: -len(self.name)] + name)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalDisk:
+class LocalDisk(Struct, frozen=True):
     """The means of one local store; lives as long as the store is open."""
 
     workspace: Workspace

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import structs
 
 from filetools.errors import (
     AbortedError,
@@ -194,7 +196,7 @@ class ToolCall:
 
     def _context(self) -> ToolContext:
         files, roots = self._desk.files, self._desk.roots
-        actor = replace(files.actor, call=self._id)
+        actor = structs.replace(files.actor, call=self._id)
         served = None if roots is None else roots.for_actor(actor)
         return ToolContext(
             files=files.for_actor(actor) if served is None else served.first.files,

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import structs
+
 from filetools.errors import AbsolutePathError, PathTooLongError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor, ChangedFile
@@ -163,7 +165,7 @@ class Roots:
             for each in files.changed_since_read():
                 root = next((root for root in self._roots if root.files is files and root.holds(each.path)), None)
                 if root is not None:  # else it was known when more was served
-                    told.append(replace(each, path=root.absolute(each.path)))
+                    told.append(structs.replace(each, path=root.absolute(each.path)))
         return tuple(told)
 
     def _workspaces(self) -> Iterable[FileToolsFacade]:

@@ -15,10 +15,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
 from operator import attrgetter
 from typing import Final, TypeAlias
+
+from msgspec import structs
 
 from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
@@ -148,7 +150,11 @@ class ReadTracker:
         if known is not None and known.is_whole:
             # The row of another base again, so that it stays the newest.
             is_base = known.base == version
-            rows = (replace(row, is_whole=True),) if is_base else (row, replace(known, time=row.time + 1e-6))
+            rows = (
+                (structs.replace(row, is_whole=True),)
+                if is_base
+                else (row, structs.replace(known, time=row.time + 1e-6))
+            )
         self._add(actor, key, rows, version, content)
 
     def record_reported(self, actor: Actor, key: str, version: str, *, base: str | None = None) -> None:
@@ -158,7 +164,7 @@ class ReadTracker:
         """
         known = self._rows(owner_of(actor), key).get(base) if base is not None else self.base(actor, key)
         if known is not None:
-            self._add(actor, key, (replace(known, version=version, time=time.time()),), None, None)
+            self._add(actor, key, (structs.replace(known, version=version, time=time.time()),), None, None)
 
     def record_made(
         self, actor: Actor, key: str, before: str | None, after: str, *, content: bytes | None = None
@@ -168,7 +174,7 @@ class ReadTracker:
         if before is None:
             self.record_seen(actor, key, after, content=content)
         elif known is not None and known.base == before:
-            row = replace(known, version=after, base=after, time=time.time())
+            row = structs.replace(known, version=after, base=after, time=time.time())
             self._add(actor, key, (row,), after, content)
         else:
             self.record_reported(actor, key, after)
@@ -380,7 +386,7 @@ class ReadTracker:
             writer.wrote[key] = record.number
         if not listeners:
             return
-        by = replace(record.actor, call=None)
+        by = structs.replace(record.actor, call=None)
         changes = {key: ChangedFile(path=record.path, by=by, version=record.after)}
         gone = key
         if record.old_path is not None:

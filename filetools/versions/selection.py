@@ -6,9 +6,11 @@ The journal says of each record what it undoes or redoes, and keeps note of whic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import structs
 
 from filetools.errors import InvalidArgumentError
 from filetools.journal.history import History, RecordFilter
@@ -115,8 +117,8 @@ def filters_of_run(
 ) -> list[RecordFilter]:
     """Return the filters that together select those wanted records that are a run's; the arguments are as above."""
     last = until if wanted.until is None else min(until, wanted.until)
-    own = replace(wanted, session=session, since=max(since, wanted.since), until=last)
-    return [own, replace(wanted, numbers=tuple(foreign))]
+    own = structs.replace(wanted, session=session, since=max(since, wanted.since), until=last)
+    return [own, structs.replace(wanted, numbers=tuple(foreign))]
 
 
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
@@ -189,7 +191,7 @@ def _of_one_conversation(
 
 def _last(history: History, wanted: RecordFilter, *, redo: bool) -> list[ChangeRecord]:
     """Return the records of the newest call that stands: of the newest undo, or of the newest that is none."""
-    newest = history.select(replace(wanted, standing=True, undos=redo), limit=1)
+    newest = history.select(structs.replace(wanted, standing=True, undos=redo), limit=1)
     if not newest:
         return []
     record = newest[0]

@@ -77,7 +77,7 @@ def test_pages_lines_and_characters_agree(text: str, size: int) -> None:
 
 def paged_part(page: object, begin: int) -> object:
     """The same part, as a window of characters."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from filetools.content.paging import PageWindow
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec import structs
 
 from filetools.content.diff import minimal_edits
 from filetools.content.text_edits import TextEdit, apply_text_edits, in_utf16
@@ -169,10 +170,10 @@ def test_a_caret_moves_with_its_text(window: Window, shared: Shared) -> None:
 
 def test_a_caret_goes_behind_its_own_typing_and_stays_before_that_of_others(window: Window, shared: Shared) -> None:
     window.state.look("a.txt", carets=[3])
-    shared.edit(TextEdit(3, 3, "xy"), by=replace(ANN, call="c1"))
+    shared.edit(TextEdit(3, 3, "xy"), by=structs.replace(ANN, call="c1"))
     assert window.a.carets == (5,)
     shared.edit(TextEdit(5, 5, "z"), by=BOB)
-    shared.edit(TextEdit(5, 5, "z"), by=replace(ANN, session="w2"))
+    shared.edit(TextEdit(5, 5, "z"), by=structs.replace(ANN, session="w2"))
     assert window.a.carets == (5,)
 
 

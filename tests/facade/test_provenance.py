@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade

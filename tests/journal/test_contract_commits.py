@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from filetools.journal.changes import BacklogEntry, Change, Head, HeadMovedError
 from filetools.journal.journal import Journal
@@ -85,7 +85,7 @@ def test_a_folder_moved_since_the_look_refuses_what_is_below_either_end(journal:
 @pytest.mark.parametrize("second", [delete_folder, lambda journal, key: move_folder(journal, key, "y")])
 def test_a_folder_that_went_since_the_look_does_not_go_again(journal: Journal, first: Any, second: Any) -> None:
     put(journal, "d/a", b"1")
-    changes = [replace(each(journal, "d"), applied=True) for each in (first, second)]
+    changes = [structs.replace(each(journal, "d"), applied=True) for each in (first, second)]
     journal.commit(changes[:1], ALICE)
     with pytest.raises(HeadMovedError):
         journal.commit(changes[1:], ALICE)
@@ -143,7 +143,9 @@ def test_several_changes_form_one_transaction(journal: Journal) -> None:
     assert [record.transaction for record in records] == [first, first, first]
     journal.marks.applied(record.number for record in records)
     journal.marks.flush()
-    assert journal.records(since=first - 1) == [replace(record, state=RecordState.APPLIED) for record in records]
+    assert journal.records(since=first - 1) == [
+        structs.replace(record, state=RecordState.APPLIED) for record in records
+    ]
 
 
 def test_a_record_says_everything_of_its_change(journal: Journal) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from filetools.descriptors.memory import JournalTexts, MemoryTable, MemoryTexts
 from filetools.journal.sqlite import SqliteJournal

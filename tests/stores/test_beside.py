@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import structs
+
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
 from filetools.stores.owners import foreign_trash_name
@@ -27,7 +29,7 @@ def die_with_a_prepared_file(root: Path) -> None:
     if child == 0:
         store = opened(root)
         # Without nameless files the temporary one has a name in the target's folder.
-        object.__setattr__(store.capabilities, "tmpfile", False)
+        structs.force_setattr(store.capabilities, "tmpfile", False)
         store.prepare(Workspace.open(root).resolve("shared/a.txt"), b"half a thought", new=True)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -71,7 +73,7 @@ def test_the_trash_beside_a_folder_is_no_leftover(tmp_path: Path) -> None:
 def test_a_store_that_closes_in_order_leaves_no_note(tmp_path: Path) -> None:
     handing_down(tmp_path)
     store = opened(tmp_path)
-    object.__setattr__(store.capabilities, "tmpfile", False)
+    structs.force_setattr(store.capabilities, "tmpfile", False)
     prepared = store.prepare(Workspace.open(tmp_path).resolve("shared/a.txt"), b"1", new=True)
     assert len(list((tmp_path / ".filetools/beside").iterdir())) == 1
     prepared.discard()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import takewhile
+
+from msgspec.structs import replace
 
 from filetools.facade.dating import dated
 from filetools.facade.parts import Parts

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec import structs
 
 from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
@@ -167,7 +168,7 @@ class PutFile:
         assert self.decision is not None
         back = taken_back(parts, self.seen, self.decision)
         if self._in_buffer:
-            return (replace(self._change(), view=None, compensates=number, document=back),)
+            return (structs.replace(self._change(), view=None, compensates=number, document=back),)
         stat = self.seen.stat
         return (
             Change(
@@ -298,7 +299,7 @@ class PutFile:
             applied=True,
             external=True,
         )
-        on_top = replace(self._change(), before=version, view=None, applied=True, document=None)
+        on_top = structs.replace(self._change(), before=version, view=None, applied=True, document=None)
         return (came_between, on_top)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.content.version import version_of
 from filetools.errors import (

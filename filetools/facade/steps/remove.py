@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from filetools.content.version import version_of
 from filetools.errors import PathNotFoundError
 from filetools.facade.look import Look, keep_large, known_version, look
@@ -51,7 +53,7 @@ class RemoveFile:
         """See what stands there."""
         seen = look(parts, self.path, takes_opaque=True)
         if not self._keeps_bytes and seen.adoption is not None:
-            seen = replace(seen, adoption=replace(seen.adoption, content=None))
+            seen = replace(seen, adoption=structs.replace(seen.adoption, content=None))
         self._seen = seen
 
     def adoptions(self) -> Sequence[Change]:

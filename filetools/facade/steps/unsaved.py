@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from msgspec import structs
+
 from filetools.content.diff import minimal_edits, refined
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode, encode
@@ -107,7 +109,7 @@ def replaced(
     if edits is None or apply_text_edits(opened.text, edits) != text:
         edits = minimal_edits(opened.text, text)
     made = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="disk")
-    return made if facts.text_format is None else replace(made, text_format=facts.text_format)
+    return made if facts.text_format is None else structs.replace(made, text_format=facts.text_format)
 
 
 def put_beside(
@@ -155,7 +157,7 @@ def put_beside(
     is_merged = text != proposed
     before = parts.documents.texts.bytes_of(opened)[1]
     if on_disk is None:
-        change = replace(typed(opened, edits, reason="merged"), is_parent=True)
+        change = structs.replace(typed(opened, edits, reason="merged"), is_parent=True)
         content = replace(opened, text=text).shown_bytes()
         facts = describe(content, text, form, name=seen.path, version=version_of(content))
         is_new = text != opened.text
@@ -170,8 +172,8 @@ def put_beside(
         after = replace(opened, text=text)
     else:
         change = changed(opened, text, edits, base=facts.version, is_dirty=text != file_text, reason="merged")
-        change = replace(change, text_format=facts.text_format or form)
-        document = replace(opened.document, text_format=change.text_format)
+        change = structs.replace(change, text_format=facts.text_format or form)
+        document = structs.replace(opened.document, text_format=change.text_format)
         after = replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
     shown = after.shown_bytes()
     return Decision(
@@ -302,7 +304,7 @@ def taken_back(parts: Parts, seen: Look, decision: Decision) -> DocumentChange |
     if made is None or former is None or back is None:
         return None
     is_newer = back.expected_version != made.expected_version + 1
-    return replace(
+    return structs.replace(
         back,
         base=former.base,
         text_format=former.text_format,

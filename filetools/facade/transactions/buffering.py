@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, cast
 
+from msgspec import structs
+
 from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
@@ -54,7 +56,7 @@ class InnerJournal:
 
     def view(self, key: str) -> View:
         """Return what is known of a path, as if no editor had it open."""
-        return replace(self._journal.view(key), document=None)
+        return structs.replace(self._journal.view(key), document=None)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._journal, name)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.content.facts import text_of
 from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
@@ -37,8 +38,7 @@ _BEFORE: Final = 100
 """Characters of a clipped line before the match."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A match with the numbers of its lines."""
 
     start: int

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.patterns import Glob, alternatives
@@ -16,8 +17,7 @@ OutputMode = Literal["content", "files", "count"]
 MAX_CONTEXT: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrepOptions:
+class GrepOptions(Struct, frozen=True, kw_only=True):
     """How to search contents. Immutable; the options of all pages of one search are the same, but for `limit`."""
 
     pattern: str
@@ -34,7 +34,7 @@ class GrepOptions:
     all: bool = False
     limit: int = 100
     default_excludes: tuple[str, ...] = ()
-    max_file_bytes: int = field(default=10 * 1024 * 1024)
+    max_file_bytes: int = 10 * 1024 * 1024
 
     def checked(self) -> Pattern:
         """Return the pattern, read.

@@ -10,9 +10,10 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.distribution import install_command
 from filetools.errors import AbortedError, CallTimeoutError, InvalidArgumentError
@@ -40,8 +41,7 @@ _PARTS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(Struct, frozen=True, kw_only=True):
     """A compiled pattern. Immutable."""
 
     search: Callable[..., Any]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from filetools.models.words import EntryType, Row
 from filetools.paths.patterns import ExcludeRules
@@ -17,8 +18,7 @@ Place = tuple[tuple[int, str, str], ...]
 """Where a file stands in the order of listings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsaved:
+class Unsaved(Struct, frozen=True, kw_only=True):
     """The documents with unsaved text. Lives for one page of a search."""
 
     texts: Mapping[str, tuple[str, Callable[[], str | None]]] = field(default_factory=dict)

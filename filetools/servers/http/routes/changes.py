@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError

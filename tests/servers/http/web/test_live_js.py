@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 from playwright.sync_api import Browser, Page
 
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed
