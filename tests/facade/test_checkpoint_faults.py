@@ -99,7 +99,7 @@ def test_whenever_it_is_killed_nothing_is_named_and_the_next_one_is_whole(tmp_pa
     assert writes > 8
     named: list[bool] = []
     # What works in the background writes, too, so that not every run takes as many writes.
-    for number in range(1, writes + 100, 2):
+    for number in range(1, writes + 100, 3):
         root = tmp_path / str(number)
         first = grow(root)
         is_told = killed_at(root, number)

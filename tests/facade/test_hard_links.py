@@ -214,7 +214,7 @@ def test_after_a_death_at_any_step_all_names_have_the_old_bytes_or_all_the_new(t
     call, content = CHANGES["edit"]
     plant(tmp_path / "model")
     found = []
-    for death in deaths(tmp_path / "model", call, most=10):
+    for death in deaths(tmp_path / "model", call, most=6):
         found.append(reopened(death.root, death.root.with_name(f"{death.root.name}-mirror")))
         assert found[-1] in ([tree(content)] if death.acknowledged else [tree(b"old\n"), tree(content)]), death
         assert leftovers(death.root) == [], death

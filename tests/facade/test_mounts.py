@@ -311,7 +311,7 @@ def test_folders_on_a_mount_come_and_go_by_undo_and_redo(tmp_path: Path) -> None
 
 
 def test_a_death_amid_changes_of_folders_on_a_mount_leaves_all_or_nothing_of_them(tmp_path: Path) -> None:
-    assert _mounting(_KILLED, tmp_path, 1 if dose(1) > 1 else 6) == [
+    assert _mounting(_KILLED, tmp_path, 1 if dose(1) > 1 else 9) == [
         "clear undo True",
         "delete True",
         "delete undo True",

@@ -356,7 +356,7 @@ ITEMS = st.lists(
 OPTIONS = st.fixed_dictionaries({"include_sidechains": st.booleans(), "include_errors": st.booleans()})
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(ITEMS, OPTIONS)
 def test_each_item_is_noise_or_of_one_category(items: list[dict[str, Any]], options: dict[str, bool]) -> None:
     alone = [analyze([item], **options) for item in items]
@@ -366,7 +366,7 @@ def test_each_item_is_noise_or_of_one_category(items: list[dict[str, Any]], opti
     assert all((one["total"], one["filtered"]) in {(0, 0), (1, 0), (1, 1)} for one in alone)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(ITEMS, OPTIONS)
 def test_no_session_is_lost(items: list[dict[str, Any]], options: dict[str, bool]) -> None:
     found = rules(items, **options)

@@ -192,7 +192,7 @@ async def play(files: FileToolsFacade, acts: list[Act]) -> Tree:
     return model.tree()
 
 
-@settings(max_examples=dose(25), deadline=None)
+@settings(max_examples=dose(15), deadline=None)
 @given(st.lists(ACTS, max_size=8))
 @example([("move", "d", "t"), ("write", "t/e", ""), ("move", "t/s", "n"), ("make", "d", "")])
 @example([("remove", "d", ""), ("write", "d/x", ""), ("move", "a", "d/e")])

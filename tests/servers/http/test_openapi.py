@@ -20,7 +20,7 @@ from schemathesis.checks import not_a_server_error  # noqa: E402
 from schemathesis.generation import GenerationMode  # noqa: E402
 from schemathesis.specs.openapi import checks  # noqa: E402
 
-EXAMPLES = 3 * int(os.environ.get("FILETOOLS_DOSE", "1"))
+EXAMPLES = 2 * int(os.environ.get("FILETOOLS_DOSE", "1"))
 """For each route."""
 CHECKS = [
     not_a_server_error,

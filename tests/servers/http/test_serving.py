@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 from filetools.app.state import own_directory
 from filetools.app.token import TOKEN_FILE
 from tests.support import bearer
-from tests.support.http_servers import HttpServer, http_server, refused, request, start, statuses
+from tests.support.http_servers import HttpServer, http_server, refused, request, statuses
 
 
 def test_a_busy_port_is_named(root: Path) -> None:
@@ -137,13 +137,8 @@ def test_a_port_can_be_taken_again_at_once(root: Path) -> None:
         serving.raw(request("/healthz", serving.host))
         port = serving.port
         serving.stop()
-    process = start(root, "--port", str(port))
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().decode().endswith(f"http://127.0.0.1:{port}\n")
-    finally:
-        process.kill()
-        process.communicate()
+    with http_server(root, "--port", str(port)) as again:
+        assert again.first_line.endswith(f"http://127.0.0.1:{port}\n")
 
 
 def test_two_servers_share_one_root(server: HttpServer) -> None:
