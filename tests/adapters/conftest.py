@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -32,16 +32,6 @@ class World:
 
     async def close(self) -> None:
         await self.closing.aclose()
-
-    async def cancel(self, call: Awaitable[Any], *, turns: int = 1) -> None:
-        """Cancel a call after so many turns of the loop: CancelledError comes out, and nothing stays locked."""
-        task = asyncio.ensure_future(call)
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert self.files.held_locks() == []
 
 
 @pytest.fixture

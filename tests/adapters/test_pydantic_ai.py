@@ -167,15 +167,6 @@ async def test_unsaved_text_is_read_and_merged_with(world: World, workspace: Fil
     assert (await editor.buffers.read(opened.handle)).text == "ONE\ntwo\nunsaved\n"
 
 
-async def test_a_cancelled_write_is_whole_or_not_at_all_and_leaves_nothing_locked(
-    world: World, workspace: FileToolsWorkspace, at: At
-) -> None:
-    text = await workspace.read_bytes(at("notes.txt"))
-    for hops in range(6):
-        await world.cancel(workspace.write_bytes(at("notes.txt"), text + b"%d\n" % hops), turns=hops)
-        assert (world.root / "notes.txt").read_bytes() in [text, *(text + b"%d\n" % each for each in range(hops + 1))]
-
-
 async def test_a_closed_workspace_is_unavailable(world: World, workspace: FileToolsWorkspace, at: At) -> None:
     await world.close()
     for call in (workspace.read_bytes(at("notes.txt")), workspace.write_bytes(at("new.txt"), b"x")):

@@ -13,16 +13,8 @@ import filetools
 from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
 from filetools.errors import InvalidArgumentError
 from tests.support.crashing import grow, snapshot
-from tests.support.mirror_worlds import PATIENCE_SECONDS, local_store
+from tests.support.mirror_worlds import QUICK, local_store
 from tests.support.opened import refused
-
-QUICK: dict[str, Any] = {
-    "watch": False,
-    "durability": "relaxed",
-    "mirror_probe_seconds": 0.02,
-    "sync_after_seconds": 0.01,
-    "mirror_wait_seconds": PATIENCE_SECONDS,
-}
 
 
 @pytest.fixture

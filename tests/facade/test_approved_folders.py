@@ -33,6 +33,12 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
         yield files.for_actor(ALICE)
 
 
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    async with opened(tmp_path) as made:
+        yield made
+
+
 async def allow_all(files: FileToolsFacade) -> Sequence[ApprovalRequest]:
     person = files.for_actor(EDITOR)
     asked = await person.approvals()
@@ -82,58 +88,58 @@ SWAPS: dict[str, Call] = {
     ("act", "swap"),
     [*((move, each) for each in SWAPS), *((act, "a new file") for act in ACTS[1:]), (ACTS[-1], "other text")],
 )
-async def test_an_allowed_folder_is_asked_about_again_with_other_contents(tmp_path: Path, act: Call, swap: str) -> None:
-    async with opened(tmp_path) as files:
-        await refused("APPROVAL_REQUIRED", act(files))
-        await allow_all(files)
-        await SWAPS[swap](files)
-        await refused("APPROVAL_REQUIRED", act(files))
-        assert (tmp_path / "d").is_dir()
-        assert not (tmp_path / ".cursor").exists()
+async def test_an_allowed_folder_is_asked_about_again_with_other_contents(
+    files: FileToolsFacade, tmp_path: Path, act: Call, swap: str
+) -> None:
+    await refused("APPROVAL_REQUIRED", act(files))
+    await allow_all(files)
+    await SWAPS[swap](files)
+    await refused("APPROVAL_REQUIRED", act(files))
+    assert (tmp_path / "d").is_dir()
+    assert not (tmp_path / ".cursor").exists()
 
 
 @pytest.mark.parametrize("act", ACTS)
-async def test_an_allowed_folder_is_taken_with_the_contents_that_were_shown(tmp_path: Path, act: Call) -> None:
-    async with opened(tmp_path) as files:
+async def test_an_allowed_folder_is_taken_with_the_contents_that_were_shown(
+    files: FileToolsFacade, tmp_path: Path, act: Call
+) -> None:
+    await refused("APPROVAL_REQUIRED", act(files))
+    await allow_all(files)
+    await files.write_file("d/mcp.json", "harmless\n")
+    if act is move_in_parts:
+        await refused("APPROVAL_REQUIRED", act(files))  # by now about the file that is added
+        await allow_all(files)
         await refused("APPROVAL_REQUIRED", act(files))
         await allow_all(files)
-        await files.write_file("d/mcp.json", "harmless\n")
-        if act is move_in_parts:
-            await refused("APPROVAL_REQUIRED", act(files))  # by now about the file that is added
-            await allow_all(files)
-            await refused("APPROVAL_REQUIRED", act(files))
-            await allow_all(files)
-        await act(files)
-        assert not (tmp_path / "d").exists()
-        assert (tmp_path / ".cursor").exists() == (act is not delete)
+    await act(files)
+    assert not (tmp_path / "d").exists()
+    assert (tmp_path / ".cursor").exists() == (act is not delete)
 
 
-async def test_what_an_undo_would_move_is_bound_too(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        for source, destination in (("d", ".cursor"), (".cursor", "d")):
-            await refused("APPROVAL_REQUIRED", files.move_file(source, destination))
-            await allow_all(files)
-            await files.move_file(source, destination)
-        await refused("APPROVAL_REQUIRED", files.undo())
-        [asked] = await allow_all(files)
-        assert "+harmless" in (asked.diff or "")
-        (tmp_path / "d" / "mcp.json").write_text("EVIL")  # not a change of the agent's, which the undo would take back
-        await refused("APPROVAL_REQUIRED", files.undo())
-        assert (tmp_path / "d").is_dir()
+async def test_what_an_undo_would_move_is_bound_too(files: FileToolsFacade, tmp_path: Path) -> None:
+    for source, destination in (("d", ".cursor"), (".cursor", "d")):
+        await refused("APPROVAL_REQUIRED", files.move_file(source, destination))
+        await allow_all(files)
+        await files.move_file(source, destination)
+    await refused("APPROVAL_REQUIRED", files.undo())
+    [asked] = await allow_all(files)
+    assert "+harmless" in (asked.diff or "")
+    (tmp_path / "d" / "mcp.json").write_text("EVIL")  # not a change of the agent's, which the undo would take back
+    await refused("APPROVAL_REQUIRED", files.undo())
+    assert (tmp_path / "d").is_dir()
 
 
-async def test_a_person_is_shown_what_a_moved_folder_makes_dangerous(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
-        [asked] = await files.approvals()
-        protected = ".cursor, .cursor/mcp.json, .cursor/sub, .cursor/sub/notes"
-        assert asked.description == f"Move folder d to .cursor, with 2 files; protected: {protected}"
-        assert asked.diff == (
-            "diff --git a/d/mcp.json b/.cursor/mcp.json\nrename from d/mcp.json\nrename to .cursor/mcp.json\n"
-            "--- /dev/null\n+++ b/.cursor/mcp.json\n@@ -0,0 +1 @@\n+harmless\n"
-            "diff --git a/d/sub/notes b/.cursor/sub/notes\nrename from d/sub/notes\nrename to .cursor/sub/notes\n"
-            "--- /dev/null\n+++ b/.cursor/sub/notes\n@@ -0,0 +1 @@\n+notes\n"
-        )
+async def test_a_person_is_shown_what_a_moved_folder_makes_dangerous(files: FileToolsFacade) -> None:
+    await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+    [asked] = await files.approvals()
+    protected = ".cursor, .cursor/mcp.json, .cursor/sub, .cursor/sub/notes"
+    assert asked.description == f"Move folder d to .cursor, with 2 files; protected: {protected}"
+    assert asked.diff == (
+        "diff --git a/d/mcp.json b/.cursor/mcp.json\nrename from d/mcp.json\nrename to .cursor/mcp.json\n"
+        "--- /dev/null\n+++ b/.cursor/mcp.json\n@@ -0,0 +1 @@\n+harmless\n"
+        "diff --git a/d/sub/notes b/.cursor/sub/notes\nrename from d/sub/notes\nrename to .cursor/sub/notes\n"
+        "--- /dev/null\n+++ b/.cursor/sub/notes\n@@ -0,0 +1 @@\n+notes\n"
+    )
 
 
 async def test_a_person_is_shown_what_a_deleted_folder_held(tmp_path: Path) -> None:
@@ -151,53 +157,52 @@ async def test_a_person_is_shown_what_a_deleted_folder_held(tmp_path: Path) -> N
         assert last.splitlines()[1:4] == ["deleted file", "--- a/d/sub/notes", "+++ /dev/null"]
 
 
-async def test_a_diff_that_is_cut_says_so(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        (tmp_path / "d" / "mcp.json").write_text("harmless\n" * 500_000)
-        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
-        [asked] = await files.approvals()
-        assert (asked.diff or "").endswith(" lines)\n")
-        assert " more characters are not shown (" in (asked.diff or "")[-80:]
+async def test_a_diff_that_is_cut_says_so(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "d" / "mcp.json").write_text("harmless\n" * 500_000)
+    await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+    [asked] = await files.approvals()
+    assert (asked.diff or "").endswith(" lines)\n")
+    assert " more characters are not shown (" in (asked.diff or "")[-80:]
 
 
-async def test_a_batch_shows_the_text_of_each_file(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        items = [{"path": "a", "content": "1\n"}, {"path": ".mcp.json", "content": "EVIL\n"}]
-        await refused("APPROVAL_REQUIRED", files.write_multiple(items))
-        [asked] = await files.approvals()
-        assert "+++ b/a\n@@ -0,0 +1 @@\n+1\n" in (asked.diff or "")
-        assert "+++ b/.mcp.json\n@@ -0,0 +1 @@\n+EVIL\n" in (asked.diff or "")
+async def test_a_batch_shows_the_text_of_each_file(files: FileToolsFacade) -> None:
+    items = [{"path": "a", "content": "1\n"}, {"path": ".mcp.json", "content": "EVIL\n"}]
+    await refused("APPROVAL_REQUIRED", files.write_multiple(items))
+    [asked] = await files.approvals()
+    assert "+++ b/a\n@@ -0,0 +1 @@\n+1\n" in (asked.diff or "")
+    assert "+++ b/.mcp.json\n@@ -0,0 +1 @@\n+EVIL\n" in (asked.diff or "")
 
 
 @pytest.mark.parametrize("kind", ["move", "remove"])
-async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(tmp_path: Path, kind: str) -> None:
-    async with opened(tmp_path) as files:
-        parts = files._parts
-        source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
-        step = MoveFolder(source, target) if kind == "move" else RemoveFolder(source, recursive=True)
-        step.bind(lambda: None)
-        await parts.crew.run(lambda: step.look(parts))
-        (tmp_path / "d" / "sub" / "more").write_text("EVIL")
-        with pytest.raises(ChangedMeanwhileError):
-            await parts.crew.run(lambda: step.exchange(parts))
-        assert (tmp_path / "d" / "sub" / "more").exists()
+async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(
+    files: FileToolsFacade, tmp_path: Path, kind: str
+) -> None:
+    parts = files._parts
+    source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
+    step = MoveFolder(source, target) if kind == "move" else RemoveFolder(source, recursive=True)
+    step.bind(lambda: None)
+    await parts.crew.run(lambda: step.look(parts))
+    (tmp_path / "d" / "sub" / "more").write_text("EVIL")
+    with pytest.raises(ChangedMeanwhileError):
+        await parts.crew.run(lambda: step.exchange(parts))
+    assert (tmp_path / "d" / "sub" / "more").exists()
 
 
-async def test_a_file_that_is_swapped_after_the_question_is_not_moved(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        await refused("APPROVAL_REQUIRED", files.move_file("d/mcp.json", ".mcp.json"))
-        [asked] = await allow_all(files)
-        assert "+harmless" in (asked.diff or "")
-        await files.write_file("d/mcp.json", "EVIL")
-        await refused("APPROVAL_REQUIRED", files.move_file("d/mcp.json", ".mcp.json"))
-        assert not (tmp_path / ".mcp.json").exists()
+async def test_a_file_that_is_swapped_after_the_question_is_not_moved(files: FileToolsFacade, tmp_path: Path) -> None:
+    await refused("APPROVAL_REQUIRED", files.move_file("d/mcp.json", ".mcp.json"))
+    [asked] = await allow_all(files)
+    assert "+harmless" in (asked.diff or "")
+    await files.write_file("d/mcp.json", "EVIL")
+    await refused("APPROVAL_REQUIRED", files.move_file("d/mcp.json", ".mcp.json"))
+    assert not (tmp_path / ".mcp.json").exists()
 
 
-async def test_links_and_files_that_cannot_be_read_are_bound_by_their_inodes(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        os.symlink("harmless", tmp_path / "d" / "link")
-        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
-        await allow_all(files)
-        (tmp_path / "d" / "link").unlink()
-        os.symlink("elsewhere", tmp_path / "d" / "link")
-        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+async def test_links_and_files_that_cannot_be_read_are_bound_by_their_inodes(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    os.symlink("harmless", tmp_path / "d" / "link")
+    await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+    await allow_all(files)
+    (tmp_path / "d" / "link").unlink()
+    os.symlink("elsewhere", tmp_path / "d" / "link")
+    await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))

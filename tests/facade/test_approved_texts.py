@@ -38,6 +38,12 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
         yield files.for_actor(ALICE)
 
 
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    async with opened(tmp_path) as made:
+        yield made
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -47,11 +53,10 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
         "cancel",
     ],
 )
-async def test_what_is_no_whole_answer_is_none(tmp_path: Path, answer: Any) -> None:
-    async with opened(tmp_path) as files:
-        files.answer_approvals(Person(answer))
-        await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
-        assert (tmp_path / "a.txt").read_text() == OLD
+async def test_what_is_no_whole_answer_is_none(files: FileToolsFacade, tmp_path: Path, answer: Any) -> None:
+    files.answer_approvals(Person(answer))
+    await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
+    assert (tmp_path / "a.txt").read_text() == OLD
 
 
 @pytest.mark.parametrize(
@@ -63,146 +68,145 @@ async def test_what_is_no_whole_answer_is_none(tmp_path: Path, answer: Any) -> N
         lambda files: files.write_multiple([{"path": "a.txt", "content": "x"}]),
     ],
 )
-async def test_a_call_that_writes_no_single_text_cannot_be_given_another(tmp_path: Path, call: Call) -> None:
-    async with opened(tmp_path) as files:
-        person = Person(MERGE)
-        files.answer_approvals(person)
-        await refused("APPROVAL_REQUIRED", call(files))
-        assert ([request.can_merge for request in person.asked], (tmp_path / "a.txt").read_text()) == ([False], OLD)
+async def test_a_call_that_writes_no_single_text_cannot_be_given_another(
+    files: FileToolsFacade, tmp_path: Path, call: Call
+) -> None:
+    person = Person(MERGE)
+    files.answer_approvals(person)
+    await refused("APPROVAL_REQUIRED", call(files))
+    assert ([request.can_merge for request in person.asked], (tmp_path / "a.txt").read_text()) == ([False], OLD)
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_the_text_of_the_person_is_written_instead(tmp_path: Path, name: str) -> None:
+async def test_the_text_of_the_person_is_written_instead(files: FileToolsFacade, tmp_path: Path, name: str) -> None:
     call, proposed = WRITES[name]
-    async with opened(tmp_path) as files:
-        person = Person(MERGE)
-        files.answer_approvals(person)
-        result = await call(files)
-        assert (tmp_path / "a.txt").read_text() == EDITED
-        (request,) = person.asked
-        assert (request.old_text, request.new_text, request.can_merge) == (OLD, proposed, True)
-        assert result.version == (await files.read_file("a.txt")).version
+    person = Person(MERGE)
+    files.answer_approvals(person)
+    result = await call(files)
+    assert (tmp_path / "a.txt").read_text() == EDITED
+    (request,) = person.asked
+    assert (request.old_text, request.new_text, request.can_merge) == (OLD, proposed, True)
+    assert result.version == (await files.read_file("a.txt")).version
 
 
-async def test_the_caller_is_told_what_became_of_its_text(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        files.answer_approvals(Person(MERGE))
-        result = await files.write_file("a.txt", "one\ntwo!\nthree\n")
-        assert result.merged
-        assert [hunk["lines"] for hunk in result.foreign] == [[" one", "-two!", "+TWO by hand", " three"]]
+async def test_the_caller_is_told_what_became_of_its_text(files: FileToolsFacade) -> None:
+    files.answer_approvals(Person(MERGE))
+    result = await files.write_file("a.txt", "one\ntwo!\nthree\n")
+    assert result.merged
+    assert [hunk["lines"] for hunk in result.foreign] == [[" one", "-two!", "+TWO by hand", " three"]]
 
 
-async def test_the_next_whole_text_of_the_agent_keeps_what_the_person_wrote(tmp_path: Path) -> None:
+async def test_the_next_whole_text_of_the_agent_keeps_what_the_person_wrote(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
     """The agent has never seen the person's text, so what it sends next is made from its own."""
-    async with opened(tmp_path) as files:
-        files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="by hand\n1\n2\n3\n4\n"), "allow"))
-        await files.write_file("a.txt", "0\n1\n2\n3\n4\n")
-        result = await files.write_file("a.txt", "0\n1\n2\n3\nfour\n")
-        assert (result.merged, (tmp_path / "a.txt").read_text()) == (True, "by hand\n1\n2\n3\nfour\n")
+    files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="by hand\n1\n2\n3\n4\n"), "allow"))
+    await files.write_file("a.txt", "0\n1\n2\n3\n4\n")
+    result = await files.write_file("a.txt", "0\n1\n2\n3\nfour\n")
+    assert (result.merged, (tmp_path / "a.txt").read_text()) == (True, "by hand\n1\n2\n3\nfour\n")
 
 
-async def test_line_ends_and_byte_order_mark_of_the_persons_text_are_those_they_saw(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo\r\n".encode())
-        person = Person()
-        files.answer_approvals(person)
-        call = asyncio.ensure_future(files.write_file("a.txt", "1\n2\n"))
-        await steps_until(lambda: person.asked)
-        assert person.asked[0].old_text == "one\r\ntwo\r\n"
-        person.say(ApprovalDecision(answer="merge", edited_text="one\r\n2\r\n"))
-        await call
-        assert (tmp_path / "a.txt").read_bytes() == "\ufeffone\r\n2\r\n".encode()
+async def test_line_ends_and_byte_order_mark_of_the_persons_text_are_those_they_saw(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo\r\n".encode())
+    person = Person()
+    files.answer_approvals(person)
+    call = asyncio.ensure_future(files.write_file("a.txt", "1\n2\n"))
+    await steps_until(lambda: person.asked)
+    assert person.asked[0].old_text == "one\r\ntwo\r\n"
+    person.say(ApprovalDecision(answer="merge", edited_text="one\r\n2\r\n"))
+    await call
+    assert (tmp_path / "a.txt").read_bytes() == "\ufeffone\r\n2\r\n".encode()
 
 
-async def test_a_file_that_changes_while_the_person_edits_is_not_overwritten(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        person = Person()
-        files.answer_approvals(person)
-        call = asyncio.ensure_future(files.write_file("a.txt", "agent\n"))
-        await steps_until(lambda: len(person.asked) == 1)
-        (tmp_path / "a.txt").write_text("somebody else\n")
-        person.say(MERGE)
-        await steps_until(lambda: len(person.asked) == 2)
-        assert (tmp_path / "a.txt").read_text() == "somebody else\n"
-        person.say("deny")
-        await refused("APPROVAL_DENIED", call)
+async def test_a_file_that_changes_while_the_person_edits_is_not_overwritten(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    person = Person()
+    files.answer_approvals(person)
+    call = asyncio.ensure_future(files.write_file("a.txt", "agent\n"))
+    await steps_until(lambda: len(person.asked) == 1)
+    (tmp_path / "a.txt").write_text("somebody else\n")
+    person.say(MERGE)
+    await steps_until(lambda: len(person.asked) == 2)
+    assert (tmp_path / "a.txt").read_text() == "somebody else\n"
+    person.say("deny")
+    await refused("APPROVAL_DENIED", call)
 
 
 @pytest.mark.parametrize("name", ["write_file", "edit_file"])
-async def test_a_file_that_changes_before_its_lock_is_taken_is_not_overwritten(tmp_path: Path, name: str) -> None:
-    async with opened(tmp_path) as files:
-        files.answer_approvals(Person(MERGE))
-        runner, path = files._runner, files._runner.resolve("a.txt")
-        key = runner.parts.workspace.key(path)
-        async with runner.parts.locks.hold([key], path=path, owner="test"):
-            call = asyncio.ensure_future(WRITES[name][0](files))
-            await steps_until(lambda: runner._changes._count)
-            (tmp_path / "a.txt").write_text("somebody else\n")
-        await refused("VERSION_MISMATCH", call)
-        assert (tmp_path / "a.txt").read_text() == "somebody else\n"
+async def test_a_file_that_changes_before_its_lock_is_taken_is_not_overwritten(
+    files: FileToolsFacade, tmp_path: Path, name: str
+) -> None:
+    files.answer_approvals(Person(MERGE))
+    runner, path = files._runner, files._runner.resolve("a.txt")
+    key = runner.parts.workspace.key(path)
+    async with runner.parts.locks.hold([key], path=path, owner="test"):
+        call = asyncio.ensure_future(WRITES[name][0](files))
+        await steps_until(lambda: runner._changes._count)
+        (tmp_path / "a.txt").write_text("somebody else\n")
+    await refused("VERSION_MISMATCH", call)
+    assert (tmp_path / "a.txt").read_text() == "somebody else\n"
 
 
-async def test_what_the_call_itself_may_not_do_is_refused_with_any_text(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        files.answer_approvals(Person(MERGE))
-        await refused("FILE_EXISTS", files.create_file("a.txt", "x"))
-        assert (tmp_path / "a.txt").read_text() == OLD
+async def test_what_the_call_itself_may_not_do_is_refused_with_any_text(files: FileToolsFacade, tmp_path: Path) -> None:
+    files.answer_approvals(Person(MERGE))
+    await refused("FILE_EXISTS", files.create_file("a.txt", "x"))
+    assert (tmp_path / "a.txt").read_text() == OLD
 
 
-async def test_a_large_file_is_bound_to_its_version_although_its_text_does_not_travel(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        (tmp_path / "a.txt").write_text("x" * 1_100_000)
-        person = Person()
-        files.answer_approvals(person)
-        call = asyncio.ensure_future(files.write_file("a.txt", "small"))
-        await steps_until(lambda: len(person.asked) == 1)
-        assert (person.asked[0].old_text, person.asked[0].can_merge) == (None, False)
-        (tmp_path / "a.txt").write_text("y" * 1_100_001)
-        person.say("allow")
-        await steps_until(lambda: len(person.asked) == 2)
-        person.say("deny")
-        await refused("APPROVAL_DENIED", call)
+async def test_a_large_file_is_bound_to_its_version_although_its_text_does_not_travel(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("x" * 1_100_000)
+    person = Person()
+    files.answer_approvals(person)
+    call = asyncio.ensure_future(files.write_file("a.txt", "small"))
+    await steps_until(lambda: len(person.asked) == 1)
+    assert (person.asked[0].old_text, person.asked[0].can_merge) == (None, False)
+    (tmp_path / "a.txt").write_text("y" * 1_100_001)
+    person.say("allow")
+    await steps_until(lambda: len(person.asked) == 2)
+    person.say("deny")
+    await refused("APPROVAL_DENIED", call)
 
 
-async def test_the_request_of_a_patch_shows_the_patch(tmp_path: Path) -> None:
+async def test_the_request_of_a_patch_shows_the_patch(files: FileToolsFacade) -> None:
     patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
-    async with opened(tmp_path) as files:
-        person = Person("allow")
-        files.answer_approvals(person)
-        await files.apply_patch(patch)
-        assert [(request.diff, request.can_merge) for request in person.asked] == [(patch, False)]
+    person = Person("allow")
+    files.answer_approvals(person)
+    await files.apply_patch(patch)
+    assert [(request.diff, request.can_merge) for request in person.asked] == [(patch, False)]
 
 
-async def test_agents_cannot_answer(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        error = await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
-        approval_id = error.details["approval_id"]
-        for agent in (files, files.for_actor(BOB)):
-            await refused("PERMISSION_DENIED", agent.answer_approval(approval_id, "allow"))
-        assert await outcome_of(files.write_file("a.txt", "new")) == "APPROVAL_REQUIRED"
+async def test_agents_cannot_answer(files: FileToolsFacade) -> None:
+    error = await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
+    approval_id = error.details["approval_id"]
+    for agent in (files, files.for_actor(BOB)):
+        await refused("PERMISSION_DENIED", agent.answer_approval(approval_id, "allow"))
+    assert await outcome_of(files.write_file("a.txt", "new")) == "APPROVAL_REQUIRED"
 
 
-async def test_a_person_sees_what_is_open_and_answers_it_by_its_id(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
-        person = files.for_actor(EDITOR)
-        (request,) = await person.approvals()
-        assert (request.path, request.new_text) == ("a.txt", "new")
-        await person.answer_approval(request.id, "merge", edited_text=EDITED)
-        assert await person.approvals() == ()
-        await files.write_file("a.txt", "new")
-        assert (tmp_path / "a.txt").read_text() == EDITED
-        await refused("INVALID_ARGUMENT", person.answer_approval(request.id, "deny"))
+async def test_a_person_sees_what_is_open_and_answers_it_by_its_id(files: FileToolsFacade, tmp_path: Path) -> None:
+    await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
+    person = files.for_actor(EDITOR)
+    (request,) = await person.approvals()
+    assert (request.path, request.new_text) == ("a.txt", "new")
+    await person.answer_approval(request.id, "merge", edited_text=EDITED)
+    assert await person.approvals() == ()
+    await files.write_file("a.txt", "new")
+    assert (tmp_path / "a.txt").read_text() == EDITED
+    await refused("INVALID_ARGUMENT", person.answer_approval(request.id, "deny"))
 
 
-async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(tmp_path: Path) -> None:
+async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(files: FileToolsFacade, tmp_path: Path) -> None:
     """What an editor has not saved is neither overwritten nor saved by an answer about an agent's call."""
-    async with opened(tmp_path) as files:
-        ann = files.for_actor(EDITOR)
-        document = await ann.buffers.open("a.txt")
-        await ann.buffers.change(document.handle, text=OLD + "unsaved\n", buffer_version=document.buffer_version)
-        # They see and give back the unsaved text with it.
-        files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text=EDITED + "unsaved\n")))
-        await files.write_file("a.txt", "one\ntwo!\nthree\n")
-        assert (tmp_path / "a.txt").read_text() == EDITED
-        assert (await files.read_file("a.txt")).content == EDITED + "unsaved\n"
+    ann = files.for_actor(EDITOR)
+    document = await ann.buffers.open("a.txt")
+    await ann.buffers.change(document.handle, text=OLD + "unsaved\n", buffer_version=document.buffer_version)
+    # They see and give back the unsaved text with it.
+    files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text=EDITED + "unsaved\n")))
+    await files.write_file("a.txt", "one\ntwo!\nthree\n")
+    assert (tmp_path / "a.txt").read_text() == EDITED
+    assert (await files.read_file("a.txt")).content == EDITED + "unsaved\n"

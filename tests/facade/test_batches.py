@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import BatchResult, DeleteResult, WriteResult
 from tests.support.crashing import grow, leftovers, snapshot
-from tests.support.opened import assert_at_rest, names_of, outcome_of, recorded, refused, told, version
+from tests.support.opened import assert_at_rest, names_of, recorded, refused, told, version
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e"}
 
@@ -191,24 +190,3 @@ async def test_hundreds_of_files_are_one_batch(files: FileToolsFacade, root: Pat
     assert len(result.results) == 300
     assert len(os.listdir(root / "n")) == 300
     assert leftovers(root) == []
-
-
-async def test_batches_over_the_same_files_never_mix(files: FileToolsFacade, root: Path) -> None:
-    paths = ["a.txt", "b.txt", "d/e.txt"]
-
-    orders = {"x": paths, "y": paths[::-1], "z": [paths[1], paths[0], paths[2]]}
-    await asyncio.gather(*(write_on_what_was_read(files, name, order) for name, order in orders.items()))
-    assert len({(root / path).read_text() for path in paths}) == 1
-
-
-async def write_on_what_was_read(files: FileToolsFacade, name: str, order: list[str]) -> None:
-    """Read all, then write all on what was read; again until it is accepted."""
-    agent = files.for_actor(filetools.Actor(kind="agent", id=name))
-    for turn in range(6):
-        for _ in range(500):
-            known = {path: (await agent.read_file(path)).version for path in order}
-            items = [item(path, f"{name}{turn}", expected_version=known[path]) for path in order]
-            if await outcome_of(agent.write_multiple(items)) == "done":
-                break
-        else:
-            pytest.fail("never accepted")

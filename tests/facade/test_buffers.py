@@ -289,17 +289,6 @@ async def test_equal_bytes_of_the_file_never_fail_and_change_nothing(desk: Desk)
     assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + LINES
 
 
-async def test_allowing_it_replaces_what_is_typed_and_keeps_it_as_a_version(desk: Desk) -> None:
-    opened = await desk.opened(typed="typed ")
-    await desk.agent.write_file("a.txt", "new\n", on_conflict="allow")
-    after = await desk.ann.buffers.read(opened.handle)
-    assert (desk.on_disk, after.text, after.dirty) == ("new\n", "new\n", False)
-    kept = [entry for entry in (await desk.agent.versions("a.txt")).versions if entry.actor["id"] == "ann"]
-    assert [(await desk.agent.read_file("a.txt", version=entry.version)).content for entry in kept] == [
-        "typed " + LINES
-    ]
-
-
 async def test_a_dry_run_is_about_the_unsaved_text(desk: Desk) -> None:
     await desk.opened(typed="typed ")
     result = await desk.agent.edit_file("a.txt", [Edit(old="typed", new="seen")], dry_run=True)
@@ -465,38 +454,6 @@ async def test_unsaved_text_outlives_the_process(tmp_path: Path) -> None:
         assert (await files.read_file("a.txt")).content == "typed " + LINES
         await files.for_actor(ANN).buffers.save(opened.handle)
     assert (tmp_path / "a.txt").read_text() == "typed " + LINES
-
-
-async def test_typing_and_writing_at_once_loses_nothing(desk: Desk) -> None:
-    opened = await desk.opened()
-    state: dict[str, Any] = {}
-
-    async def type_on() -> None:
-        version, text = 1, LINES
-        for number in range(60):
-            edit = TextEdit(0, 0, f"ann {number}\n")
-            answer = await desk.ann.buffers.change(opened.handle, buffer_version=version, edits=[edit])
-            others = [TextEdit(one["start"], one["end"], one["text"]) for one in answer.edits]
-            text, version = apply_text_edits(edit.text + text, others), answer.buffer_version
-            if number % 10 == 9:
-                saved = await desk.ann.buffers.save(opened.handle, buffer_version=version)
-                others = [TextEdit(one["start"], one["end"], one["text"]) for one in saved.edits]
-                text, version = apply_text_edits(text, others), saved.buffer_version
-        state.update(text=text, version=version)
-
-    async def write_on() -> None:
-        for number in range(60):
-            await desk.agent.append_file("a.txt", f"agent {number}\n")
-            await desk.agent.edit_file("a.txt", [Edit(old="line 10\n", new="line 10\n")], dry_run=True)
-
-    await asyncio.gather(type_on(), write_on())
-    last = await desk.ann.buffers.change(opened.handle, buffer_version=state["version"], edits=[])
-    others = [TextEdit(one["start"], one["end"], one["text"]) for one in last.edits]
-    assert apply_text_edits(state["text"], others) == (await desk.ann.buffers.read(opened.handle)).text
-    await desk.ann.buffers.save(opened.handle)
-    lines = desk.on_disk.splitlines()
-    assert [line for line in lines if line.startswith("agent")] == [f"agent {number}" for number in range(60)]
-    assert [line for line in lines if line.startswith("ann")] == [f"ann {number}" for number in reversed(range(60))]
 
 
 # Editors that only say that they have changes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -141,26 +141,6 @@ async def test_a_read_cancelled_at_any_await_holds_nothing(tmp_path: Path, name:
         if not cancelled:
             break
         assert at < 60
-
-
-async def test_a_call_cancelled_while_it_waits_for_a_lock_leaves_at_once(tmp_path: Path) -> None:
-    grow(tmp_path, BEFORE)
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        async with files._parts.locks.hold(["a.txt"], path="a.txt", owner="somebody"):
-            calls: list[Coroutine[Any, Any, object]] = [files.write_file("a.txt", str(number)) for number in range(5)]
-            tasks = [asyncio.ensure_future(call) for call in calls]
-            await asyncio.sleep(0.01)
-            for task in tasks[:4]:
-                task.cancel()
-            async with asyncio.timeout(60):
-                assert all(
-                    isinstance(one, asyncio.CancelledError)
-                    for one in await asyncio.gather(*tasks[:4], return_exceptions=True)
-                )
-            assert not tasks[4].done()
-        await tasks[4]
-        assert (tmp_path / "a.txt").read_text() == "4"
-        assert len((await files.changes()).records) == 1
 
 
 async def test_a_time_limit_of_the_caller_waits_for_the_end_of_what_has_begun(tmp_path: Path) -> None:

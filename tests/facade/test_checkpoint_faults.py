@@ -148,14 +148,6 @@ async def test_on_a_full_disk_nothing_is_named_and_there_is_room_again_later(tmp
     assert refusals + outcomes.count(("done", ["x"])) == len(outcomes)
 
 
-async def test_of_two_openings_that_take_one_name_at_once_one_gets_it(tmp_path: Path) -> None:
-    first = grow(tmp_path)
-    async with filetools.open(tmp_path, settings=ALONE) as one, filetools.open(tmp_path, settings=ALONE) as two:
-        outcomes = await asyncio.gather(outcome_of(one.checkpoint("x")), outcome_of(two.checkpoint("x")))
-        assert sorted(outcomes) == ["INVALID_ARGUMENT", "done"]
-        await assert_whole(two, tmp_path, first, "x")
-
-
 async def test_bytes_are_safe_from_retention_before_the_checkpoint_has_its_name(tmp_path: Path) -> None:
     first = grow(tmp_path)
     async with filetools.open(tmp_path, settings=ALONE) as files:

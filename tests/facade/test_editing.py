@@ -89,21 +89,6 @@ async def test_lines_are_inserted_with_the_line_end_of_their_neighbours(files: F
     assert (tmp_path / "a.txt").read_bytes() == b"one\r\nbetween\r\ntwo\r\n"
 
 
-async def test_160_parallel_edits_all_succeed_and_none_is_lost(files: FileToolsFacade, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"line {number}: 0\n" for number in range(160)))
-
-    async def work(worker: int) -> None:
-        for number in range(worker, 160, 8):
-            await files.edit_file("./a.txt" if worker % 2 else "a.txt", [
-                Edit(old=f"line {number}: 0", new=f"line {number}: 1")
-            ])  # fmt: skip
-
-    async with asyncio.TaskGroup() as group:
-        for worker in range(8):
-            group.create_task(work(worker))
-    assert (tmp_path / "a.txt").read_text() == "".join(f"line {number}: 1\n" for number in range(160))
-
-
 PATCH = """*** Begin Patch
 *** Add File: new/b.txt
 +hello

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.errors import ChangedMeanwhileError, DirectoryNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, DirectoryResult
 from filetools.models.records import ChangeRecord
@@ -162,31 +159,6 @@ async def test_a_write_while_its_folder_is_about_to_move_is_refused_or_lands_in_
         }  # fmt: skip
         await assert_at_rest(files, root)
         assert ("delete", "t/e.txt", "external") not in await recorded(files)
-
-
-async def test_writers_below_a_folder_that_keeps_moving_lose_nothing(root: Path) -> None:
-    chance = random.Random(7)
-    async with filetools.open(root, settings=QUIET) as files:
-        wrote: dict[str, str] = {}
-
-        async def write(number: int) -> None:
-            for turn in range(12):
-                folder = chance.choice(["d", "t"])
-                path, text = f"{folder}/w{number}-{turn}.txt", f"{number} {turn}"
-                with suppress(DirectoryNotFoundError, ChangedMeanwhileError):
-                    result = await files.write_file(path, text, create_parents=False)
-                    wrote[path.split("/")[1]] = result.version
-
-        async def move() -> None:
-            for _ in range(8):
-                for source, destination in (("d", "t"), ("t", "d")):
-                    while await outcome_of(files.move_file(source, destination)) != "done":
-                        await asyncio.sleep(0.001)
-
-        await asyncio.gather(move(), *(write(number) for number in range(4)))
-        assert {name: version((root / "d" / name).read_bytes()) for name in wrote} == wrote
-        assert not (root / "t").exists()
-        await assert_at_rest(files, root)
 
 
 async def test_what_was_acknowledged_below_a_deleted_folder_went_with_it_or_came_after(root: Path) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,16 +11,11 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import CrashingOpening, leftovers
-from tests.support.dose import dose
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused, steps_until, watched
 from tests.support.people import EDITOR
-
-BURST = dose(300)
-"""Files that another program makes at once; 3,000 with FILETOOLS_DOSE=10."""
 
 
 async def texts_of(files: FileToolsFacade, path: str) -> list[str]:
@@ -216,55 +208,6 @@ async def test_a_new_file_is_told_as_created_though_an_editor_is_quicker_to_open
             await files.for_actor(EDITOR).buffers.open(path)
         await steps_until(lambda: bool(told))
         assert [(event.name, event.path) for event in told] == [("file:created", path)]
-
-
-async def test_a_burst_of_foreign_files_is_reported_completely(tmp_path: Path) -> None:
-    script = (
-        "import os, sys\n"
-        "for n in range(int(sys.argv[2])):\n"
-        "    folder = f'{sys.argv[1]}/{n % 100}'\n"
-        "    os.makedirs(folder, exist_ok=True)\n"
-        "    with open(f'{folder}/{n}.txt', 'w') as file:\n"
-        "        file.write(str(n))\n"
-    )
-    async with watched(tmp_path) as (files, told):
-        burst = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "burst"), str(BURST))
-        assert await burst.wait() == 0
-        await steps_until(lambda: sum(event.name == "file:created" for event in told) >= BURST)
-        created = Counter(event.path for event in told if event.name == "file:created")
-        assert len(created) == BURST
-        assert set(created.values()) == {1}
-        recorded: list[ChangeRecord] = []
-        position = None
-        while True:
-            page = await files.changes(position)
-            recorded += page.records
-            if not page.records:
-                break
-            position = page.position
-        assert sum(record.path.endswith(".txt") and record.after is not None for record in recorded) >= BURST
-
-
-async def test_a_reader_in_another_process_sees_no_torn_file_during_rewrites(tmp_path: Path) -> None:
-    size = 1024 * 1024
-    command = [sys.executable, "-m", "tests.support.facade_worker", "rewrite", str(tmp_path), str(size)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        try:
-            for _ in range(2):
-                writer.stdout.readline()
-            place, seen = tmp_path / "big.txt", set[bytes]()
-            async with asyncio.timeout(100):
-                reads = 0
-                while reads < 100 or len(seen) < 4:
-                    reads += 1
-                    content = await asyncio.to_thread(place.read_bytes)
-                    assert len(content) == size
-                    assert content.count(content[:1]) == size
-                    seen.add(content[:1])
-                    os.sched_yield()
-        finally:
-            writer.kill()
 
 
 async def test_a_large_file_is_kept_whole_before_it_is_replaced_or_deleted(tmp_path: Path) -> None:

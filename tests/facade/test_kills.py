@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-import filetools
-from tests.support.crashing import QUIET, leftovers, recovered, snapshot
+from tests.support.crashing import leftovers, recovered, snapshot
 from tests.support.dose import SEED, kill_rounds
 from tests.support.forked import Forked, forked
 from tests.support.opened import steps_until
@@ -118,21 +117,3 @@ def test_a_file_that_went_back_behind_what_was_acknowledged_is_found(tmp_path: P
     (tmp_path / "a").write_text("1")
     (tmp_path / "shared.txt").write_text("y\n")
     assert [fault.split()[0] for fault in oracle.faults(tmp_path)] == ["a:", "x"]
-
-
-async def test_a_kill_in_the_middle_of_catching_up_loses_no_entry(tmp_path: Path) -> None:
-    root, mirror = tmp_path / "root", tmp_path / "mirror"
-    root.mkdir()
-    mirror.write_text("in the way")
-    async with filetools.open(root, mirror=mirror, settings=QUIET) as files:
-        await files.write_multiple([{"path": f"f{number}.txt", "content": str(number)} for number in range(200)])
-        assert (await files.status())["mirrors"]["mirror"]["behind"] == 200
-    mirror.unlink()
-    for delay_seconds in (0.0, 0.02, 0.05):
-        with a_writer(root, mirror, "eventual", "k") as writer:
-            assert writer.hear() == {"ready": True}
-            await asyncio.sleep(delay_seconds)
-    async with recovered(root, mirror) as files:
-        assert (await files.sync_all(preview=True, verify=True)).total_files == 0
-    assert snapshot(mirror) == snapshot(root)
-    assert len(snapshot(root)) >= 200

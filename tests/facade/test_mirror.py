@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
-from typing import Any
 
 import filetools
 from filetools.journal.changes import Change
@@ -13,57 +11,21 @@ from filetools.models.records import SYSTEM, Operation
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
-    PATIENCE_SECONDS,
+    QUICK,
     WAIT_SECONDS,
     Hang,
+    caught_up,
     hurry,
     local_store,
     scripted,
 )
 from tests.support.opened import refused
 
-QUICK: dict[str, Any] = {
-    "watch": False,
-    "durability": "relaxed",
-    "mirror_probe_seconds": 0.05,
-    "sync_after_seconds": 0.02,
-    "mirror_wait_seconds": PATIENCE_SECONDS,
-}
-
-
-async def caught_up(files: filetools.FileToolsFacade, seconds: float = 60.0) -> None:
-    async with asyncio.timeout(seconds):
-        while (status := (await files.status())["mirrors"]["mirror"])["behind"] or status["state"] == "filling":
-            await asyncio.sleep(0.02)
-
 
 async def test_a_synchronisation_without_a_mirror_is_refused(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUICK) as files:
         await refused("INVALID_ARGUMENT", files.sync_all())
         assert (await files.write_file("a", "1")).mirror == "off"
-
-
-async def test_every_change_is_in_the_mirror(tmp_path: Path) -> None:
-    root, mirror = tmp_path / "root", tmp_path / "mirror"
-    root.mkdir()
-    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
-        statuses = {
-            (await files.write_file("d/a.txt", "1")).mirror,
-            (await files.append_file("d/a.txt", "2")).mirror,
-            (await files.copy_file("d/a.txt", "b.txt")).mirror,
-            (await files.move_file("d", "e")).mirror,
-            (await files.move_file("b.txt", "e/c.txt")).mirror,
-            (await files.delete_file("e/a.txt")).mirror,
-            (await files.create_directory("f/g")).mirror,
-            (await files.write_multiple([{"path": "x", "content": "x"}, {"path": "y", "content": "y"}]))
-            .results[0]
-            .mirror,
-        }
-        assert statuses <= {"in_sync", "pending"}
-        await caught_up(files)
-    assert snapshot(root) == snapshot(mirror) == {
-        "e": None, "e/c.txt": b"12", "f": None, "f/g": None, "x": b"x", "y": b"y"
-    }  # fmt: skip
 
 
 async def test_a_hung_mirror_costs_one_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,23 +12,8 @@ import filetools
 from filetools.errors import DiskFullError, StorageFailedError
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
-from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, local_store, scripted, tree
+from tests.support.mirror_worlds import QUICK, Hang, caught_up, local_store, scripted, tree
 from tests.support.opened import names_of, outcome_of, refused, told
-
-QUICK: dict[str, Any] = {
-    "watch": False,
-    "durability": "relaxed",
-    "mirror_probe_seconds": 0.02,
-    "sync_after_seconds": 0.01,
-    "lock_timeout_seconds": 60.0,
-    "mirror_wait_seconds": PATIENCE_SECONDS,
-}
-
-
-async def caught_up(files: filetools.FileToolsFacade, seconds: float = 60.0) -> None:
-    async with asyncio.timeout(seconds):
-        while (status := (await files.status())["mirrors"]["mirror"])["behind"] or status["state"] == "filling":
-            await asyncio.sleep(0.005)
 
 
 class Failing:

@@ -13,16 +13,9 @@ import pytest
 
 import filetools
 from tests.support.crashing import grow, snapshot
-from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, hurry, local_store, scripted, tree
+from tests.support.mirror_worlds import QUICK, Hang, hurry, local_store, scripted, tree
 from tests.support.opened import refused, told
 
-QUICK: dict[str, Any] = {
-    "watch": False,
-    "durability": "relaxed",
-    "mirror_probe_seconds": 0.02,
-    "sync_after_seconds": 0.01,
-    "mirror_wait_seconds": PATIENCE_SECONDS,
-}
 OLD: dict[str, bytes | None] = {"a.txt": b"old", "d": None, "d/e": None, "d/e/b.txt": b"old", "empty": None}
 
 

@@ -180,7 +180,7 @@ def test_after_a_death_at_any_call_it_is_here_or_there(
     wanted = look(model / "d" / "entry")
     if act == "undo":
         asyncio.run(deleted(model))
-    for death in deaths(model, ACTS[act], most=5, about=f"{act} {kind}"):
+    for death in deaths(model, ACTS[act], most=3, about=f"{act} {kind}"):
         recover(death.root)
         here, there = look(death.root / "d" / "entry"), look(death.root / "n" / "entry")
         trash = os.listdir(death.root / ".filetools/state" / "trash")

@@ -289,23 +289,6 @@ async def test_a_replaced_root_is_never_served_in_its_place(tmp_path: Path) -> N
     assert snapshot(root) == {"a.txt": b"impostor", "d": None}
 
 
-async def test_two_openings_in_one_process_are_two_workspaces_of_one_root(tmp_path: Path) -> None:
-    async with (
-        filetools.open(tmp_path, settings=QUIET) as first,
-        filetools.open(tmp_path, settings=QUIET) as second,
-    ):
-        heard = told(second, "file:*")
-        known = await first.write_file("a.txt", "1")
-        await refused("VERSION_MISMATCH", second.write_file("a.txt", "2", expected_version="sha256:" + "0" * 64))
-        await second.write_file("a.txt", "2", expected_version=known.version)
-        await asyncio.gather(*(files.append_file("a.txt", "x") for files in (first, second) * 10))
-        assert (tmp_path / "a.txt").read_text() == "2" + "x" * 20
-        await steps_until(lambda: len(heard) >= 22)
-        async with asyncio.timeout(60):
-            while len((await first.changes()).records) < 22:
-                await asyncio.sleep(0.002)
-
-
 async def test_a_write_follows_the_journal_where_another_process_may_have_moved_on(tmp_path: Path) -> None:
     async with (
         filetools.open(tmp_path, settings=QUIET) as here,

@@ -15,7 +15,7 @@ import filetools
 from tests.support.dose import dose
 from tests.support.facade_worker import RELAXED, share
 from tests.support.forked import forked
-from tests.support.opened import outcome_of, refused
+from tests.support.opened import outcome_of
 
 WORKERS = 4
 TURNS = min(dose(15), 100)
@@ -95,14 +95,6 @@ async def test_of_edits_that_overlap_one_is_done_and_the_others_are_refused(tmp_
         edits = [filetools.Edit(old="w0:0 open", new=f"w0:0 by {number}") for number in range(WORKERS)]
         outcomes = await asyncio.gather(*(outcome_of(files.edit_file("sub/shared.txt", [edit])) for edit in edits))
     assert sorted(outcomes) == ["EDIT_NOT_FOUND"] * (WORKERS - 1) + ["done"]
-
-
-async def test_a_stale_conditional_write_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        first = await files.write_file("a.txt", "1")
-        await files.write_file("a.txt", "2")
-        await refused("VERSION_MISMATCH", files.write_file("a.txt", "3", expected_version=first.version))
-        assert (await files.read_file("a.txt")).content == "2"
 
 
 async def test_transactions_of_several_tasks_over_the_same_files_all_succeed(tmp_path: Path) -> None:

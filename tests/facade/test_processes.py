@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -112,28 +110,6 @@ async def test_a_second_keeper_takes_over_when_the_first_is_killed(tmp_path: Pat
                 continue
             assert (event.name, event.source) in (("file:created", "external"), ("file:modified", "external"))  # type: ignore[attr-defined]
             break
-
-
-async def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
-    script = (
-        "import asyncio, os, sys, filetools\n"
-        "async def main():\n"
-        "    async with filetools.open(sys.argv[1], settings={'watch': False}) as files:\n"
-        "        await files.write_file('a', '1')\n"
-        "        if os.fork() == 0:\n"
-        "            try:\n"
-        "                files._parts.journal.position()\n"
-        "            except filetools.FileToolsError as exc:\n"
-        "                print(exc, flush=True)\n"
-        "            os._exit(0)\n"
-        "        os.wait()\n"
-        "        await files.write_file('a', '2')\n"
-        "asyncio.run(main())\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "before a fork" in done.stdout
-    assert (tmp_path / "a").read_text() == "2"
 
 
 def test_a_journal_shared_by_machines_is_refused_in_words(tmp_path: Path) -> None:

@@ -32,15 +32,24 @@ async def agents(tmp_path: Path) -> AsyncIterator[tuple[FileToolsFacade, FileToo
         )
 
 
+@pytest.fixture
+def alice(agents: tuple[FileToolsFacade, FileToolsFacade]) -> FileToolsFacade:
+    return agents[0]
+
+
+@pytest.fixture
+def bob(agents: tuple[FileToolsFacade, FileToolsFacade]) -> FileToolsFacade:
+    return agents[1]
+
+
 async def both_know(alice: FileToolsFacade, bob: FileToolsFacade, text: str = TEN_LINES) -> None:
     await alice.write_file("a.txt", text)
     await bob.read_file("a.txt")
 
 
 async def test_overlapping_changes_are_refused_with_both_sides(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    alice, bob = agents
     await both_know(alice, bob)
     first = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     error = await refused("EDIT_CONFLICT", bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
@@ -53,9 +62,8 @@ async def test_overlapping_changes_are_refused_with_both_sides(
 
 
 async def test_changes_that_do_not_touch_are_merged_and_told(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    alice, bob = agents
     await both_know(alice, bob)
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
     result = await bob.write_file("a.txt", changed(TEN_LINES, 9, "bob"))
@@ -66,10 +74,9 @@ async def test_changes_that_do_not_touch_are_merged_and_told(
 
 
 async def test_a_full_write_after_a_merged_one_does_not_delete_the_other_sides_line(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
     """The trap: bob's second write is made from what bob sent, which never had alice's line."""
-    alice, bob = agents
     await both_know(alice, bob)
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
     sent = changed(TEN_LINES, 9, "bob")
@@ -80,9 +87,8 @@ async def test_a_full_write_after_a_merged_one_does_not_delete_the_other_sides_l
 
 
 async def test_equal_bytes_are_no_conflict_and_whose_they_are_is_told(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    alice, bob = agents
     await both_know(alice, bob)
     first = await bob.read_file("a.txt")
     same = changed(TEN_LINES, 5, "same")
@@ -99,9 +105,8 @@ async def test_equal_bytes_are_no_conflict_and_whose_they_are_is_told(
 
 
 async def test_of_two_who_count_on_with_a_version_one_is_refused(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
 ) -> None:
-    alice, bob = agents
     (tmp_path / "n.txt").write_text("7")
     read = [await files.read_file("n.txt") for files in agents]
     await alice.write_file("n.txt", "8", expected_version=read[0].version)
@@ -111,9 +116,8 @@ async def test_of_two_who_count_on_with_a_version_one_is_refused(
 
 
 async def test_a_stale_expected_version_is_refused_unless_merging_is_asked_for(
-    agents: tuple[FileToolsFacade, FileToolsFacade],
+    alice: FileToolsFacade, bob: FileToolsFacade
 ) -> None:
-    alice, bob = agents
     await both_know(alice, bob)
     known = await bob.read_file("a.txt")
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
@@ -125,9 +129,8 @@ async def test_a_stale_expected_version_is_refused_unless_merging_is_asked_for(
 
 
 async def test_a_write_by_who_has_seen_nothing_replaces_and_names_what_it_replaced(
-    agents: tuple[FileToolsFacade, FileToolsFacade],
+    alice: FileToolsFacade, bob: FileToolsFacade
 ) -> None:
-    alice, bob = agents
     first = await alice.write_file("a.txt", "alice\n")
     result = await bob.write_file("a.txt", "bob\n")
     assert (result.merged, result.replaced_version) == (False, first.version)
@@ -136,9 +139,8 @@ async def test_a_write_by_who_has_seen_nothing_replaces_and_names_what_it_replac
 
 @pytest.mark.parametrize("change", ["binary", "gone"])
 async def test_what_cannot_be_merged_is_a_conflict(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, change: str
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path, change: str
 ) -> None:
-    alice, bob = agents
     await both_know(alice, bob)
     known = await bob.read_file("a.txt")
     if change == "binary":
@@ -175,10 +177,7 @@ async def test_another_programs_save_is_merged_like_anybodys(
     assert (tmp_path / "a.txt").read_bytes() == expected
 
 
-async def test_deleting_or_moving_what_moved_on_is_refused(
-    agents: tuple[FileToolsFacade, FileToolsFacade],
-) -> None:
-    alice, bob = agents
+async def test_deleting_or_moving_what_moved_on_is_refused(alice: FileToolsFacade, bob: FileToolsFacade) -> None:
     await both_know(alice, bob)
     await alice.write_file("a.txt", "alice\n")
     await refused("VERSION_MISMATCH", bob.delete_file("a.txt"))
@@ -246,9 +245,8 @@ async def make_own_change(files: FileToolsFacade, how: str) -> None:
 
 
 async def test_an_edit_of_a_text_that_others_changed_leaves_what_is_known(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    alice, bob = agents
     await both_know(alice, bob)
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
     edited = await bob.edit_file("a.txt", [Edit(old="line 5", new="five")])
@@ -259,9 +257,8 @@ async def test_an_edit_of_a_text_that_others_changed_leaves_what_is_known(
 
 @pytest.mark.parametrize("what", ["file", "folder"])
 async def test_what_its_actor_has_moved_is_known_where_it_stands_now(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, what: str
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path, what: str
 ) -> None:
-    alice, bob = agents
     await alice.write_file("d/a.txt", TEN_LINES)
     await alice.move_file("d/a.txt" if what == "file" else "d", "e/a.txt" if what == "file" else "e")
     await bob.edit_file("e/a.txt", [Edit(old="line 2", new="bob")])
@@ -271,8 +268,7 @@ async def test_what_its_actor_has_moved_is_known_where_it_stands_now(
     assert (await alice.write_file("d/a.txt", "new\n")).created
 
 
-async def test_covering_by_a_copy_what_moved_on_is_refused(agents: tuple[FileToolsFacade, FileToolsFacade]) -> None:
-    alice, bob = agents
+async def test_covering_by_a_copy_what_moved_on_is_refused(alice: FileToolsFacade, bob: FileToolsFacade) -> None:
     await both_know(alice, bob)
     await bob.write_file("b.txt", "bob\n")
     await alice.write_file("a.txt", "alice\n")
@@ -315,19 +311,17 @@ async def test_a_base_that_is_gone_is_a_mismatch_and_never_an_overwrite(
 
 
 async def test_a_version_is_named_by_who_knows_nothing_else_of_the_file(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    alice, bob = agents
     current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     result = await bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
     assert (result.merged, (tmp_path / "a.txt").read_text()) == (False, changed(TEN_LINES, 5, "bob"))
 
 
 async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
     """A refusal, a listing or the news of a change tell a version, and nothing of its text."""
-    alice, bob = agents
     await both_know(alice, bob)
     current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     overlapping = bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
@@ -338,10 +332,9 @@ async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
 
 
 async def test_a_merge_that_two_of_one_actor_were_told_stands_for_what_each_has_sent(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
     """Parts of one agent may share its actor without knowing of each other's texts."""
-    alice, bob = agents
     await both_know(alice, bob)
     read = await bob.read_file("a.txt")
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
@@ -354,9 +347,8 @@ async def test_a_merge_that_two_of_one_actor_were_told_stands_for_what_each_has_
 
 
 async def test_a_version_that_the_file_never_had_is_refused_where_others_are_merged(
-    agents: tuple[FileToolsFacade, FileToolsFacade],
+    alice: FileToolsFacade, bob: FileToolsFacade
 ) -> None:
-    alice, bob = agents
     await both_know(alice, bob)
     current = await alice.write_file("a.txt", "alice\n")
     elsewhere = await alice.write_file("b.txt", "elsewhere\n")
@@ -368,9 +360,8 @@ async def test_a_version_that_the_file_never_had_is_refused_where_others_are_mer
 
 
 async def test_an_older_version_that_the_writer_never_saw_is_the_base_if_it_knows_what_stands_there(
-    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    alice, bob = agents
     older = await alice.write_file("a.txt", TEN_LINES)
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
     await bob.read_file("a.txt")

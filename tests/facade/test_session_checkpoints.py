@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,12 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=ALONE) as opened:
+        yield opened
+
+
 def agent(files: FileToolsFacade, session: str | None) -> FileToolsFacade:
     return files.for_actor(Actor(kind="agent", id="alice", session=session))
 
@@ -51,12 +57,11 @@ async def test_without_the_setting_or_without_a_session_nothing_is_made(
         assert await names(files) == []
 
 
-async def test_reading_and_what_is_refused_before_it_begins_makes_none(root: Path) -> None:
-    async with filetools.open(root, settings=ALONE) as files:
-        alice = agent(files, "s1")
-        await alice.read_file("a.txt")
-        await refused("PATH_TRAVERSAL", alice.write_file("../x", "x"))
-        assert await names(files) == []
+async def test_reading_and_what_is_refused_before_it_begins_makes_none(files: FileToolsFacade) -> None:
+    alice = agent(files, "s1")
+    await alice.read_file("a.txt")
+    await refused("PATH_TRAVERSAL", alice.write_file("../x", "x"))
+    assert await names(files) == []
 
 
 @pytest.mark.parametrize(
@@ -69,21 +74,20 @@ async def test_reading_and_what_is_refused_before_it_begins_makes_none(root: Pat
     ],
 )
 async def test_the_state_before_the_first_change_is_there_whoever_made_it(
-    root: Path, deed: Callable[[FileToolsFacade], Awaitable[object]]
+    files: FileToolsFacade, root: Path, deed: Callable[[FileToolsFacade], Awaitable[object]]
 ) -> None:
-    async with filetools.open(root, settings=ALONE) as files:
-        await files.checkpoint("mine")
-        subprocess.run(["sh", "-ec", "echo program >> a.txt; mkdir made; chmod 755 docs/b.txt"], cwd=root, check=True)
-        first: Picture = on_disk(root)
-        alice = agent(files, "s1")
-        await deed(alice)
-        await alice.write_file("more.txt", "more\n")
-        subprocess.run(["sh", "-ec", "echo x > x; rm -rf made"], cwd=root, check=True)
-        assert await names(files) == ["mine", "auto: s1"]
-        (_, made) = (await files.checkpoints()).checkpoints
-        assert (made.automatic, made.files) == (True, 2)
-        await files.restore(made.name)
-        assert on_disk(root) == first
+    await files.checkpoint("mine")
+    subprocess.run(["sh", "-ec", "echo program >> a.txt; mkdir made; chmod 755 docs/b.txt"], cwd=root, check=True)
+    first: Picture = on_disk(root)
+    alice = agent(files, "s1")
+    await deed(alice)
+    await alice.write_file("more.txt", "more\n")
+    subprocess.run(["sh", "-ec", "echo x > x; rm -rf made"], cwd=root, check=True)
+    assert await names(files) == ["mine", "auto: s1"]
+    (_, made) = (await files.checkpoints()).checkpoints
+    assert (made.automatic, made.files) == (True, 2)
+    await files.restore(made.name)
+    assert on_disk(root) == first
 
 
 async def test_each_session_has_one_also_over_openings_and_at_once(root: Path) -> None:
@@ -95,58 +99,55 @@ async def test_each_session_has_one_also_over_openings_and_at_once(root: Path) -
 
 
 @pytest.mark.parametrize(("one", "other"), [("a b", "a"), ("a" * 150, "a" * 151), ("a", "a 2026-11-22 10:00:00")])
-async def test_sessions_whose_names_begin_alike_have_one_each(root: Path, one: str, other: str) -> None:
-    async with filetools.open(root, settings=ALONE) as files:
-        await agent(files, one).write_file("1.txt", "x")
-        await agent(files, other).write_file("2.txt", "x")
-        assert len((await files.checkpoints()).checkpoints) == 2
+async def test_sessions_whose_names_begin_alike_have_one_each(files: FileToolsFacade, one: str, other: str) -> None:
+    await agent(files, one).write_file("1.txt", "x")
+    await agent(files, other).write_file("2.txt", "x")
+    assert len((await files.checkpoints()).checkpoints) == 2
 
 
-async def test_the_last_twenty_are_kept_and_named_ones_all(root: Path) -> None:
-    async with filetools.open(root, settings=ALONE) as files:
-        await files.checkpoint("mine")
-        for number in range(22):
-            await agent(files, f"s{number:02}").write_file("a.txt", f"{number}\n")
-        assert await names(files) == ["mine", *(f"auto: s{number:02}" for number in range(2, 22))]
+async def test_the_last_twenty_are_kept_and_named_ones_all(files: FileToolsFacade) -> None:
+    await files.checkpoint("mine")
+    for number in range(22):
+        await agent(files, f"s{number:02}").write_file("a.txt", f"{number}\n")
+    assert await names(files) == ["mine", *(f"auto: s{number:02}" for number in range(2, 22))]
 
 
 async def test_a_change_is_done_where_the_checkpoint_fails_and_the_log_says_so(
-    root: Path, caplog: pytest.LogCaptureFixture
+    files: FileToolsFacade, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with filetools.open(root, settings=ALONE) as files:
-        checkpoints: Any = files._parts.journal.checkpoints
-        database, write = checkpoints._database, checkpoints._database.write
+    checkpoints: Any = files._parts.journal.checkpoints
+    database, write = checkpoints._database, checkpoints._database.write
 
-        def filled(work: Any, **options: Any) -> Any:
-            if work.__module__ == checkpoints.__module__:
-                raise DiskFullError("journal.db")
-            return write(work, **options)
+    def filled(work: Any, **options: Any) -> Any:
+        if work.__module__ == checkpoints.__module__:
+            raise DiskFullError("journal.db")
+        return write(work, **options)
 
-        database.write = filled
-        with caplog.at_level(logging.WARNING, "filetools"):
-            outcome = await outcome_of(agent(files, "s1").write_file("a.txt", "new\n"))
-        assert (outcome, await names(files)) == ("done", [])
-        assert "no checkpoint of before session 's1'" in caplog.text
-
-
-async def test_a_cancelled_call_does_not_take_the_checkpoint_from_the_others(root: Path) -> None:
-    async with filetools.open(root, settings=ALONE) as files:
-        alice = agent(files, "s1")
-        first = asyncio.ensure_future(alice.write_file("first.txt", "x"))
-        second = asyncio.ensure_future(alice.write_file("second.txt", "x"))
-        await asyncio.sleep(0)
-        first.cancel()
-        await second
-        assert first.cancelled()
-        assert await names(files) == ["auto: s1"]
-        assert not (root / "first.txt").exists()
+    database.write = filled
+    with caplog.at_level(logging.WARNING, "filetools"):
+        outcome = await outcome_of(agent(files, "s1").write_file("a.txt", "new\n"))
+    assert (outcome, await names(files)) == ("done", [])
+    assert "no checkpoint of before session 's1'" in caplog.text
 
 
-async def test_a_session_whose_name_is_long_or_odd_has_one(root: Path) -> None:
-    async with filetools.open(root, settings=ALONE) as files:
-        await agent(files, "../x\n" * 100).write_file("a.txt", "new\n")
-        (made,) = (await files.checkpoints()).checkpoints
-        assert made.automatic
-        assert len(made.name) <= 200
-        await files.restore(made.name)
-        assert (root / "a.txt").read_text() == "one\n"
+async def test_a_cancelled_call_does_not_take_the_checkpoint_from_the_others(
+    files: FileToolsFacade, root: Path
+) -> None:
+    alice = agent(files, "s1")
+    first = asyncio.ensure_future(alice.write_file("first.txt", "x"))
+    second = asyncio.ensure_future(alice.write_file("second.txt", "x"))
+    await asyncio.sleep(0)
+    first.cancel()
+    await second
+    assert first.cancelled()
+    assert await names(files) == ["auto: s1"]
+    assert not (root / "first.txt").exists()
+
+
+async def test_a_session_whose_name_is_long_or_odd_has_one(files: FileToolsFacade, root: Path) -> None:
+    await agent(files, "../x\n" * 100).write_file("a.txt", "new\n")
+    (made,) = (await files.checkpoints()).checkpoints
+    assert made.automatic
+    assert len(made.name) <= 200
+    await files.restore(made.name)
+    assert (root / "a.txt").read_text() == "one\n"

@@ -59,22 +59,6 @@ async def test_what_programs_did_while_nobody_watched_is_restored_and_redone(tmp
     assert on_disk(tmp_path) == later
 
 
-async def test_agents_and_programs_between_several_checkpoints(tmp_path: Path) -> None:
-    grow(tmp_path)
-    pictures = {}
-    async with filetools.open(tmp_path, settings=ALONE) as files:
-        for number, deed in enumerate(("mv src lib", "sed -i s/print/echo/ lib/app.py", "rm -r lib/inner docs")):
-            await files.checkpoint(f"at {number}")
-            pictures[number] = on_disk(tmp_path)
-            run(tmp_path, deed)
-            await files.write_file(f"made/{number}.txt", f"{number}\n")
-            await files.move_file("data.bin", f"data{number}.bin")
-            await files.move_file(f"data{number}.bin", "data.bin")
-        for number in (1, 2, 0, 2, 1):
-            await files.restore(f"at {number}")
-            assert on_disk(tmp_path) == pictures[number]
-
-
 async def test_what_is_found_at_the_first_look_is_told_to_nobody_and_later_changes_are(tmp_path: Path) -> None:
     grow(tmp_path)
     async with filetools.open(tmp_path, settings=ALONE) as files:

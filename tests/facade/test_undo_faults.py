@@ -14,8 +14,8 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.errors import DiskFullError
-from tests.facade.test_mirror import QUICK, caught_up
 from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.mirror_worlds import QUICK, caught_up
 from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, outcome_of, recorded, refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")

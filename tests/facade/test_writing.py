@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import os
 from pathlib import Path
@@ -212,11 +211,6 @@ async def test_a_lock_that_is_not_free_in_time_is_said_to_be_held(files: FileToo
         assert (await files.write_file("b.txt", "another file")).created
     assert (await files.write_file("a.txt", "new", lock_timeout_seconds=0)).version == version("new")
     assert await recorded(files) == [("create", "b.txt", "agent"), ("modify", "a.txt", "agent")]
-
-
-async def test_writers_are_served_in_the_order_they_came(files: FileToolsFacade, root: Path) -> None:
-    await asyncio.gather(*(files.append_file("order.txt", f"{number}\n") for number in range(60)))
-    assert (root / "order.txt").read_text().split() == [str(number) for number in range(60)]
 
 
 @pytest.mark.parametrize(

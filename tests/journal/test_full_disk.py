@@ -13,11 +13,9 @@ from typing import Any
 
 import pytest
 
-import filetools
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, RateLimitedError, StorageFailedError
 from filetools.journal.reserve import RESERVE_BYTES
 from filetools.journal.sqlite import SqliteJournal
-from tests.support.crashing import QUIET, grow
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
 from tests.support.unprivileged import as_nobody
@@ -157,19 +155,6 @@ def test_without_room_for_the_memory_that_processes_share_nothing_is_opened(smal
         SqliteJournal(small_disk)
     make_room(small_disk)
     SqliteJournal(small_disk).close()
-
-
-@pytest.mark.parametrize("small_disk", ["8m"], indirect=True)
-async def test_a_workspace_that_is_opened_on_a_full_disk_deletes_and_moves(small_disk: Path) -> None:
-    root = small_disk / "root"
-    grow(root, {"a": b"1", "b": b"2", "c": b"3"})
-    async with filetools.open(root, settings=QUIET) as files:
-        await files.write_file("new", "4")
-    fill(small_disk)
-    async with filetools.open(root, settings=QUIET) as files:
-        await files.delete_file("a")
-        await files.move_file("b", "d")
-    assert sorted(os.listdir(root)) == [".filetools", "c", "d", "new"]
 
 
 @pytest.mark.parametrize("small_disk", ["2m"], indirect=True)

@@ -7,7 +7,7 @@ import contextlib
 import gc
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,20 @@ from tests.support.loops import SteppingLoop, VirtualTimeLoop
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     return tmp_path / "locks"
+
+
+@pytest.fixture
+async def table(directory: Path) -> AsyncIterator[LockTable]:
+    made = LockTable(directory)
+    yield made
+    await made.aclose()
+
+
+@pytest.fixture
+async def other(directory: Path) -> AsyncIterator[LockTable]:
+    made = LockTable(directory)
+    yield made
+    await made.aclose()
 
 
 async def steps(count: int = 5) -> None:
@@ -68,8 +82,7 @@ async def test_impossible_time_is_refused(directory: Path, seconds: float) -> No
     await table.aclose()
 
 
-async def test_one_try_refuses_at_once_and_names_the_holder(directory: Path) -> None:
-    table, other = LockTable(directory), LockTable(directory)
+async def test_one_try_refuses_at_once_and_names_the_holder(table: LockTable, other: LockTable) -> None:
     async with table.hold(["a"], path="src/a.py", owner="alice"):
         for asking in (table, other):
             task = asyncio.create_task(is_free(asking, "a"))
@@ -83,8 +96,6 @@ async def test_one_try_refuses_at_once_and_names_the_holder(directory: Path) -> 
             assert caught.value.details["seconds"] == 0
             assert re.fullmatch(rf"alice \(process {os.getpid()}, for \d+\.\d s\)", caught.value.details["holder"])
     assert await is_free(other, "a")
-    await table.aclose()
-    await other.aclose()
 
 
 @pytest.mark.parametrize("where", ["turn", "file", "both"])
@@ -121,15 +132,13 @@ def test_thirty_seconds_cover_all_waiting_exactly(directory: Path, where: str) -
         runner.run(main())
 
 
-async def test_asking_for_what_the_task_holds_ends_in_time_and_takes_nothing(directory: Path) -> None:
-    table = LockTable(directory)
+async def test_asking_for_what_the_task_holds_ends_in_time_and_takes_nothing(table: LockTable) -> None:
     async with table.hold(["a"], path="a", owner="alice"):
         with pytest.raises(LockTimeoutError):
             async with table.hold(["b", "a"], path="a", owner="alice", timeout_seconds=0.01):
                 pass
         assert await is_free(table, "b")
     assert await is_free(table, "a", "b")
-    await table.aclose()
 
 
 def test_another_event_loop_is_refused(directory: Path) -> None:
@@ -140,8 +149,7 @@ def test_another_event_loop_is_refused(directory: Path) -> None:
     asyncio.run(table.aclose())
 
 
-async def test_holder_is_told_here_and_to_another_table(directory: Path) -> None:
-    table, other = LockTable(directory), LockTable(directory)
+async def test_holder_is_told_here_and_to_another_table(table: LockTable, other: LockTable) -> None:
     assert not table.is_locked("a")
     async with table.hold(["a"], path="src/a.py", owner="alice") as held:
         for asking in (table, other):
@@ -160,8 +168,9 @@ async def test_holder_is_told_here_and_to_another_table(directory: Path) -> None
             gone.is_locked("a")
 
 
-async def test_planted_lock_file_fails_the_hold_and_leaves_nothing_locked(directory: Path, tmp_path: Path) -> None:
-    table = LockTable(directory)
+async def test_planted_lock_file_fails_the_hold_and_leaves_nothing_locked(
+    table: LockTable, directory: Path, tmp_path: Path
+) -> None:
     first, second = key_pair(table)
     (directory / table._stripes.of([second])[0].name).symlink_to(tmp_path / "outside")
     with pytest.raises(StateDamagedError, match="a symbolic link"):
@@ -173,11 +182,11 @@ async def test_planted_lock_file_fails_the_hold_and_leaves_nothing_locked(direct
         table.is_locked(second)
     (directory / table._stripes.of([second])[0].name).unlink()
     assert await is_free(table, first, second)
-    await table.aclose()
 
 
-async def test_waiter_gets_a_lock_that_excludes_though_the_file_was_deleted(directory: Path) -> None:
-    table, other = LockTable(directory), LockTable(directory)
+async def test_waiter_gets_a_lock_that_excludes_though_the_file_was_deleted(
+    table: LockTable, other: LockTable, directory: Path
+) -> None:
     asked = asyncio.Event()
 
     async def wait() -> bool:
@@ -191,23 +200,18 @@ async def test_waiter_gets_a_lock_that_excludes_though_the_file_was_deleted(dire
         for path in directory.iterdir():
             path.unlink()
     assert await waiting
-    await table.aclose()
-    await other.aclose()
 
 
-async def test_removed_folder_is_state_damaged(directory: Path) -> None:
-    table = LockTable(directory)
+async def test_removed_folder_is_state_damaged(table: LockTable, directory: Path) -> None:
     assert await is_free(table, "a")
     for path in directory.iterdir():
         path.unlink()
     directory.rmdir()
     with pytest.raises(StateDamagedError, match="was removed"):
         await is_free(table, "a")
-    await table.aclose()
 
 
-async def test_turns_are_strictly_first_come_first_served(directory: Path) -> None:
-    table = LockTable(directory)
+async def test_turns_are_strictly_first_come_first_served(table: LockTable) -> None:
     order: list[int] = []
 
     async def ask(number: int) -> None:
@@ -222,33 +226,11 @@ async def test_turns_are_strictly_first_come_first_served(directory: Path) -> No
             tasks[number].cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert order == [number for number in range(60) if number % 7]
-    await table.aclose()
 
 
-async def test_eight_tasks_never_meet(directory: Path) -> None:
-    tables = [LockTable(directory), LockTable(directory)]
-    inside = 0
-    counted = 0
-
-    async def worker(table: LockTable) -> None:
-        nonlocal inside, counted
-        for _ in range(50):
-            async with table.hold(["a"], path="a", owner="worker"):
-                inside += 1
-                assert inside == 1
-                value = counted
-                await asyncio.sleep(0)
-                counted = value + 1
-                inside -= 1
-
-    await asyncio.gather(*(worker(tables[number % 2]) for number in range(8)))
-    assert counted == 400
-    for table in tables:
-        await table.aclose()
-
-
-async def test_closing_ends_waiting_for_either_half_and_keeps_what_is_held(directory: Path) -> None:
-    table, other = LockTable(directory), LockTable(directory)
+async def test_closing_ends_waiting_for_either_half_and_keeps_what_is_held(
+    table: LockTable, other: LockTable, directory: Path
+) -> None:
     own, others = key_pair(table)
 
     async def wait(key: str) -> None:
@@ -349,8 +331,7 @@ def test_destroyed_waiter_loses_no_lock(directory: Path) -> None:
     asyncio.run(main())
 
 
-async def test_full_disk_does_not_stop_locking(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = LockTable(directory)
+async def test_full_disk_does_not_stop_locking(table: LockTable, monkeypatch: pytest.MonkeyPatch) -> None:
     assert await is_free(table, "a")
 
     def refuse(descriptor: int, content: bytes, offset: int) -> int:
@@ -359,7 +340,6 @@ async def test_full_disk_does_not_stop_locking(directory: Path, monkeypatch: pyt
     monkeypatch.setattr("os.pwrite", refuse)
     async with table.hold(["a"], path="a", owner="alice"):
         assert not await is_free(table, "a")
-    await table.aclose()
 
 
 def in_child(action: Callable[[], bool]) -> bool:
@@ -382,8 +362,9 @@ def refuses_everything(table: LockTable, held: HeldLocks) -> bool:
     return is_refused
 
 
-async def test_forked_child_has_no_locks_and_takes_none_from_its_parent(directory: Path) -> None:
-    table, other = LockTable(directory), LockTable(directory)
+async def test_forked_child_has_no_locks_and_takes_none_from_its_parent(
+    table: LockTable, other: LockTable, directory: Path
+) -> None:
     assert await is_free(table, "c")
     async with table.hold(["a"], path="a", owner="alice") as held:
         waiting = asyncio.create_task(is_free_later(table))
@@ -394,5 +375,3 @@ async def test_forked_child_has_no_locks_and_takes_none_from_its_parent(director
         assert not waiting.done()
     await waiting
     assert await is_free(other, "a")
-    await table.aclose()
-    await other.aclose()

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,13 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "locks"
 
 
+@pytest.fixture
+async def table(directory: Path) -> AsyncIterator[LockTable]:
+    made = LockTable(directory)
+    yield made
+    await made.aclose()
+
+
 async def try_once(table: LockTable, key: str, seconds: float = 0) -> str | None:
     """Return the holder that refused us, or None if we got the lock."""
     try:
@@ -31,8 +38,7 @@ async def try_once(table: LockTable, key: str, seconds: float = 0) -> str | None
         return str(error.details["holder"])
 
 
-async def test_other_process_is_refused_and_told_who_holds(directory: Path) -> None:
-    table = LockTable(directory)
+async def test_other_process_is_refused_and_told_who_holds(table: LockTable, directory: Path) -> None:
     with lock_worker("hold", directory, "a") as worker:
         assert await try_once(table, "b") is None
         for seconds in (0, 0.05):
@@ -46,21 +52,17 @@ async def test_other_process_is_refused_and_told_who_holds(directory: Path) -> N
         assert worker.said() == "done"
         assert table.lock_info("a") is None
         assert await try_once(table, "a") is None
-    await table.aclose()
 
 
-async def test_waiter_gets_the_lock_when_the_holder_is_killed(directory: Path) -> None:
-    table = LockTable(directory)
+async def test_waiter_gets_the_lock_when_the_holder_is_killed(table: LockTable, directory: Path) -> None:
     with lock_worker("hold", directory, "a") as worker:
         waiting = asyncio.create_task(try_once(table, "a", 60))
         assert await try_once(table, "a") is not None
         worker.kill()
         assert await asyncio.wait_for(waiting, 60) is None
-    await table.aclose()
 
 
-async def test_stopped_holder_is_waited_for_and_never_taken_over(directory: Path) -> None:
-    table = LockTable(directory)
+async def test_stopped_holder_is_waited_for_and_never_taken_over(table: LockTable, directory: Path) -> None:
     with lock_worker("hold", directory, "a") as worker:
         worker.send_signal(signal.SIGSTOP)
         holder = await try_once(table, "a", 0.3)
@@ -70,11 +72,11 @@ async def test_stopped_holder_is_waited_for_and_never_taken_over(directory: Path
         worker.send_signal(signal.SIGCONT)
         worker.tell()
         assert await asyncio.wait_for(waiting, 60) is None
-    await table.aclose()
 
 
-async def test_lock_of_a_killed_process_is_free_though_its_forked_child_lives(directory: Path) -> None:
-    table = LockTable(directory)
+async def test_lock_of_a_killed_process_is_free_though_its_forked_child_lives(
+    table: LockTable, directory: Path
+) -> None:
     with lock_worker("fork", directory, "a") as worker:
         child = int(worker.said())
         try:
@@ -85,11 +87,9 @@ async def test_lock_of_a_killed_process_is_free_though_its_forked_child_lives(di
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-    await table.aclose()
 
 
-async def test_process_that_never_pauses_lets_others_in(directory: Path, tmp_path: Path) -> None:
-    table = LockTable(directory)
+async def test_process_that_never_pauses_lets_others_in(table: LockTable, directory: Path, tmp_path: Path) -> None:
     with lock_worker("hog", directory, "a") as worker:
         for _ in range(20):
             assert await try_once(table, "a", 60) is None

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,6 @@ from filetools.journal.rescue import rescue_journal
 from filetools.journal.sqlite import SqliteJournal
 from filetools.project.registry import Registry
 from filetools.stores.processes import process_mark
-from tests.support.declared import REPOSITORY
 
 START = 1_700_000_000.0
 FIRST = "2023-11-14T22:13:20.000Z"
@@ -101,49 +103,25 @@ def test_a_folder_is_a_project_once(world: World, registry: Registry) -> None:
     assert len(world.rows()) == 2
 
 
-CREATE = """
-import sys
-from pathlib import Path
-from filetools.errors import FileToolsError
-from filetools.journal.sqlite import SqliteJournal
-from filetools.project.registry import Registry
-state, folder = sys.argv[1:]
-journal = SqliteJournal(Path(state), timeout_seconds=60)
-registry = Registry(journal.registry, base=folder, clock=lambda: 1.0, publish=lambda _: None, remote=lambda _: None)
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(20):
-    try:
-        print("made", registry.create(f"{folder}/{number}")["id"])
-    except FileToolsError as error:
-        print(error.code, error.details["id"])
-journal.close()
-"""
+def test_of_openings_that_create_one_project_at_once_one_does(world: World, registry: Registry) -> None:
+    folders = [world.folder_of(str(number)) for number in range(20)]
+    together = threading.Barrier(2)
 
+    def create(of: Registry) -> list[tuple[str, str]]:
+        said = []
+        for folder in folders:
+            together.wait(60)
+            try:
+                said.append(("made", of.create(folder)["id"]))
+            except ProjectExistsError as error:
+                said.append((error.code, error.details["id"]))
+        return said
 
-def test_of_processes_that_create_one_project_at_once_one_does(world: World, registry: Registry) -> None:
-    for number in range(20):
-        world.folder_of(str(number))
-    command = [sys.executable, "-c", CREATE, str(world.state), str(world.folder)]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    workers = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-        for _ in range(2)
-    ]
-    for worker in workers:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "ready\n"
-    for worker in workers:
-        assert worker.stdin is not None
-        worker.stdin.write("\n")
-        worker.stdin.flush()
-    said = [worker.communicate()[0].splitlines() for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0]
-    for lines in zip(*said, strict=True):
-        assert sorted(line.split()[0] for line in lines) == ["PROJECT_EXISTS", "made"]
-        assert len({line.split()[1] for line in lines}) == 1
-    assert len(registry.list_projects()) == 20
-    assert len(world.rows("path/")) == 20
+    with closing(SqliteJournal(world.state, timeout_seconds=60)) as journal, ThreadPoolExecutor(2) as pool:
+        for pair in zip(*pool.map(create, (registry, world.opened(journal))), strict=True):
+            assert sorted(code for code, _ in pair) == ["PROJECT_EXISTS", "made"]
+            assert pair[0][1] == pair[1][1]
+    assert len(registry.list_projects()) == len(world.rows("path/")) == 20
 
 
 @pytest.mark.parametrize(

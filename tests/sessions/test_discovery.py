@@ -441,25 +441,17 @@ def test_an_answer_in_plain_json_gets_a_key_beside_its_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "prompt"),
+    ("value", "prompt", "is_on"),
     [
-        ({}, ""),
-        ({"X-Claude-File-Discovery": "disabled"}, "x"),
-        ({}, "/sc:researching"),
+        (None, "", False),
+        ("disabled", "x", False),
+        (None, "/sc:researching", False),
+        ("enabled", "", True),
+        (None, "/sc:research", True),
+        (None, "Do this:\n/sc:research topic\nthanks", True),
     ],
 )
-def test_it_is_off_unless_asked_for(headers: dict[str, str], prompt: str) -> None:
-    assert not is_enabled(headers, prompt)
-
-
-@pytest.mark.parametrize(
-    ("headers", "prompt"),
-    [
-        ({"X-Claude-File-Discovery": "enabled"}, ""),
-        ({}, "/sc:research"),
-        ({}, "Do this:\n/sc:research topic\nthanks"),
-    ],
-)
-def test_a_header_or_a_line_with_a_command_switches_it_on(headers: dict[str, str], prompt: str) -> None:
-    assert is_enabled(headers, prompt)
+def test_a_header_or_a_line_with_a_command_switches_it_on(value: str | None, prompt: str, is_on: bool) -> None:
+    headers = {} if value is None else {"X-Claude-File-Discovery": value}
+    assert is_enabled(headers, prompt) is is_on
     assert not is_enabled(headers, prompt, has_tools=False)

@@ -94,7 +94,7 @@ ENTRY = b'{"type":"user","sessionId":"s","message":{"role":"user","content":"who
     ("line", "count"),
     [
         (b"\0" * 4096 + ENTRY, 1), (ENTRY[:50] + ENTRY, 1), (ENTRY[:-20] + ENTRY + ENTRY, 2), (ENTRY + b"\0" * 9, 1),
-        (b"\xff\xfe" + ENTRY + b"garbage" + ENTRY, 2), (ENTRY[30:], 0), (b'{"' * 50_000, 0),
+        (b"\xff\xfe" + ENTRY + b"garbage" + ENTRY, 2), (ENTRY[30:], 0), (b'{"' * 20_000, 0),
     ],
     ids=["hole", "glued", "glued twice", "hole behind", "garbage", "no start", "starts alone"],
 )  # fmt: skip
@@ -359,19 +359,12 @@ def test_words_that_say_nothing_are_trivial_in_any_case(word: str) -> None:
     assert not is_trivial(f"{word}!!")
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["", " \n\t\u3000", "a\u0308", FAMILY, "🇩🇪", "/x", " /Compact keep the plan ", "/mcp:run\nx", "/tmp is full"],
-)
-def test_at_most_one_character_and_a_slash_command_are_trivial(said: str) -> None:
-    assert is_trivial(said)
+TRIVIAL = ["", " \n\t\u3000", "a\u0308", FAMILY, "🇩🇪", "/x", " /Compact keep the plan ", "/mcp:run\nx", "/tmp is full"]
+SAID = ["ab", "👍👍", "🇩🇪🇫🇷", "ok!", "/home/me/a.py fails", "/ clear", "/9lives", "/clear, please", "see /clear"]
 
 
-@pytest.mark.parametrize(
-    "said", ["ab", "👍👍", "🇩🇪🇫🇷", "ok!", "/home/me/a.py fails", "/ clear", "/9lives", "/clear, please", "see /clear"]
-)
-def test_more_than_that_is_not(said: str) -> None:
-    assert not is_trivial(said)
+def test_at_most_one_character_and_a_slash_command_are_trivial() -> None:
+    assert [said for said in (*TRIVIAL, *SAID) if is_trivial(said)] == TRIVIAL
 
 
 def test_a_title_has_eighty_characters_or_is_cut() -> None:

@@ -18,12 +18,13 @@ from filetools.sessions.log import LogEntry, extract_text, format_title, instant
 from filetools.sessions.log_folders import Agents, encode_project_path, opened_logs
 from filetools.sessions.log_sessions import SessionInfo, list_sessions
 from tests.support.agent_logs import ENCODED, PROJECT, Log, LogWriter, grown
+from tests.support.dose import dose
 from tests.support.session_oracle import Oracle, is_missing, serving
 
 if is_missing():
     pytest.skip("claude-agent-sdk is not installed; make oracle installs it", allow_module_level=True)
 
-SEEDS = range(60)
+SEEDS = range(dose(20))
 CALLS = ("t1", "t2", "t3", "t4", "t5")
 MARKS = (("isSidechain", True), ("isMeta", True), ("teamName", "a team"), ("agentId", "a1"), ("timestamp", ""))
 ID = "01234567-89ab-4cde-8f01-23456789abcd"

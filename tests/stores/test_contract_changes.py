@@ -105,20 +105,27 @@ def test_limbo_keeps_a_file_for_the_next_start(world: LocalWorld) -> None:
         assert list(store.leftovers()) == []
 
 
-@pytest.mark.parametrize(
-    ("path", "error"),
-    [
-        (FILE, PathExistsError),
-        (BELOW_MISSING, DirectoryNotFoundError),
-        (BELOW_FILE, PathNotDirectoryError),
+REFUSED: dict[str, list[tuple[WorkspacePath, type[FileToolsError]]]] = {
+    "make_directory": [
+        (FILE, PathExistsError), (BELOW_MISSING, DirectoryNotFoundError), (BELOW_FILE, PathNotDirectoryError),
         (ROOT, InvalidPathError),
     ],
-)
-def test_making_a_folder_where_it_cannot_be_is_refused(
-    world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]
-) -> None:
-    with pytest.raises(error):
-        world.store.make_directory(path)
+    "remove_empty_directory": [
+        (FOLDER, DirectoryNotEmptyError), (FILE, PathNotDirectoryError), (MISSING, PathNotFoundError),
+        (BELOW_MISSING, DirectoryNotFoundError), (ROOT, InvalidPathError),
+    ],
+    "remove": [
+        (MISSING, PathNotFoundError), (BELOW_MISSING, DirectoryNotFoundError), (BELOW_FILE, PathNotDirectoryError),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", REFUSED)
+def test_where_nothing_can_be_made_or_removed_it_is_refused(world: LocalWorld, method: str) -> None:
+    for path, error in REFUSED[method]:
+        with pytest.raises(error):
+            getattr(world.store, method)(path)
+    assert (world.look(FILE), world.look(DEEP)) == (b"one", b"deep")
 
 
 def test_a_folder_is_made_once(world: LocalWorld) -> None:
@@ -127,33 +134,6 @@ def test_a_folder_is_made_once(world: LocalWorld) -> None:
     facts = world.store.stat(made)
     assert facts is not None
     assert (facts.type, facts.mode) == ("directory", 0o755)
-
-
-@pytest.mark.parametrize(
-    ("path", "error"),
-    [
-        (FOLDER, DirectoryNotEmptyError),
-        (FILE, PathNotDirectoryError),
-        (MISSING, PathNotFoundError),
-        (BELOW_MISSING, DirectoryNotFoundError),
-        (ROOT, InvalidPathError),
-    ],
-)
-def test_only_an_empty_folder_is_removed_as_one(
-    world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]
-) -> None:
-    with pytest.raises(error):
-        world.store.remove_empty_directory(path)
-    assert (world.look(FILE), world.look(DEEP)) == (b"one", b"deep")
-
-
-@pytest.mark.parametrize(
-    ("path", "error"),
-    [(MISSING, PathNotFoundError), (BELOW_MISSING, DirectoryNotFoundError), (BELOW_FILE, PathNotDirectoryError)],
-)
-def test_removing_nothing_is_refused(world: LocalWorld, path: WorkspacePath, error: type[FileToolsError]) -> None:
-    with pytest.raises(error):
-        world.store.remove(path)
 
 
 def test_removing_into_a_taken_or_impossible_trash_name_is_refused(world: LocalWorld) -> None:

@@ -296,7 +296,7 @@ def hostile_lines() -> dict[str, bytes]:
         "NUL bytes": b"\0" * 64, "NUL in a text": plain.replace(b"plain", b"\0"), "blank": b"", "blanks": b"  \t ",
         "CR": plain + b"\r", "BOM": b"\xef\xbb\xbf" + plain, "two objects": plain + plain, "unfinished": plain[:40],
         "deep": b'{"type":"user","message":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "unfinished text": plain[:-20] + b"\\",
-        "deep and unclosed": b'{"a":' * 50_000, "huge integer": b'{"type":"user","uuid":' + b"9" * 5000 + b"}",
+        "deep and unclosed": b'{"a":' * 20_000, "huge integer": b'{"type":"user","uuid":' + b"9" * 5000 + b"}",
         "huge float": b'{"type":"user","timestamp":1e999}', "type of another type": b'{"type":["user"],"uuid":"odd-type"}',
         "key twice": b'{"type":"user","type":"assistant"}',
     }  # fmt: skip

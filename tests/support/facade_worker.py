@@ -94,18 +94,6 @@ async def _write_until(ended: asyncio.Future[str], files: FileToolsFacade, name:
             await done({path: None}, files.delete_file(path))
 
 
-async def rewrite(root: Path, size: str) -> None:
-    """Rewrite one large file for ever, each time with another letter."""
-    async with filetools.open(root, settings=RELAXED) as files:
-        say(ready=True)
-        number = 0
-        while True:
-            number += 1
-            letter = "abcdefghijklmnopqrstuvwxyz"[number % 26]
-            await files.write_file("big.txt", letter * int(size))
-            say(done=number)
-
-
 async def tell_events(root: Path, name: str) -> None:
     """Print every event of the bus with its actor; write a file for each line of the input."""
     async with filetools.open(root, settings={"durability": "relaxed"}) as files:
@@ -215,7 +203,6 @@ async def keep_texts(root: Path, name: str, count: str, size: str) -> None:
 TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "share": share_files,
     "write": write_for_ever,
-    "rewrite": rewrite,
     "events": tell_events,
     "move and die": move_and_die,
     "asks": ask_people,

@@ -193,3 +193,11 @@ def request(target: str, host: str, *headers: str, method: str = "GET", body: by
 def statuses(answer: bytes) -> Sequence[int]:
     """Return the status of each answer in what came over one connection."""
     return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
+
+
+def logged_in(server: HttpServer) -> dict[str, str]:
+    """Log in, and return the headers of the person's browser."""
+    headers = {"Origin": server.address}
+    answer = bearer.post(f"{server.address}/login", json={"code": server.login_code()}, headers=headers)
+    cookie = str(answer.headers["set-cookie"].partition(";")[0])
+    return headers | {"Cookie": cookie, "Filetools-Login": answer.json()["key"]}

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from filetools.content.version import version_of
 from filetools.events.types import Event
+from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.journal.sqlite import SqliteJournal
 from filetools.locks.table import LockTable
@@ -98,6 +99,20 @@ def scripted(
     inner: Store, *, before: Callable[[str, str], None] = ignore, after: Callable[[str, str], None] = ignore
 ) -> FaultyStore:
     return FaultyStore(inner, Script(before=before, after=after))
+
+
+QUICK: dict[str, Any] = {
+    "watch": False, "durability": "relaxed", "mirror_probe_seconds": 0.02, "sync_after_seconds": 0.01,
+    "lock_timeout_seconds": 60.0, "mirror_wait_seconds": PATIENCE_SECONDS,
+}  # fmt: skip
+"""Settings of a workspace whose mirror is looked after at once."""
+
+
+async def caught_up(files: FileToolsFacade) -> None:
+    """Wait until the mirror of a workspace has everything."""
+    async with asyncio.timeout(60):
+        while (status := (await files.status())["mirrors"]["mirror"])["behind"] or status["state"] == "filling":
+            await asyncio.sleep(0.005)
 
 
 def local_store(root: Path, name: str = "mirror") -> LocalStore:

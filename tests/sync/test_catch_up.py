@@ -14,6 +14,7 @@ from filetools.events.activity import SyncError
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local import LocalStore
 from filetools.sync.repair import MirrorRepair, RepairTarget
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
@@ -104,9 +105,8 @@ async def test_a_mirror_that_flickers_converges_in_order(tmp_path: Path) -> None
         assert_never_older(exchanges.seen)
 
 
-async def test_a_death_during_catching_up_leaves_the_entries(tmp_path: Path) -> None:
+async def test_a_death_during_catching_up_leaves_the_entries(inner: LocalStore, tmp_path: Path) -> None:
     """Wherever the process dies, the next one finishes, and nothing is paid that is not there."""
-    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.write("a", b"old")
         await opened.write("gone", b"old")
@@ -133,8 +133,7 @@ async def test_a_death_during_catching_up_leaves_the_entries(tmp_path: Path) -> 
     assert tree(inner) == primary
 
 
-async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(inner: LocalStore, tmp_path: Path) -> None:
     tries: list[str] = []
 
     def refuse(method: str, path: str) -> None:
@@ -165,7 +164,7 @@ async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(tmp_pat
         assert opened.manager.status()["mirror"]["state"] == "ready"
 
 
-async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: Path) -> None:
+async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: LocalStore, tmp_path: Path) -> None:
     read_only = Switch()
 
     def refuse(method: str, path: str) -> None:
@@ -173,7 +172,6 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: 
             read_only.calls += 1
             raise AccessDeniedError(path or ".", "read-only")
 
-    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, before=refuse), mirror_probe_seconds=0.001) as opened:
         await opened.manager.start()
         read_only.is_down = True
@@ -186,65 +184,57 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: 
         assert tree(inner) == {"a": b"1"}
 
 
-async def test_a_pending_change_is_not_written_before_somebody_settles_it(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.manager.start()
-        change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
-        (record,) = opened.journal.commit([change], ALICE)
-        await opened.write("b", b"2")
-        await opened.until(lambda: opened.owed() == 1)
-        assert tree(inner) == {"b": b"2"}
-        (opened.root / "a").write_bytes(b"1")
-        opened.journal.marks.applied([record.number])
-        await opened.until_paid()
-        assert tree(inner) == {"a": b"1", "b": b"2"}
+async def test_a_pending_change_is_not_written_before_somebody_settles_it(opened: World, inner: LocalStore) -> None:
+    await opened.manager.start()
+    change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
+    (record,) = opened.journal.commit([change], ALICE)
+    await opened.write("b", b"2")
+    await opened.until(lambda: opened.owed() == 1)
+    assert tree(inner) == {"b": b"2"}
+    (opened.root / "a").write_bytes(b"1")
+    opened.journal.marks.applied([record.number])
+    await opened.until_paid()
+    assert tree(inner) == {"a": b"1", "b": b"2"}
 
 
-async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        opened.manager.pause()
-        await opened.write("a", b"recorded")
-        (opened.root / "a").write_bytes(b"not yet recorded")
-        opened.manager.resume()
-        await opened.manager.start()
-        await opened.until_paid()
-        assert tree(inner) == {"a": b"recorded"}
+async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(opened: World, inner: LocalStore) -> None:
+    opened.manager.pause()
+    await opened.write("a", b"recorded")
+    (opened.root / "a").write_bytes(b"not yet recorded")
+    opened.manager.resume()
+    await opened.manager.start()
+    await opened.until_paid()
+    assert tree(inner) == {"a": b"recorded"}
 
 
-async def test_folders_are_caught_up_with_everything_below(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.manager.start()
-        for number in range(5):
-            await opened.write(f"d/e{number}/f", b"%d" % number)
-        await opened.until_paid()
-        opened.manager.pause()
-        await opened.write("d/e0/f", b"changed before the move")
-        await opened.move("d", "moved")
-        await opened.write("moved/e1/f", b"changed after the move")
-        await opened.delete("moved/e2")
-        await opened.make_directory("empty/inside")
-        (opened.root / "empty" / "inside" / "stranger").write_bytes(b"never recorded")
-        opened.manager.resume()
-        await opened.until_paid()
-        assert tree(inner) == tree(opened.primary)
+async def test_folders_are_caught_up_with_everything_below(opened: World, inner: LocalStore) -> None:
+    await opened.manager.start()
+    for number in range(5):
+        await opened.write(f"d/e{number}/f", b"%d" % number)
+    await opened.until_paid()
+    opened.manager.pause()
+    await opened.write("d/e0/f", b"changed before the move")
+    await opened.move("d", "moved")
+    await opened.write("moved/e1/f", b"changed after the move")
+    await opened.delete("moved/e2")
+    await opened.make_directory("empty/inside")
+    (opened.root / "empty" / "inside" / "stranger").write_bytes(b"never recorded")
+    opened.manager.resume()
+    await opened.until_paid()
+    assert tree(inner) == tree(opened.primary)
 
 
-async def test_a_moved_folder_with_debts_below_is_looked_at_file_by_file(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.write("d/a", b"1")
-        await opened.write("d/b", b"1")
-        opened.manager.pause()
-        await opened.write("d/a", b"2")
-        opened.manager.resume()
-        assert await opened.move("d", "moved") == "in_sync"
-        assert tree(inner, "moved") == {"moved/a": b"1", "moved/b": b"1"}
-        await opened.manager.start()
-        await opened.until_paid()
-        assert tree(inner) == tree(opened.primary) == {"moved": None, "moved/a": b"2", "moved/b": b"1"}
+async def test_a_moved_folder_with_debts_below_is_looked_at_file_by_file(opened: World, inner: LocalStore) -> None:
+    await opened.write("d/a", b"1")
+    await opened.write("d/b", b"1")
+    opened.manager.pause()
+    await opened.write("d/a", b"2")
+    opened.manager.resume()
+    assert await opened.move("d", "moved") == "in_sync"
+    assert tree(inner, "moved") == {"moved/a": b"1", "moved/b": b"1"}
+    await opened.manager.start()
+    await opened.until_paid()
+    assert tree(inner) == tree(opened.primary) == {"moved": None, "moved/a": b"2", "moved/b": b"1"}
 
 
 async def test_a_folder_that_is_made_for_an_older_look_leaves_what_is_owed_of_it(tmp_path: Path) -> None:
@@ -339,21 +329,19 @@ async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
         hang.off()
 
 
-async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(opened: World, inner: LocalStore) -> None:
 
     def fail(method: str, path: str) -> None:
         if method in ("read", "open") and path == "d/unreadable":
             raise StorageFailedError(path, "a bad sector")
 
-    async with world(tmp_path, inner) as opened:
-        opened.manager.pause()
-        await opened.make_directory("d")
-        (opened.root / "d" / "unreadable").write_bytes(b"1")
-        opened.build(primary=scripted(opened.primary, before=fail))
-        await opened.manager.start()
-        await opened.until(lambda: any(entry.tries for entry in opened.journal.backlog.of("mirror")))
-        assert await opened.write("a", b"2") == "in_sync"
-        await opened.until(lambda: opened.owed() == 1)  # only the folder with the bad file is owed for good
-        assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 1, "last_error": None}
-        assert tree(inner) == {"a": b"2", "d": None}
+    opened.manager.pause()
+    await opened.make_directory("d")
+    (opened.root / "d" / "unreadable").write_bytes(b"1")
+    opened.build(primary=scripted(opened.primary, before=fail))
+    await opened.manager.start()
+    await opened.until(lambda: any(entry.tries for entry in opened.journal.backlog.of("mirror")))
+    assert await opened.write("a", b"2") == "in_sync"
+    await opened.until(lambda: opened.owed() == 1)  # only the folder with the bad file is owed for good
+    assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 1, "last_error": None}
+    assert tree(inner) == {"a": b"2", "d": None}

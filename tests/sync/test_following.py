@@ -17,11 +17,13 @@ from filetools.errors import (
 )
 from filetools.events.activity import SyncError, SyncPaused, SyncResumed
 from filetools.journal.changes import BacklogEntry
+from filetools.stores.local import LocalStore
 from filetools.sync.identity import MARKER
 from tests.support.faulty import Died, FaultyStore, Plan
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
     Hang,
+    World,
     at,
     hurry,
     local_store,
@@ -128,23 +130,20 @@ async def test_the_death_of_the_process_inside_the_mirror_is_not_taken_for_a_fai
         assert opened.owed() == 1
 
 
-async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.manager.start()
-        opened.manager.pause()
-        assert await opened.write("a", b"1") == "pending"
-        assert opened.manager.status()["mirror"] == {"state": "paused", "behind": 1, "last_error": None}
-        assert tree(inner) == {}
-        opened.manager.resume()
-        await opened.until_paid()
-        assert tree(inner) == {"a": b"1"}
-        assert opened.events == [SyncPaused(reason="user"), SyncResumed()]
+async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(opened: World, inner: LocalStore) -> None:
+    await opened.manager.start()
+    opened.manager.pause()
+    assert await opened.write("a", b"1") == "pending"
+    assert opened.manager.status()["mirror"] == {"state": "paused", "behind": 1, "last_error": None}
+    assert tree(inner) == {}
+    opened.manager.resume()
+    await opened.until_paid()
+    assert tree(inner) == {"a": b"1"}
+    assert opened.events == [SyncPaused(reason="user"), SyncResumed()]
 
 
-async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp_path: Path) -> None:
+async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(inner: LocalStore, tmp_path: Path) -> None:
     order: list[str] = []
-    inner = local_store(tmp_path / "mirror")
 
     def note(method: str, path: str) -> None:
         if method in ("Prepared.exchange", "sync") and path == "deep/er/a":
@@ -197,18 +196,18 @@ async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> N
         assert synced == []
 
 
-async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_again(tmp_path: Path) -> None:
+async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_again(
+    opened: World, inner: LocalStore
+) -> None:
     """Another process removed the folder, and the mirror's, just before this one's file arrived there."""
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        assert await opened.write("d/a", b"1") == "in_sync"
-        await opened.locked(("d",), lambda: opened.remove("d"))
-        opened.journal.backlog.remove(entry for entry in opened.journal.backlog.of("mirror") if entry.key == "d")
-        await opened.manager._mirrors[0].completions.flush()
-        assert [entry.key for entry in opened.journal.backlog.of("mirror")] == ["d/a"]
-        await opened.manager.start()
-        await opened.until_paid()
-        assert tree(inner) == {}
+    assert await opened.write("d/a", b"1") == "in_sync"
+    await opened.locked(("d",), lambda: opened.remove("d"))
+    opened.journal.backlog.remove(entry for entry in opened.journal.backlog.of("mirror") if entry.key == "d")
+    await opened.manager._mirrors[0].completions.flush()
+    assert [entry.key for entry in opened.journal.backlog.of("mirror")] == ["d/a"]
+    await opened.manager.start()
+    await opened.until_paid()
+    assert tree(inner) == {}
 
 
 async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tmp_path: Path) -> None:
@@ -221,36 +220,33 @@ async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tm
         assert opened.owed() == 1
 
 
-async def test_every_kind_of_change_is_followed(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.manager.start()
-        statuses = [
-            await opened.write("a", b"1"),
-            await opened.write("a", b"22"),
-            await opened.make_directory("d/e"),
-            await opened.write("d/e/f", b"3"),
-            await opened.move("a", "d/b"),
-            await opened.write("c", b"4"),
-            await opened.move("c", "d/b"),
-            await opened.write("gone", b"5"),
-            await opened.delete("gone"),
-            await opened.make_directory("x/y"),
-            await opened.write("x/y/z", b"6"),
-            await opened.delete("x"),
-        ]
-        await opened.until_paid()
-        assert set(statuses) == {"in_sync"}
-        assert await opened.move("d", "moved") == "in_sync"
-        await opened.until_paid()
-        assert tree(inner) == tree(opened.primary) == {
-            "moved": None, "moved/b": b"4", "moved/e": None, "moved/e/f": b"3"
-        }  # fmt: skip
-        assert opened.kept == []
+async def test_every_kind_of_change_is_followed(opened: World, inner: LocalStore) -> None:
+    await opened.manager.start()
+    statuses = [
+        await opened.write("a", b"1"),
+        await opened.write("a", b"22"),
+        await opened.make_directory("d/e"),
+        await opened.write("d/e/f", b"3"),
+        await opened.move("a", "d/b"),
+        await opened.write("c", b"4"),
+        await opened.move("c", "d/b"),
+        await opened.write("gone", b"5"),
+        await opened.delete("gone"),
+        await opened.make_directory("x/y"),
+        await opened.write("x/y/z", b"6"),
+        await opened.delete("x"),
+    ]
+    await opened.until_paid()
+    assert set(statuses) == {"in_sync"}
+    assert await opened.move("d", "moved") == "in_sync"
+    await opened.until_paid()
+    assert tree(inner) == tree(opened.primary) == {
+        "moved": None, "moved/b": b"4", "moved/e": None, "moved/e/f": b"3"
+    }  # fmt: skip
+    assert opened.kept == []
 
 
-async def test_excluded_paths_are_never_mirrored_and_owe_nothing(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_excluded_paths_are_never_mirrored_and_owe_nothing(inner: LocalStore, tmp_path: Path) -> None:
 
     def excluded(path: str, is_directory: bool) -> bool:
         return "node_modules" in path.split("/")
@@ -267,29 +263,28 @@ async def test_excluded_paths_are_never_mirrored_and_owe_nothing(tmp_path: Path)
         assert tree(inner) == {"a": b"1"}
 
 
-async def test_a_strangers_text_in_the_mirror_is_kept_before_it_is_replaced(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.write("a", b"ours")
-        (tmp_path / "mirror" / "a").write_bytes(b"a stranger's")
-        assert await opened.write("a", b"newer") == "in_sync"
-        assert opened.kept == [("a", b"a stranger's")]
-        assert tree(inner) == {"a": b"newer"}
+async def test_a_strangers_text_in_the_mirror_is_kept_before_it_is_replaced(
+    opened: World, inner: LocalStore, tmp_path: Path
+) -> None:
+    await opened.write("a", b"ours")
+    (tmp_path / "mirror" / "a").write_bytes(b"a stranger's")
+    assert await opened.write("a", b"newer") == "in_sync"
+    assert opened.kept == [("a", b"a stranger's")]
+    assert tree(inner) == {"a": b"newer"}
 
 
-async def test_a_strangers_files_are_kept_before_their_folder_is_removed(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.make_directory("d")
-        await opened.write("d/ours", b"ours")
-        (tmp_path / "mirror" / "d" / "theirs").write_bytes(b"theirs")
-        assert await opened.delete("d") == "in_sync"
-        assert opened.kept == [("d/theirs", b"theirs")]
-        assert tree(inner) == {}
+async def test_a_strangers_files_are_kept_before_their_folder_is_removed(
+    opened: World, inner: LocalStore, tmp_path: Path
+) -> None:
+    await opened.make_directory("d")
+    await opened.write("d/ours", b"ours")
+    (tmp_path / "mirror" / "d" / "theirs").write_bytes(b"theirs")
+    assert await opened.delete("d") == "in_sync"
+    assert opened.kept == [("d/theirs", b"theirs")]
+    assert tree(inner) == {}
 
 
-async def test_a_strangers_text_that_cannot_be_kept_stays_in_limbo(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_a_strangers_text_that_cannot_be_kept_stays_in_limbo(inner: LocalStore, tmp_path: Path) -> None:
     async with world(tmp_path, inner, max_foreign_bytes=8) as opened:
         await opened.write("a", b"ours")
         (tmp_path / "mirror" / "a").write_bytes(b"too large to be read")
@@ -298,28 +293,28 @@ async def test_a_strangers_text_that_cannot_be_kept_stays_in_limbo(tmp_path: Pat
         assert opened.kept == []
 
 
-async def test_a_file_that_a_stranger_still_writes_stays_in_limbo(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.write("a", b"ours")
-        with (tmp_path / "mirror" / "a").open("wb") as theirs:
-            theirs.write(b"half a sen")
-            theirs.flush()
-            assert await opened.write("a", b"newer") == "in_sync"
-            theirs.write(b"tence")
-        assert [left.read() for left in inner.leftovers()] == [b"half a sentence"]
+async def test_a_file_that_a_stranger_still_writes_stays_in_limbo(
+    opened: World, inner: LocalStore, tmp_path: Path
+) -> None:
+    await opened.write("a", b"ours")
+    with (tmp_path / "mirror" / "a").open("wb") as theirs:
+        theirs.write(b"half a sen")
+        theirs.flush()
+        assert await opened.write("a", b"newer") == "in_sync"
+        theirs.write(b"tence")
+    assert [left.read() for left in inner.leftovers()] == [b"half a sentence"]
 
 
-async def test_a_move_of_a_file_that_the_mirror_has_otherwise_is_left_to_catching_up(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.write("a", b"ours")
-        (tmp_path / "mirror" / "a").write_bytes(b"tampered")
-        assert await opened.move("a", "b") == "pending"
-        await opened.manager.start()
-        await opened.until_paid()
-        assert tree(inner) == {"b": b"ours"}
-        assert opened.kept == [("a", b"tampered")]
+async def test_a_move_of_a_file_that_the_mirror_has_otherwise_is_left_to_catching_up(
+    opened: World, inner: LocalStore, tmp_path: Path
+) -> None:
+    await opened.write("a", b"ours")
+    (tmp_path / "mirror" / "a").write_bytes(b"tampered")
+    assert await opened.move("a", "b") == "pending"
+    await opened.manager.start()
+    await opened.until_paid()
+    assert tree(inner) == {"b": b"ours"}
+    assert opened.kept == [("a", b"tampered")]
 
 
 async def test_other_kinds_in_the_way_are_kept_and_replaced(tmp_path: Path) -> None:
@@ -339,14 +334,15 @@ async def test_other_kinds_in_the_way_are_kept_and_replaced(tmp_path: Path) -> N
         assert not (tmp_path / "b").exists()
 
 
-async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_emptied(tmp_path: Path) -> None:
+async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_emptied(
+    inner: LocalStore, tmp_path: Path
+) -> None:
     acts: list[Callable[[], None]] = []
 
     def confirm(method: str, path: str) -> None:
         if (method, path) == ("stat", MARKER) and acts:
             acts.pop()()
 
-    inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, scripted(inner, after=confirm), is_filled=False) as opened:
         identity = opened.manager._mirrors[0].identity
         identity.establish()

@@ -9,6 +9,7 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, SyncFailedError
+from filetools.stores.local import LocalStore
 from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.strict import RETRIES
 from tests.support.mirror_worlds import (
@@ -54,8 +55,9 @@ async def strictly(opened: World, actions: Sequence[MirrorAction]) -> None:
     await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=LIMIT_SECONDS)
 
 
-async def test_a_mirror_that_cannot_prepare_refuses_before_anything_is_recorded(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_a_mirror_that_cannot_prepare_refuses_before_anything_is_recorded(
+    inner: LocalStore, tmp_path: Path
+) -> None:
     refuse = Refuse("prepare", "d/b")
     async with world(tmp_path, scripted(inner, before=refuse), policy="strict") as opened:
         assert opened.manager.is_strict
@@ -88,21 +90,20 @@ async def test_a_paused_mirror_refuses(tmp_path: Path) -> None:
             await strictly(opened, [put("a", b"1")])
 
 
-async def test_something_else_in_the_way_refuses(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        inner.make_directory(at("a"))
-        with pytest.raises(SyncFailedError, match="out of step at 'a'"):
-            await strictly(opened, [put("a", b"1")])
-        with pytest.raises(SyncFailedError, match="out of step at 'b'"):
-            await strictly(opened, [Move(path=at("c"), key="c", source=at("b"), source_key="b", number=0)])
-        assert tree(inner) == {"a": None}
-        assert opened.manager.status()["mirror"]["state"] == "ready"
+async def test_something_else_in_the_way_refuses(opened: World, inner: LocalStore) -> None:
+    inner.make_directory(at("a"))
+    with pytest.raises(SyncFailedError, match="out of step at 'a'"):
+        await strictly(opened, [put("a", b"1")])
+    with pytest.raises(SyncFailedError, match="out of step at 'b'"):
+        await strictly(opened, [Move(path=at("c"), key="c", source=at("b"), source_key="b", number=0)])
+    assert tree(inner) == {"a": None}
+    assert opened.manager.status()["mirror"]["state"] == "ready"
 
 
 @pytest.mark.parametrize("method", ["move", "prepare"])
-async def test_folders_made_for_a_move_that_is_not_made_go_again(tmp_path: Path, method: str) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_folders_made_for_a_move_that_is_not_made_go_again(
+    inner: LocalStore, tmp_path: Path, method: str
+) -> None:
     refuse = Refuse(method, {"move": "b", "prepare": "d/x"}[method])
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         await strictly(opened, [put("b", b"1")])
@@ -115,8 +116,7 @@ async def test_folders_made_for_a_move_that_is_not_made_go_again(tmp_path: Path,
         assert tree(inner) == {"d": None, "d/e": None, "d/e/c": b"1"}
 
 
-async def test_an_exchange_that_fails_is_tried_again(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_an_exchange_that_fails_is_tried_again(inner: LocalStore, tmp_path: Path) -> None:
     refuse = Refuse("Prepared.exchange", "a", RETRIES)
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         await strictly(opened, [put("a", b"1")])
@@ -124,8 +124,7 @@ async def test_an_exchange_that_fails_is_tried_again(tmp_path: Path) -> None:
         assert refuse.seen == 1 + RETRIES
 
 
-async def test_an_exchange_that_fails_for_good_sets_everything_back(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_an_exchange_that_fails_for_good_sets_everything_back(inner: LocalStore, tmp_path: Path) -> None:
     refuse = Refuse("Prepared.exchange", "last")
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         for path, content in {"a": b"a", "b": b"b", "c": b"c", "d/e": b"e", "f/g": b"g"}.items():
@@ -147,9 +146,8 @@ async def test_an_exchange_that_fails_for_good_sets_everything_back(tmp_path: Pa
         assert opened.kept == []
 
 
-async def test_both_or_neither_through_the_whole_way(tmp_path: Path) -> None:
+async def test_both_or_neither_through_the_whole_way(inner: LocalStore, tmp_path: Path) -> None:
     """Commit, primary, mirror: the entry is paid where both have it, and a refusal leaves both as they were."""
-    inner = local_store(tmp_path / "mirror")
     refuse = Refuse("Prepared.exchange", "b")
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         await opened.manager.start()
@@ -170,17 +168,14 @@ async def test_both_or_neither_through_the_whole_way(tmp_path: Path) -> None:
         assert tree(inner) == tree(opened.primary) == {"a": b"1"}
 
 
-async def test_a_discarded_ticket_leaves_nothing(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
+async def test_a_discarded_ticket_leaves_nothing(opened: World, inner: LocalStore) -> None:
+    def call() -> None:
+        ticket = opened.manager.prepare_strict([put("d/a", b"1")])
+        ticket.discard()
+        ticket.discard()
 
-        def call() -> None:
-            ticket = opened.manager.prepare_strict([put("d/a", b"1")])
-            ticket.discard()
-            ticket.discard()
-
-        await opened.run(call)
-        assert tree(inner) == {}
+    await opened.run(call)
+    assert tree(inner) == {}
 
 
 async def test_an_exchange_that_hangs_is_not_set_back_late_but_caught_up(tmp_path: Path) -> None:
@@ -205,11 +200,9 @@ async def test_an_exchange_that_hangs_is_not_set_back_late_but_caught_up(tmp_pat
         assert tree(inner) == tree(opened.primary) == {"a": b"old"}
 
 
-async def test_a_strangers_text_is_kept_here_too(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.write("a", b"old")
-        (tmp_path / "mirror" / "a").write_bytes(b"theirs")
-        await strictly(opened, [put("a", b"new")])
-        assert opened.kept == [("a", b"theirs")]
-        assert tree(inner) == {"a": b"new"}
+async def test_a_strangers_text_is_kept_here_too(opened: World, inner: LocalStore, tmp_path: Path) -> None:
+    await opened.write("a", b"old")
+    (tmp_path / "mirror" / "a").write_bytes(b"theirs")
+    await strictly(opened, [put("a", b"new")])
+    assert opened.kept == [("a", b"theirs")]
+    assert tree(inner) == {"a": b"new"}

@@ -12,6 +12,7 @@ import pytest
 from filetools.errors import AbortedError, AccessDeniedError, StorageFailedError, SyncFailedError
 from filetools.events.activity import SyncCompleted, SyncError, SyncProgress, SyncStarted
 from filetools.models.files import SyncResult
+from filetools.stores.local import LocalStore
 from tests.support.mirror_worlds import World, local_store, scripted, tree, world
 
 
@@ -50,76 +51,69 @@ async def test_a_mirror_that_is_down_or_paused_refuses(tmp_path: Path) -> None:
             await opened.manager.sync_all()
 
 
-async def test_a_preview_plans_and_changes_nothing(tmp_path: Path) -> None:
+async def test_a_preview_plans_and_changes_nothing(opened: World, inner: LocalStore, tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"
-    inner = local_store(mirror)
-    async with world(tmp_path, inner) as opened:
-        await drifted(opened, mirror)
-        before = tree(inner)
-        await opened.manager.start()
-        result = await opened.manager.sync_all(preview=True)
-        assert without_time(result) == SyncResult(
-            success=True,
-            preview=True,
-            total_files=9,
-            synced_files=0,
-            failed_files=0,
-            duration_ms=0,
-            added=["empty", "d/gone"],
-            modified=["shorter", "tampered"],
-            deleted=["foreign", "link", "theirs/deep/er", "theirs/deep", "theirs"],
-        )
-        assert tree(inner) == before
-        assert opened.named("sync:started") == []
+    await drifted(opened, mirror)
+    before = tree(inner)
+    await opened.manager.start()
+    result = await opened.manager.sync_all(preview=True)
+    assert without_time(result) == SyncResult(
+        success=True,
+        preview=True,
+        total_files=9,
+        synced_files=0,
+        failed_files=0,
+        duration_ms=0,
+        added=["empty", "d/gone"],
+        modified=["shorter", "tampered"],
+        deleted=["foreign", "link", "theirs/deep/er", "theirs/deep", "theirs"],
+    )
+    assert tree(inner) == before
+    assert opened.named("sync:started") == []
 
 
 @pytest.mark.parametrize("verify", [False, True])
 async def test_every_difference_is_mended_towards_the_primary_and_foreign_text_is_kept(
-    tmp_path: Path, verify: bool
+    opened: World, inner: LocalStore, tmp_path: Path, verify: bool
 ) -> None:
     mirror = tmp_path / "mirror"
-    inner = local_store(mirror)
-    async with world(tmp_path, inner) as opened:
-        await drifted(opened, mirror)
-        await opened.manager.start()
-        seen: list[tuple[int, int, str]] = []
-        result = await opened.manager.sync_all(
-            verify=verify, progress=lambda current, total, path: seen.append((current, total, path))
-        )
-        assert (result.success, result.total_files, result.synced_files, result.failed_files) == (True, 9, 9, 0)
-        assert tree(inner) == tree(opened.primary)
-        assert not (mirror / "link").is_symlink()
-        assert sorted(opened.kept) == [
-            ("foreign", b"a stranger's"),
-            ("shorter", b"our"),
-            ("tampered", b"0urs"),
-            ("theirs/deep/er", b"another's"),
-        ]
-        assert [current for current, _, _ in seen] == list(range(9))
-        assert {total for _, total, _ in seen} == {9}
-        assert (await opened.manager.sync_all(verify=True)).total_files == 0
+    await drifted(opened, mirror)
+    await opened.manager.start()
+    seen: list[tuple[int, int, str]] = []
+    result = await opened.manager.sync_all(
+        verify=verify, progress=lambda current, total, path: seen.append((current, total, path))
+    )
+    assert (result.success, result.total_files, result.synced_files, result.failed_files) == (True, 9, 9, 0)
+    assert tree(inner) == tree(opened.primary)
+    assert not (mirror / "link").is_symlink()
+    assert sorted(opened.kept) == [
+        ("foreign", b"a stranger's"),
+        ("shorter", b"our"),
+        ("tampered", b"0urs"),
+        ("theirs/deep/er", b"another's"),
+    ]
+    assert [current for current, _, _ in seen] == list(range(9))
+    assert {total for _, total, _ in seen} == {9}
+    assert (await opened.manager.sync_all(verify=True)).total_files == 0
 
 
-async def test_the_events_tell_the_whole_story(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        plant(opened.root, {"a": b"1", "b": b"2"})
-        await opened.manager.start()
-        before = time.time()
-        await opened.manager.sync_all()
-        started, *progress, completed = opened.events
-        assert started == SyncStarted(file_count=2, direction="to_mirror")
-        assert progress == [
-            SyncProgress(current=0, total=2, current_file="a"),
-            SyncProgress(current=1, total=2, current_file="b"),
-        ]
-        assert isinstance(completed, SyncCompleted)
-        assert (completed.success, completed.files_processed, completed.files_failed) == (True, 2, 0)
-        assert before <= completed.timestamp <= time.time()
+async def test_the_events_tell_the_whole_story(opened: World) -> None:
+    plant(opened.root, {"a": b"1", "b": b"2"})
+    await opened.manager.start()
+    before = time.time()
+    await opened.manager.sync_all()
+    started, *progress, completed = opened.events
+    assert started == SyncStarted(file_count=2, direction="to_mirror")
+    assert progress == [
+        SyncProgress(current=0, total=2, current_file="a"),
+        SyncProgress(current=1, total=2, current_file="b"),
+    ]
+    assert isinstance(completed, SyncCompleted)
+    assert (completed.success, completed.files_processed, completed.files_failed) == (True, 2, 0)
+    assert before <= completed.timestamp <= time.time()
 
 
-async def test_one_failing_file_does_not_stop_the_rest(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_one_failing_file_does_not_stop_the_rest(inner: LocalStore, tmp_path: Path) -> None:
 
     def fail(method: str, path: str) -> None:
         if method == "prepare" and path == "b":
@@ -143,47 +137,42 @@ async def test_one_failing_file_does_not_stop_the_rest(tmp_path: Path) -> None:
         assert tree(inner) == {"a": b"1", "c": b"3"}
 
 
-async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
+async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(opened: World, inner: LocalStore) -> None:
 
     def fail(method: str, path: str) -> None:
         if method == "scan" and path == "d":
             raise AccessDeniedError(path)
 
-    async with world(tmp_path, inner) as opened:
-        await opened.write("d/a", b"1")
-        await opened.write("b", b"2")
-        opened.build(primary=scripted(opened.primary, before=fail))
-        await opened.manager.start()
-        result = await opened.manager.sync_all()
-        assert (result.success, result.deleted, [error["path"] for error in result.errors]) == (False, [], ["d"])
-        assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
+    await opened.write("d/a", b"1")
+    await opened.write("b", b"2")
+    opened.build(primary=scripted(opened.primary, before=fail))
+    await opened.manager.start()
+    result = await opened.manager.sync_all()
+    assert (result.success, result.deleted, [error["path"] for error in result.errors]) == (False, [], ["d"])
+    assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
 
 
-async def test_an_abort_stops_between_two_files(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        await opened.write("0", b"0")
-        plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
-        await opened.manager.start()
-        abort = asyncio.Event()
+async def test_an_abort_stops_between_two_files(opened: World, inner: LocalStore) -> None:
+    await opened.write("0", b"0")
+    plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
+    await opened.manager.start()
+    abort = asyncio.Event()
 
-        def stop(current: int, total: int, path: str) -> None:
-            if path == "b":
-                abort.set()
+    def stop(current: int, total: int, path: str) -> None:
+        if path == "b":
+            abort.set()
 
-        with pytest.raises(AbortedError) as caught:
-            await opened.manager.sync_all(progress=stop, abort=abort)
-        assert caught.value.details == {"done": 2, "total": 3}
-        assert tree(inner) == {"0": b"0", "a": b"1", "b": b"2"}
-        (completed,) = opened.named("sync:completed")
-        assert isinstance(completed, SyncCompleted)
-        assert (completed.success, completed.files_processed) == (False, 2)
+    with pytest.raises(AbortedError) as caught:
+        await opened.manager.sync_all(progress=stop, abort=abort)
+    assert caught.value.details == {"done": 2, "total": 3}
+    assert tree(inner) == {"0": b"0", "a": b"1", "b": b"2"}
+    (completed,) = opened.named("sync:completed")
+    assert isinstance(completed, SyncCompleted)
+    assert (completed.success, completed.files_processed) == (False, 2)
 
 
-async def test_excluded_and_private_paths_are_left_alone_on_both_sides(tmp_path: Path) -> None:
+async def test_excluded_and_private_paths_are_left_alone_on_both_sides(inner: LocalStore, tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"
-    inner = local_store(mirror)
 
     def excluded(path: str, is_directory: bool) -> bool:
         return ".git" in path.split("/")
@@ -198,71 +187,63 @@ async def test_excluded_and_private_paths_are_left_alone_on_both_sides(tmp_path:
         }  # fmt: skip
 
 
-async def test_names_that_no_tool_can_write_are_mirrored_too(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        (opened.root / os.fsdecode(b"bad-\xff")).write_bytes(b"1")
-        (opened.root / "back\\slash").write_bytes(b"2")
-        await opened.manager.start()
-        result = await opened.manager.sync_all()
-        assert result.success
-        assert result.added == ["back\\slash", "bad-\\udcff"]
-        assert tree(inner) == tree(opened.primary)
-        result.to_dict()
+async def test_names_that_no_tool_can_write_are_mirrored_too(opened: World, inner: LocalStore) -> None:
+    (opened.root / os.fsdecode(b"bad-\xff")).write_bytes(b"1")
+    (opened.root / "back\\slash").write_bytes(b"2")
+    await opened.manager.start()
+    result = await opened.manager.sync_all()
+    assert result.success
+    assert result.added == ["back\\slash", "bad-\\udcff"]
+    assert tree(inner) == tree(opened.primary)
+    result.to_dict()
 
 
-async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(tmp_path: Path) -> None:
+async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(
+    opened: World, inner: LocalStore, tmp_path: Path
+) -> None:
     mirror = tmp_path / "mirror"
-    inner = local_store(mirror)
-    async with world(tmp_path, inner) as opened:
-        plant(opened.root, {"a/inside": b"1", "b": b"2"})
-        plant(mirror, {"a": b"a file", "b/inside": b"a folder"})
-        await opened.manager.start()
-        assert (await opened.manager.sync_all()).success
-        assert tree(inner) == tree(opened.primary)
-        assert sorted(opened.kept) == [("a", b"a file"), ("b/inside", b"a folder")]
+    plant(opened.root, {"a/inside": b"1", "b": b"2"})
+    plant(mirror, {"a": b"a file", "b/inside": b"a folder"})
+    await opened.manager.start()
+    assert (await opened.manager.sync_all()).success
+    assert tree(inner) == tree(opened.primary)
+    assert sorted(opened.kept) == [("a", b"a file"), ("b/inside", b"a folder")]
 
 
-async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        opened.manager.pause()
-        await opened.write("a", b"1")
-        (entry,) = opened.journal.backlog.of("mirror")
-        for _ in range(5):
-            opened.journal.backlog.fail(entry)
-        opened.manager.resume()
-        await opened.manager.start()
-        assert opened.owed() == 1
-        await opened.manager.sync_all()
-        await opened.until_paid()
-        assert tree(inner) == {"a": b"1"}
+async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(opened: World, inner: LocalStore) -> None:
+    opened.manager.pause()
+    await opened.write("a", b"1")
+    (entry,) = opened.journal.backlog.of("mirror")
+    for _ in range(5):
+        opened.journal.backlog.fail(entry)
+    opened.manager.resume()
+    await opened.manager.start()
+    assert opened.owed() == 1
+    await opened.manager.sync_all()
+    await opened.until_paid()
+    assert tree(inner) == {"a": b"1"}
 
 
-async def test_a_synchronisation_and_calls_at_once_end_equal(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        plant(opened.root, {f"old{number}": b"%d" % number for number in range(40)})
-        await opened.manager.start()
-        sync = asyncio.create_task(opened.manager.sync_all())
-        for number in range(60):
-            await opened.write(f"old{number % 40}", b"new %d" % number)
-        await sync
-        await opened.until_paid()
-        assert tree(inner) == tree(opened.primary)
+async def test_a_synchronisation_and_calls_at_once_end_equal(opened: World, inner: LocalStore) -> None:
+    plant(opened.root, {f"old{number}": b"%d" % number for number in range(40)})
+    await opened.manager.start()
+    sync = asyncio.create_task(opened.manager.sync_all())
+    for number in range(60):
+        await opened.write(f"old{number % 40}", b"new %d" % number)
+    await sync
+    await opened.until_paid()
+    assert tree(inner) == tree(opened.primary)
 
 
-async def test_comparing_does_not_block_the_loop(tmp_path: Path) -> None:
-    inner = local_store(tmp_path / "mirror")
-    async with world(tmp_path, inner) as opened:
-        plant(opened.root, {f"large{number}": bytes(2 * 1024 * 1024) for number in range(8)})
-        await opened.manager.start()
-        await opened.manager.sync_all()
-        sync = asyncio.create_task(opened.manager.sync_all(verify=True))
-        turns = 0
-        while not sync.done():
-            await asyncio.sleep(0)
-            turns += 1
-        assert sync.result().total_files == 0
-        # Turns, not seconds: a loop that compares by itself makes a few for each file.
-        assert turns > 200
+async def test_comparing_does_not_block_the_loop(opened: World) -> None:
+    plant(opened.root, {f"large{number}": bytes(2 * 1024 * 1024) for number in range(8)})
+    await opened.manager.start()
+    await opened.manager.sync_all()
+    sync = asyncio.create_task(opened.manager.sync_all(verify=True))
+    turns = 0
+    while not sync.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert sync.result().total_files == 0
+    # Turns, not seconds: a loop that compares by itself makes a few for each file.
+    assert turns > 200

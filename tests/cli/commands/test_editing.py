@@ -68,22 +68,26 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("old", "new"), CHANGES.values(), ids=CHANGES)
-def test_a_diff_in_a_pipe_is_taken_by_git_and_by_patch(
-    run: CommandLine, tmp_path: Path, old: bytes, new: bytes
-) -> None:
-    file, other = run.folder / "a b.txt", tmp_path / "git"
-    file.write_bytes(old)
-    run("checkpoint", "start")
-    file.write_bytes(new)
-    made = run("diff").raw
+def test_a_diff_in_a_pipe_is_taken_by_git_and_by_patch(run: CommandLine, tmp_path: Path) -> None:
+    other = tmp_path / "git"
     subprocess.run(["git", "init", "-q", other], check=True)
-    (other / file.name).write_bytes(old)
+    before, after = ({f"{name}.txt": pair[at] for name, pair in CHANGES.items()} for at in (0, 1))
+    write(before, run.folder, other)
+    run("checkpoint", "start")
+    write(after, run.folder)
+    made = run("diff").raw
     subprocess.run(["git", "apply", "--whitespace=nowarn"], cwd=other, input=made, check=True)
-    assert (other / file.name).read_bytes() == new
-    file.write_bytes(old)
+    write(before, run.folder)
     assert run("patch", stdin=made).error == ""
-    assert file.read_bytes() == new
+    for folder in (other, run.folder):
+        assert {name: (folder / name).read_bytes() for name in after} == after
+
+
+def write(contents: dict[str, bytes], *folders: Path) -> None:
+    for folder in folders:
+        for name, content in contents.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
 
 
 PREFIXES = {
@@ -114,18 +118,13 @@ def test_a_diff_of_git_is_taken_whatever_its_names_begin_with(
         "x": b"1\n",
         "x ": b"2\n",
     }
-    for folder in (run.folder, tmp_path / "git"):
-        for name, content in before.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
+    write(before, run.folder, tmp_path / "git")
     git("init", "-q")
     git("add", ".")
     git("commit", "-qm", "before")
     for name in before:
         (tmp_path / "git" / name).unlink()
-    for name, content in after.items():
-        (tmp_path / "git" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "git" / name).write_bytes(content)
+    write(after, tmp_path / "git")
     git("add", "-A")
     assert run("patch", stdin=git("diff", "--cached", "-M", "--binary")).error == ""
     there = {name: (run.folder / name).read_bytes() for name in after}

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.support.terminal import CommandLine
 
 
@@ -13,27 +11,24 @@ def text(run: CommandLine) -> str:
     return (run.folder / "src" / "app.py").read_text()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("undo", "--since", "yesterday"), ("undo", "--call", "nope"), ("undo", "--change", "999"), ("restore", "nope"),
-        ("checkpoint", "--delete", "nope"),
-    ],
-)  # fmt: skip
-def test_what_names_nothing_is_refused_with_2(run: CommandLine, arguments: tuple[str, ...]) -> None:
-    edit(run, "two", "TWO")
-    assert run(*arguments).code == 2
-    assert text(run) == "one\nTWO\nthree\n"
+REFUSED = [
+    ("undo --since yesterday", 2, ""),
+    ("undo --call nope", 2, ""),
+    ("undo --change 999", 2, ""),
+    ("restore nope", 2, ""),
+    ("checkpoint --delete nope", 2, ""),
+    ("undo 2", 2, "--change 2"),
+    ("undo no/such/path", 1, "ls"),
+    ("undo src/ap.py", 1, "'src/app.py'"),
+    ("undo notes.md", 0, "Nothing to undo.\n"),
+]
 
 
-@pytest.mark.parametrize(
-    ("path", "code", "hint"), [("2", 2, "--change 2"), ("no/such/path", 1, "ls"), ("src/ap.py", 1, "'src/app.py'")]
-)
-def test_undo_of_a_path_that_never_was_is_refused(run: CommandLine, path: str, code: int, hint: str) -> None:
+def test_what_names_nothing_is_refused(run: CommandLine) -> None:
     edit(run, "two", "TWO")
-    done = run("undo", path)
-    assert (done.code, hint in done.error) == (code, True)
-    assert run("undo", "notes.md").error == "Nothing to undo.\n"
+    for line, code, hint in REFUSED:
+        done = run(*line.split())
+        assert (done.code, hint in done.error) == (code, True), line
     assert text(run) == "one\nTWO\nthree\n"
 
 

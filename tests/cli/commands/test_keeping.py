@@ -24,9 +24,8 @@ def names(run: CommandLine) -> list[str]:
     return [each["name"] for each in run("checkpoints", "--json").json["data"]["checkpoints"]]
 
 
-@pytest.mark.parametrize("name", [" ", "x" * 201])
-def test_a_bad_name_makes_nothing_and_runs_nothing(run: CommandLine, name: str) -> None:
-    assert sh(run, "touch hit", name=(name,))[0] == 2
+def test_a_bad_name_makes_nothing_and_runs_nothing(run: CommandLine) -> None:
+    assert [sh(run, "touch hit", name=(name,))[0] for name in (" ", "x" * 201)] == [2, 2]
     assert (names(run), (run.folder / "hit").exists()) == ([], False)
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import bearer
-from tests.support.http_servers import HttpServer, http_server
+from tests.support.http_servers import http_server, logged_in
 from tests.support.live_clients import live
 
 NO_BROWSER = {"BROWSER": "true"}
@@ -52,7 +51,7 @@ async def test_what_was_on_its_way_to_a_killed_server_arrives_once(root: Path, f
 async def test_a_new_login_of_the_same_person_goes_on_with_the_handle(root: Path) -> None:
     (root / "text.txt").write_text("text\n")
     with http_server(root, "--open", environment=NO_BROWSER) as server:
-        async with live(server.address, headers=person(server), session="window") as page:
+        async with live(server.address, headers=logged_in(server), session="window") as page:
             editor = await page.edit("text.txt")
             editor.type(0, 0, "typed ")
             await editor.settled()
@@ -60,17 +59,9 @@ async def test_a_new_login_of_the_same_person_goes_on_with_the_handle(root: Path
             server.stop(signal.SIGKILL)  # logins end with the server
             editor.leave()
     with http_server(root, "--open", environment=NO_BROWSER) as server:
-        async with live(server.address, headers=person(server), session="window") as page:
+        async with live(server.address, headers=logged_in(server), session="window") as page:
             assert (await editor.come_back(page))["resumed"]
             await editor.settled()
             assert editor.text == "late typed text\n"
             await page.do("save", handle=editor.handle)
     assert (root / "text.txt").read_text() == "late typed text\n"
-
-
-def person(server: HttpServer) -> dict[str, str]:
-    """Log in, and return the headers of the person's browser."""
-    headers = {"Origin": server.address}
-    answer = bearer.post(f"{server.address}/login", json={"code": server.login_code()}, headers=headers)
-    cookie = str(answer.headers["set-cookie"].partition(";")[0])
-    return headers | {"Cookie": cookie, "Filetools-Login": answer.json()["key"]}

@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 from websockets.exceptions import InvalidStatus
 
 from tests.support import bearer
-from tests.support.http_servers import HttpServer, http_server
+from tests.support.http_servers import HttpServer, http_server, logged_in
 from tests.support.live_clients import LiveClient, live, socket_of
 from tests.support.mcp_clients import ERAS, text_of
 from tests.support.mcp_people import Person, shown_to
@@ -35,11 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 @pytest.fixture(scope="module")
 def person(server: HttpServer) -> dict[str, str]:
-    """The headers of the person's browser."""
-    headers = {"Origin": server.address}
-    answer = bearer.post(f"{server.address}/login", json={"code": server.login_code()}, headers=headers)
-    cookie = str(answer.headers["set-cookie"].partition(";")[0])
-    return headers | {"Cookie": cookie, "Filetools-Login": answer.json()["key"]}
+    return logged_in(server)
 
 
 async def written(server: HttpServer, path: str) -> dict[str, Any]:

@@ -3,23 +3,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 from mcp_types import INVALID_PARAMS, AudioContent, ImageContent, ResourceLink, TextContent
 
 from filetools.content.version import version_of
 from filetools.events.types import Event
 from filetools.models.records import Actor
-from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.summaries import MOST_HUNK_LINES
 from tests.support.mcp_clients import ERAS, facts, failure, opened_door, refused, text, text_of
-from tests.support.opened import ScriptedOpening, assert_at_rest, steps_until, told
+from tests.support.opened import steps_until, told
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -232,35 +228,6 @@ async def test_a_cancelled_call_that_waits_for_a_lock_never_happens(root: Path, 
         await steps_until(lambda: not files._parts.locks.is_locked("notes.md"))
         await text(client, "edit_file", path="notes.md", old_string="notes", new_string="after")
     assert (root / "notes.md").read_text() == "after\n"
-
-
-@pytest.mark.parametrize("mode", ERAS)
-@pytest.mark.parametrize("method", ["prepare", "Prepared.exchange"])
-async def test_a_call_cancelled_amid_its_work_is_done_or_undone_and_leaves_no_lock(
-    root: Path, mode: str, method: str
-) -> None:
-    reached, go_on = threading.Event(), threading.Event()
-
-    def block(called: str, path: str) -> None:
-        if called == method and path == "notes.md" and not reached.is_set():
-            reached.set()
-            assert go_on.wait(20)
-
-    edit = {"path": "notes.md", "old_string": "notes", "new_string": "changed"}
-    async with (
-        ScriptedOpening(root, before=block) as files,
-        Door(files, DoorOptions()) as door,
-        Client(door.server, mode=mode) as client,
-    ):
-        call = asyncio.create_task(client.call_tool("edit_file", edit))
-        await steps_until(reached.is_set)
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
-        go_on.set()
-        await steps_until(lambda: not files._parts.locks.is_locked("notes.md"))
-        await assert_at_rest(files, root)
-        await text(client, "write_file", path="next.txt", content="")
-    assert (root / "notes.md").read_text() in ("notes\n", "changed\n")
 
 
 async def test_waiting_ends_at_once_when_it_is_cancelled(root: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -11,16 +10,11 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult
 
 import filetools
 from filetools.app.state import prepare_state
 from filetools.app.trust import own_folder
-from filetools.content.text_edits import TextEdit, apply_text_edits
-from tests.support.mcp_clients import ERAS, RELAXED, command, facts, process, text
-from tests.support.mcp_people import Person, one_round, shown_to, state_of
-
-ROUNDS = 10
+from tests.support.mcp_clients import ERAS, RELAXED, command, process, text
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -97,78 +91,3 @@ async def test_a_call_belongs_to_the_session_that_it_names_else_to_that_of_the_e
     async with filetools.open(root, settings=RELAXED) as files:
         told = [(each.path, each.actor.kind, each.actor.session) for each in (await files.changes()).records]
     assert told == [("a.txt", "agent", "own"), ("b.txt", "agent", "run-0123456789ab")]
-
-
-class Editor:
-    """An editor as one would be written: it keeps the text and takes in what others do."""
-
-    def __init__(self, client: Client, opened: dict[str, Any]) -> None:
-        self._client = client
-        self._handle = opened["handle"]
-        self._version = opened["buffer_version"]
-        self.text = opened["text"]
-        self.address = f"filetools:///buffers/{self._handle}"
-
-    async def type(self, start: int, typed: str) -> None:
-        """Type at a place, and take in what others did since."""
-        edit = TextEdit(start, start, typed)
-        told = await facts(
-            self._client, "buffer_change", handle=self._handle, buffer_version=self._version,
-            edits=[{"start": start, "end": start, "text": typed}],
-        )  # fmt: skip
-        self._take(apply_text_edits(self.text, [edit]), told)
-
-    async def look(self) -> None:
-        """Take in what others did."""
-        told = await facts(self._client, "buffer_change", handle=self._handle, buffer_version=self._version, edits=[])
-        self._take(self.text, told)
-
-    async def save(self) -> None:
-        told = await facts(self._client, "buffer_save", handle=self._handle, buffer_version=self._version)
-        self._take(self.text, told)
-
-    def _take(self, mine: str, told: dict[str, Any]) -> None:
-        self.text = apply_text_edits(
-            mine, [TextEdit(each["start"], each["end"], each["text"]) for each in told["edits"]]
-        )
-        self._version = told["buffer_version"]
-
-
-async def test_an_editor_and_an_agent_in_two_processes_work_on_one_text(root: Path) -> None:
-    path = root / "src" / "app.py"
-    async with Client(process(root, "--editor")) as person, Client(process(root)) as agent:
-        editor = Editor(person, await facts(person, "buffer_open", path="src/app.py"))
-        for number in range(ROUNDS):
-            await editor.type(0, f"# typed {number}\n")
-            async with asyncio.timeout(60):
-                # The agent's process hears of it a moment after it was acknowledged here.
-                while not (seen := await text(agent, "read_file", path="src/app.py")).startswith(f"# typed {number}\n"):
-                    pass
-        assert "unsaved text of an editor" in seen
-        assert path.read_text() == "one\ntwo\nthree\n"
-
-        async with person.listen(resource_subscriptions=[editor.address]) as stream:
-            await text(agent, "edit_file", path="src/app.py", old_string="two\n", new_string="two, by the agent\n")
-            async with asyncio.timeout(60):
-                await anext(stream)
-        await editor.look()
-        assert "two, by the agent\n" in editor.text
-        assert path.read_text() == "one\ntwo, by the agent\nthree\n"
-        await text(agent, "edit_file", path="src/app.py", old_string="# typed 7\n", new_string="# typed seven\n")
-        await editor.type(0, "# last\n")
-        await editor.save()
-        assert path.read_text() == editor.text
-        expected = ["# last", *(f"# typed {number}" for number in reversed(range(ROUNDS)))]
-        expected[expected.index("# typed 7")] = "# typed seven"
-        assert editor.text.splitlines() == [*expected, "one", "two, by the agent", "three"]
-
-
-async def test_the_answer_to_one_process_is_taken_by_another(root: Path) -> None:
-    protected: dict[str, Any] = {"path": ".vscode/settings.json", "content": "{}"}
-    person = shown_to(Person("cancel"))
-    async with Client(process(root), **person) as first, Client(process(root), **person) as second:
-        state = await state_of(first, "write_file", protected)
-        told = await one_round(second, "write_file", protected, state, "allow")
-        assert isinstance(told, CallToolResult)
-        assert not told.is_error
-    assert (root / ".vscode" / "settings.json").read_text() == "{}"

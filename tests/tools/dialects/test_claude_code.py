@@ -243,18 +243,6 @@ async def test_what_one_session_has_read_does_not_let_another_replace_it(
     await other.refuses("VERSION_MISMATCH", "Write", file_path="src/app.py", content="x")
 
 
-async def test_parallel_edits_of_sessions_are_all_there(files: FileToolsFacade, root: Path) -> None:
-    (root / "list.txt").write_text("".join(f"<{number}>\n" for number in range(20)))
-    calls = [
-        Session(files, CLAUDE_CODE, f"s{number}").says(
-            "Edit", file_path="list.txt", old_string=f"<{number}>", new_string=f"done {number}"
-        )
-        for number in range(20)
-    ]
-    await asyncio.gather(*calls)
-    assert (root / "list.txt").read_text() == "".join(f"done {number}\n" for number in range(20))
-
-
 @pytest.fixture
 def tree(root: Path) -> Path:
     for age, name in enumerate(

@@ -26,17 +26,9 @@ from filetools.tools.exports import (
 )
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
+from tests.tools.test_schemas import objects
 
 NAMES = [tool.name for tool in FILE_TOOLS]
-
-
-def objects(schema: Any) -> list[dict[str, Any]]:
-    """Return every JSON object of a schema, at any depth."""
-    if isinstance(schema, list):
-        return [each for item in schema for each in objects(item)]
-    if not isinstance(schema, dict):
-        return []
-    return [schema, *(each for value in schema.values() for each in objects(value))]
 
 
 @pytest.mark.parametrize(
