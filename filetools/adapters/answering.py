@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+
+from msgspec.structs import replace
 
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade

@@ -8,11 +8,11 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from filelock import lock_descriptor
+from msgspec import Struct
 
 from filetools.app.state import blocking, is_id, planted_state
 from filetools.app.trust import own_folder
@@ -30,8 +30,7 @@ _FILES: Final = (KEEPER_LOCK, "bell", "gate", "gate.waiting", "id", "mark", "pos
 _RULES: Final = "permissions.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(Struct, frozen=True, kw_only=True):
     """What an examination of a root found; nothing was changed."""
 
     exists: bool
@@ -53,8 +52,7 @@ class Health:
         return None if self.journal is None else self.journal.problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateRepair:
+class StateRepair(Struct, frozen=True, kw_only=True):
     """What a repair did."""
 
     damage: str

@@ -8,10 +8,11 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filetools.app.state import prepare_state
 from filetools.errors import InvalidArgumentError
@@ -208,8 +209,7 @@ def _on_disk(place: Path, mounts: list[tuple[Path, str, Path]]) -> tuple[str, Pa
     return device, shown / place.relative_to(point)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedMirror:
+class ListedMirror(Struct, frozen=True, kw_only=True):
     """One mirror that the journal of a root knows."""
 
     path: str

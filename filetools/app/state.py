@@ -11,9 +11,10 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.app.trust import REPOSITORY, claim, folders_of, is_anothers, own_folder, refuse_owner, write_whole
 from filetools.errors import (
@@ -48,8 +49,7 @@ _ID_TEXT: Final = re.compile(rb"[0-9a-f]{32}")
 _NOT_WRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateLocation:
+class StateLocation(Struct, frozen=True, kw_only=True):
     """The directories of one root."""
 
     private: Path

@@ -10,13 +10,13 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import requires
 from pathlib import Path
 from shutil import which
 from typing import Final, Literal
 
 from filelock import lock_descriptor
+from msgspec import Struct
 
 from filetools.app.mirrors import home_of, place_of, presence
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
@@ -66,8 +66,7 @@ _PURPOSES: Final = {
 _FILLING: Final = ", and does not hold everything yet; 'filetools sync' fills it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """One thing looked at."""
 
     name: str
@@ -260,8 +259,7 @@ def _mirror(mirror: Path) -> Check:
     return Check(name="mirror", state="note", text="is not there; the next change or 'filetools sync' makes it")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extra:
+class Extra(Struct, frozen=True, kw_only=True):
     """One extra of the package."""
 
     name: str

@@ -9,11 +9,12 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
 
 import click
+from msgspec import Struct
 
 from filetools.app.opening import Opening
 from filetools.cli.failures import exit_code_of, hint_of
@@ -38,8 +39,7 @@ _SIGNALLED: Final = 128
 """Exit codes above it tell the signal that ended a process."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedOptions:
+class SharedOptions(Struct, frozen=True, kw_only=True):
     """The options that many commands have in common."""
 
     root: Path | None = None
@@ -220,10 +220,10 @@ class Desk:
         settings, sources = self.settings()
         if not watch and sources["watch"] == "default":
             settings = replace(settings, watch=False)
-        options = self.options
         return open_workspace(
-            self.workplace.root, mirror=options.mirror, state_dir=options.state_dir, settings=settings, create=create
-        )
+            self.workplace.root, mirror=self.options.mirror, state_dir=self.options.state_dir, settings=settings,
+            create=create,
+        )  # fmt: skip
 
     def _let_ask(self, files: FileToolsFacade) -> None:
         terminal = open_terminal()

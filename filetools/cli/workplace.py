@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+
+from msgspec import Struct
 
 from filetools.app.trust import own_folder
 from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
+class Workplace(Struct, frozen=True, kw_only=True):
     """The root and the working folder of one command."""
 
     root: Path

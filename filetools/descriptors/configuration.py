@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.settings import DescriptorSettings, descriptor_settings
@@ -36,8 +37,7 @@ A later mark of the same id replaces the earlier one.
 </reference_instructions>"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
+class Configuration(Struct, frozen=True, kw_only=True):
     """A checked configuration."""
 
     settings: DescriptorSettings

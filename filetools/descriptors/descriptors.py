@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.content.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame
@@ -35,8 +36,7 @@ _TAG: Final = re.compile(
 _ATTRIBUTE: Final = re.compile(r"""\s++([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class Reference(Struct, frozen=True, kw_only=True):
     """A marked part of a text."""
 
     id: str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 _INNER: Final = ("message", "preview", "content")
 _IN_ATTRIBUTES: Final = str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(Struct, frozen=True, kw_only=True):
     """One answer about a descriptor."""
 
     name: str

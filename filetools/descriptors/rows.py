@@ -9,11 +9,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from filetools.content.paging import PagedText
 from filetools.descriptors.memory import Texts
@@ -42,8 +41,7 @@ LONGEST_CHARACTER_BYTES: Final = 4
 _NUMBERED: Final = re.compile(r"fd:([1-9][0-9]{0,17})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescriptorInfo:
+class DescriptorInfo(Struct, frozen=True, kw_only=True):
     """What is known of a descriptor without its text."""
 
     id: str
@@ -63,8 +61,7 @@ class DescriptorInfo:
     """Of that file."""
 
 
-@dataclass(slots=True)
-class RecentTexts:
+class RecentTexts(Struct):
     """The texts used last, with their cuts; any thread may call."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -88,8 +85,7 @@ class RecentTexts:
                 held -= len(self._paged.popitem(last=False)[1].text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedRows:
+class OwnedRows(Struct, frozen=True, kw_only=True):
     """The descriptors of one owner. Any thread may call; several processes share the table."""
 
     table: Table
@@ -202,7 +198,7 @@ class OwnedRows:
 
     def copied(self, rows: Iterable[TableRow]) -> OwnedRows:
         """Return a new owner's descriptors: those of some rows, and numbers that go on behind those given so far."""
-        child = replace(self, owner=f"{self.owner}/{secrets.token_hex(8)}")
+        child = structs.replace(self, owner=f"{self.owner}/{secrets.token_hex(8)}")
         copies = [structs.replace(row, key=child._key(_name_in(row.key)), revision=0) for row in rows]
         counter = self.table.get(self._key(""))
         if counter is not None:
@@ -212,7 +208,7 @@ class OwnedRows:
 
     def given(self, owner: str, rows: Iterable[TableRow]) -> list[str]:
         """Put rows among another owner's descriptors; returns their ids there."""
-        other = replace(self, owner=owner)
+        other = structs.replace(self, owner=owner)
         names = ((structs.replace(row, revision=0), _name_in(row.key)) for row in rows)
         return [other._put(row, None if _NUMBERED.fullmatch(name) else name) for row, name in names]
 

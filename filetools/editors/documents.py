@@ -10,10 +10,9 @@ import re
 import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.content.diff import minimal_edits
 from filetools.content.formats import TextFormat
@@ -35,8 +34,7 @@ MOST_TRIES: Final = 100
 """How often an edit is put on top of a newer text before it gives up; each time somebody else's came first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, frozen=True, kw_only=True):
     """What became of an editor's edits."""
 
     version: int

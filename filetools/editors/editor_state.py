@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.content.diff import minimal_edits
 from filetools.content.text_edits import in_utf16

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.diff import minimal_edits
 from filetools.content.formats import decode, encode
@@ -20,8 +21,7 @@ MOST_TEXTS: Final = 64
 """Documents whose text and bytes are kept in memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenText:
+class OpenText(Struct, frozen=True, kw_only=True):
     """A document and its text at one moment."""
 
     document: Document

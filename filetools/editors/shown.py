@@ -5,8 +5,9 @@ from __future__ import annotations
 import array
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, structs
 
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.transforming import moved
@@ -14,8 +15,7 @@ from filetools.content.wire import in_characters, ordered
 from filetools.errors import InvalidArgumentError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """A selected part of a text; places count UTF-16 units."""
 
     anchor: int
@@ -24,8 +24,7 @@ class Selection:
     """Where its caret is; before the anchor if it was made backwards."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownDocument:
+class ShownDocument(Struct, frozen=True, kw_only=True):
     """A document as one editor shows it, at one moment. Places count UTF-16 units, as on the wire."""
 
     path: str
@@ -43,9 +42,9 @@ class ShownDocument:
     """Whether the file has changed in a way that could not be merged into the text."""
     disk_version: str | None = None
     """Version of the file while the text is behind it; None if the file is gone."""
-    document: str = field(default="", repr=False)
+    document: str = ""
     """Name of the document in events."""
-    line_start: int = field(default=0, repr=False)
+    line_start: int = 0
     """First character of the first visible line."""
 
     @property
@@ -66,7 +65,7 @@ class ShownDocument:
         units = edits_as_units(ordered(edits))
         inside = in_characters(self.text, edits_from_units(units))
         text = apply_text_edits(self.text, inside)
-        return replace(
+        return structs.replace(
             self,
             text=text,
             carets=tuple(moved(caret, units, sticks=sticks) for caret in self.carets),
@@ -87,7 +86,7 @@ class ShownDocument:
         places = [*wanted_carets, *(place for one in wanted for place in (one.anchor, one.head))]
         self._check(places)
         start = self.line_start if first_line is None else self._start_of(first_line)
-        return replace(self, carets=wanted_carets, selections=wanted, line_start=start)
+        return structs.replace(self, carets=wanted_carets, selections=wanted, line_start=start)
 
     def _check(self, places: Sequence[int]) -> None:
         for place in places:

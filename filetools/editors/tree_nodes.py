@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from filetools.models.words import EntryType
 
 
-@dataclass(slots=True)
-class NameNode:
+class NameNode(Struct):
     """One name of a tree. Lives as long as the tree has it."""
 
     type: EntryType

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from filetools.editors.known_tree import KnownTree, paths_of
 from filetools.editors.tree_nodes import is_within, parent_of
@@ -43,8 +44,7 @@ class Listed(Protocol):
         """Return the state of the workspace, with the number of its newest change as "position"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeEntry:
+class TreeEntry(Struct, frozen=True, kw_only=True):
     """One row of a tree, at one moment."""
 
     path: str
@@ -52,8 +52,7 @@ class TreeEntry:
     is_expanded: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class TreeListing:
+class TreeListing(Struct, kw_only=True):
     """The pages of one listing of a folder and all below it; lives until it is finished or given up."""
 
     folder: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from filetools.events.types import Event
@@ -13,8 +12,7 @@ SyncDirection = Literal["to_mirror", "to_local", "both"]
 PauseReason = Literal["user", "error", "permission"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncStarted(Event):
+class SyncStarted(Event, frozen=True, kw_only=True):
     """A synchronisation starts; the number of files is known."""
 
     name: ClassVar[str] = "sync:started"
@@ -23,8 +21,7 @@ class SyncStarted(Event):
     direction: SyncDirection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncProgress(Event):
+class SyncProgress(Event, frozen=True, kw_only=True):
     """A synchronisation starts its next file."""
 
     name: ClassVar[str] = "sync:progress"
@@ -35,8 +32,7 @@ class SyncProgress(Event):
     current_file: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncCompleted(Event):
+class SyncCompleted(Event, frozen=True, kw_only=True):
     """A synchronisation ended."""
 
     name: ClassVar[str] = "sync:completed"
@@ -48,8 +44,7 @@ class SyncCompleted(Event):
     files_failed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncError(Event):
+class SyncError(Event, frozen=True, kw_only=True):
     """One file, or the whole mirror when `file` is None, could not be synchronised."""
 
     name: ClassVar[str] = "sync:error"
@@ -59,8 +54,7 @@ class SyncError(Event):
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncPaused(Event):
+class SyncPaused(Event, frozen=True, kw_only=True):
     """Synchronisation stopped until something changes."""
 
     name: ClassVar[str] = "sync:paused"
@@ -68,15 +62,13 @@ class SyncPaused(Event):
     reason: PauseReason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncResumed(Event):
+class SyncResumed(Event, frozen=True, kw_only=True):
     """Synchronisation continues after a pause."""
 
     name: ClassVar[str] = "sync:resumed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEvent(Event):
+class ToolEvent(Event, frozen=True, kw_only=True):
     """Base of the events about one tool call."""
 
     tool_name: str
@@ -85,8 +77,7 @@ class ToolEvent(Event):
     """Workspace-relative path the call is about, where it has one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted(ToolEvent):
+class ToolStarted(ToolEvent, frozen=True, kw_only=True):
     """A tool call starts."""
 
     name: ClassVar[str] = "agent:tool:started"
@@ -95,8 +86,7 @@ class ToolStarted(ToolEvent):
     """Arguments as given, without file contents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCompleted(ToolEvent):
+class ToolCompleted(ToolEvent, frozen=True, kw_only=True):
     """A tool call succeeded."""
 
     name: ClassVar[str] = "agent:tool:completed"
@@ -106,8 +96,7 @@ class ToolCompleted(ToolEvent):
     """Facts about the result, without file contents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFailed(ToolEvent):
+class ToolFailed(ToolEvent, frozen=True, kw_only=True):
     """A tool call ended with an error."""
 
     name: ClassVar[str] = "agent:tool:failed"
@@ -118,8 +107,7 @@ class ToolFailed(ToolEvent):
     duration_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProgress(Event):
+class ToolProgress(Event, frozen=True, kw_only=True):
     """A long tool call reports its progress."""
 
     name: ClassVar[str] = "tool:progress"
@@ -130,8 +118,7 @@ class ToolProgress(Event):
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequired(ToolEvent):
+class ApprovalRequired(ToolEvent, frozen=True, kw_only=True):
     """A tool call waits for a person."""
 
     name: ClassVar[str] = "tool:approval_required"
@@ -140,8 +127,7 @@ class ApprovalRequired(ToolEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolApproved(ToolEvent):
+class ToolApproved(ToolEvent, frozen=True, kw_only=True):
     """A person allowed a tool call."""
 
     name: ClassVar[str] = "tool:approved"
@@ -149,8 +135,7 @@ class ToolApproved(ToolEvent):
     approval_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRejected(ToolEvent):
+class ToolRejected(ToolEvent, frozen=True, kw_only=True):
     """A person denied a tool call."""
 
     name: ClassVar[str] = "tool:rejected"
@@ -159,8 +144,7 @@ class ToolRejected(ToolEvent):
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionChanged(Event):
+class PermissionChanged(Event, frozen=True, kw_only=True):
     """The permission rules changed."""
 
     name: ClassVar[str] = "permission:changed"
@@ -170,16 +154,14 @@ class PermissionChanged(Event):
     """The one tool whose rule changed; None if the preset changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectEvent(Event):
+class ProjectEvent(Event, frozen=True, kw_only=True):
     """Base of the events about one registered project."""
 
     project: str
     """Its id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectCreated(ProjectEvent):
+class ProjectCreated(ProjectEvent, frozen=True, kw_only=True):
     """A folder was registered as a project."""
 
     name: ClassVar[str] = "project:created"
@@ -188,8 +170,7 @@ class ProjectCreated(ProjectEvent):
     """Absolute, links resolved."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectUpdated(ProjectEvent):
+class ProjectUpdated(ProjectEvent, frozen=True, kw_only=True):
     """The name or folder of a project changed."""
 
     name: ClassVar[str] = "project:updated"
@@ -198,15 +179,13 @@ class ProjectUpdated(ProjectEvent):
     """Absolute, links resolved."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectDeleted(ProjectEvent):
+class ProjectDeleted(ProjectEvent, frozen=True, kw_only=True):
     """A project was unregistered; its files stay."""
 
     name: ClassVar[str] = "project:deleted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceChanged(Event):
+class InstanceChanged(Event, frozen=True, kw_only=True):
     """An agent or a server was registered, changed its name, folder or status, was pinned, or ended."""
 
     name: ClassVar[str] = "instance:changed"

@@ -5,7 +5,6 @@ Edits are as editors have them: of LF text, with places in UTF-16 units of the t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from filetools.content.text_edits import TextEdit
@@ -16,8 +15,7 @@ from filetools.models.words import ActorKind
 ChangeReason = Literal["typed", "merged", "disk", "undo", "saved"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferEvent(Event):
+class BufferEvent(Event, frozen=True, kw_only=True):
     """Base of the events about one open document."""
 
     path: str
@@ -33,8 +31,7 @@ class BufferEvent(Event):
         return self.actor.kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferOpened(BufferEvent):
+class BufferOpened(BufferEvent, frozen=True, kw_only=True):
     """The first editor opened a document."""
 
     name: ClassVar[str] = "buffer:opened"
@@ -43,15 +40,14 @@ class BufferOpened(BufferEvent):
     """Version of the document, from 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferChanged(BufferEvent):
+class BufferChanged(BufferEvent, frozen=True, kw_only=True):
     """The text of a document changed: somebody typed, or a change of the file or of an agent was merged into it."""
 
     name: ClassVar[str] = "buffer:changed"
 
     version: int
     """Version of the document after it; one more than before."""
-    edits: tuple[TextEdit, ...] = field(metadata={"kept_inside": True})
+    edits: tuple[TextEdit, ...]
     dirty: bool
     """Whether the text is not in the file, as of the newest version known."""
     reason: ChangeReason
@@ -63,8 +59,7 @@ class BufferChanged(BufferEvent):
         return plain
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferSaved(BufferEvent):
+class BufferSaved(BufferEvent, frozen=True, kw_only=True):
     """A document was saved; its text is in the file."""
 
     name: ClassVar[str] = "buffer:saved"
@@ -74,15 +69,13 @@ class BufferSaved(BufferEvent):
     """Version of the file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferClosed(BufferEvent):
+class BufferClosed(BufferEvent, frozen=True, kw_only=True):
     """The last editor closed a document."""
 
     name: ClassVar[str] = "buffer:closed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferAbandoned(BufferEvent):
+class BufferAbandoned(BufferEvent, frozen=True, kw_only=True):
     """The last editor of a document vanished or closed it with unsaved text, which was kept as a version of its path."""
 
     name: ClassVar[str] = "buffer:abandoned"
@@ -90,8 +83,7 @@ class BufferAbandoned(BufferEvent):
     kept_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferBehind(BufferEvent):
+class BufferBehind(BufferEvent, frozen=True, kw_only=True):
     """The file has changed in a way that cannot be merged into the unsaved text; saving will report the conflict."""
 
     name: ClassVar[str] = "buffer:behind"
@@ -100,8 +92,7 @@ class BufferBehind(BufferEvent):
     """Version of the file; None if it is gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferMoved(BufferEvent):
+class BufferMoved(BufferEvent, frozen=True, kw_only=True):
     """A document has another path, because its file was moved."""
 
     name: ClassVar[str] = "buffer:moved"

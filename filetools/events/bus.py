@@ -6,10 +6,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Final
 
+from msgspec import Struct
 from pyee.base import EventEmitter
 
 from filetools.errors import InternalError, InvalidArgumentError
@@ -33,8 +33,7 @@ Responder = Callable[[Any], Any | Awaitable[Any]]
 """Receives the payload of a query and returns an answer or None; plain or async."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BusStatistics:
+class BusStatistics(Struct, frozen=True, kw_only=True):
     """What a bus carries, and what went wrong with its listeners since it was made."""
 
     listeners: int

@@ -6,8 +6,9 @@ Events inform; they are made from journal records after the fact is on disk, and
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct
 
 from filetools.errors import InternalError
 from filetools.models.records import WITHOUT_BYTES, Actor, ChangeRecord, Operation, RecordState
@@ -15,13 +16,12 @@ from filetools.models.words import ActorKind
 
 ContentLoader = Callable[[], Awaitable[str | None]]
 
-_KEPT_INSIDE: Final = {"kept_inside": True}
-"""Marks a field that has no JSON form."""
+_KEPT_INSIDE: Final = ("content_loader", "edits")
+"""Names of the fields that have no JSON form, or one of their own."""
 _WITHOUT_EVENT: Final = (Operation.FOUND, *WITHOUT_BYTES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """Base of everything the bus carries. An event lives as long as a listener keeps it."""
 
     name: ClassVar[str] = "event:unnamed"
@@ -30,17 +30,18 @@ class Event:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form: the name as "event", then every field that is not None."""
         plain: dict[str, Any] = {"event": self.name}
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if value is not None and not entry.metadata:
-                plain[entry.name] = value.to_dict() if isinstance(value, Actor) else value
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__ if name not in _KEPT_INSIDE)
+        plain.update(
+            (name, value.to_dict() if isinstance(value, Actor) else value)
+            for name, value in fields
+            if value is not None
+        )
         if "actor" in plain:
             plain["source"] = plain["actor"]["kind"]
         return plain
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeEvent(Event):
+class TreeEvent(Event, frozen=True, kw_only=True):
     """Base of the events that say what happened to one path."""
 
     path: str
@@ -55,8 +56,7 @@ class TreeEvent(Event):
         return self.actor.kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentEvent(TreeEvent):
+class ContentEvent(TreeEvent, frozen=True, kw_only=True):
     """Base of the events after which a file has new bytes."""
 
     version: str | None = None
@@ -67,7 +67,14 @@ class ContentEvent(TreeEvent):
     """Seconds since the epoch when the writer got the path's lock; None if no lock was taken."""
     lock_released: float | None = None
     """Seconds since the epoch when the writer gave the path's lock back."""
-    content_loader: ContentLoader | None = field(default=None, compare=False, repr=False, metadata=_KEPT_INSIDE)
+    content_loader: ContentLoader | None = None
+    """Tells nothing of the change, and is not compared."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ContentEvent) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.path, self.seq))
 
     async def content(self) -> str | None:
         """Load the file's text at this version.
@@ -81,22 +88,19 @@ class ContentEvent(TreeEvent):
         return None if self.content_loader is None else await self.content_loader()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileCreated(ContentEvent):
+class FileCreated(ContentEvent, frozen=True, kw_only=True):
     """A new file was written."""
 
     name: ClassVar[str] = "file:created"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileModified(ContentEvent):
+class FileModified(ContentEvent, frozen=True, kw_only=True):
     """An existing file has new bytes."""
 
     name: ClassVar[str] = "file:modified"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDeleted(TreeEvent):
+class FileDeleted(TreeEvent, frozen=True, kw_only=True):
     """A file was deleted."""
 
     name: ClassVar[str] = "file:deleted"
@@ -105,8 +109,7 @@ class FileDeleted(TreeEvent):
     """Version that was deleted, where it was known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRead(TreeEvent):
+class FileRead(TreeEvent, frozen=True, kw_only=True):
     """A file was read through a tool; on the bus only, never in the journal."""
 
     name: ClassVar[str] = "file:read"
@@ -115,8 +118,7 @@ class FileRead(TreeEvent):
     """Version that was read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRenamed(TreeEvent):
+class FileRenamed(TreeEvent, frozen=True, kw_only=True):
     """A file was moved; its bytes are the same."""
 
     name: ClassVar[str] = "file:renamed"
@@ -125,22 +127,19 @@ class FileRenamed(TreeEvent):
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectoryCreated(TreeEvent):
+class DirectoryCreated(TreeEvent, frozen=True, kw_only=True):
     """A directory was made."""
 
     name: ClassVar[str] = "directory:created"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectoryDeleted(TreeEvent):
+class DirectoryDeleted(TreeEvent, frozen=True, kw_only=True):
     """A directory was deleted with everything in it."""
 
     name: ClassVar[str] = "directory:deleted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectoryRenamed(TreeEvent):
+class DirectoryRenamed(TreeEvent, frozen=True, kw_only=True):
     """A directory was moved with everything in it."""
 
     name: ClassVar[str] = "directory:renamed"
@@ -148,8 +147,7 @@ class DirectoryRenamed(TreeEvent):
     old_path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resync(Event):
+class Resync(Event, frozen=True, kw_only=True):
     """Events are missing; a listener that needs all of them reads the journal or the tree again."""
 
     name: ClassVar[str] = "feed:resync"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from filetools.content.diff import minimal_edits, structured_patch
 from filetools.content.edits import BytesOutcome, EditOutcome

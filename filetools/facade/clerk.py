@@ -11,12 +11,12 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 from filelock import lock_descriptor
+from msgspec.structs import replace
 
 import filetools.events as events
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.content.diff import minimal_edits, patch_of_edits
 from filetools.content.edits import BytesOutcome, Edit, EditOutcome, apply_edits_to_bytes, insert_lines_in_bytes
@@ -43,8 +44,7 @@ _ASKING: Final = ("merge_or_ask", "ask_if_attended")
 ApplyToBytes = Callable[[bytes, TextFormat], BytesOutcome]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Beside(Struct, frozen=True, kw_only=True):
     """What a change did where an editor has unsaved text."""
 
     version_before: str

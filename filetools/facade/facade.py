@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from filetools.events.listeners import Listener
 from filetools.events.subscriptions import Subscription, known_pattern

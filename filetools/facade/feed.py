@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.parts import Parts
@@ -19,8 +20,7 @@ PAGE_RECORDS: Final = 1000
 _POSITION: Final = re.compile(r"([0-9a-f]{4,64}):([0-9]{1,18})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedPage:
+class FeedPage(Struct, frozen=True, kw_only=True):
     """Some changes, and where to go on."""
 
     records: tuple[ChangeRecord, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.facts import inspect
 from filetools.errors import FileTooLargeError, FileToolsError
@@ -24,8 +25,7 @@ Contents = Mapping[WorkspacePath, str]
 """Version of every file below a folder, by path; `FOLDER` for folders."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathSurvey:
+class PathSurvey(Struct, frozen=True, kw_only=True):
     """What stands at a path."""
 
     is_folder: bool

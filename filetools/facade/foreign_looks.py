@@ -45,7 +45,7 @@ class ForeignLooks:
 
     def __init__(self, parts: Parts) -> None:
         self._names = parts.names.for_batches()
-        self._parts = replace(parts, names=self._names)
+        self._parts = structs.replace(parts, names=self._names)
         self._gone_on: dict[str, str] = {}
         """New and old names of what was moved, and had left the new one too before anybody looked."""
         self.again: list[Hint] = []

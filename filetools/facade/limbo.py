@@ -10,11 +10,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
@@ -29,8 +28,7 @@ _LIMBO_NAME: Final = re.compile(r".*/limbo/(\d+)-[0-9a-f]+")
 _OWNER: Final = "sweep"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LateSave:
+class LateSave(Struct, frozen=True, kw_only=True):
     """A quiet file in limbo with bytes that nobody has seen before."""
 
     path: WorkspacePath

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.facts import ContentFacts, inspect
 from filetools.content.version import version_of
@@ -32,8 +33,7 @@ STILL_PAUSE_SECONDS: Final = 0.05
 CHUNK_BYTES: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """What stands at a path, and what the journal knew of it. True while the path's lock is held, or its commit refuses."""
 
     path: WorkspacePath

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
@@ -23,8 +23,7 @@ from filetools.versions.provenance import RememberedLines
 from filetools.versions.read_tracker import ReadTracker
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """The parts of one opened workspace; they live until it is closed."""
 
     workspace: Workspace

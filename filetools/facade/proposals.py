@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filetools.content.diff import narrowed, shortened, unified_diff
 from filetools.content.facts import inspect
@@ -35,8 +36,7 @@ LONG_LINE_CHARACTERS: Final = 2000
 MOST_NAMED_PATHS: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownState:
+class ShownState(Struct, frozen=True, kw_only=True):
     """What stands at a path."""
 
     version: str | None
@@ -68,8 +68,7 @@ Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
 """Files and folders that go as a whole: where each moves to; None for what is deleted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class Act(Struct, frozen=True, kw_only=True):
     """What a call wants to do. Lives as long as the call."""
 
     tool: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, get_args
+
+from msgspec import Struct
 
 from filetools.content.edits import Edit
 from filetools.errors import InvalidArgumentError
@@ -21,8 +22,7 @@ MOST_FILES: Final = 1000
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRequest:
+class ReadRequest(Struct, frozen=True, kw_only=True):
     """Which part of a file is wanted, and how."""
 
     offset: int | None = None
@@ -82,8 +82,7 @@ def whole_file() -> ReadRequest:
     return ReadRequest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteRequest:
+class WriteRequest(Struct, frozen=True, kw_only=True):
     """What shall stand at a path."""
 
     content: str | bytes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.parts import Parts
@@ -17,8 +18,7 @@ from filetools.versions.draft_tree import DraftTree, within
 from filetools.versions.undo import Clash, UndoFinding
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreDraft:
+class RestoreDraft(Struct, frozen=True):
     """The tree as it shall be, and what becomes of each change."""
 
     tree: DraftTree
@@ -27,8 +27,7 @@ class RestoreDraft:
     """Paths that stay as they are: nobody knows what was there, or where they come from."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreTarget:
+class RestoreTarget(Struct, frozen=True):
     """The checkpoint that a restore goes back to."""
 
     number: int
@@ -64,7 +63,7 @@ def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target
         return RestoreDraft(tree, findings, unknown)
     covered = {row.path for row in target.tree.values() if row.kind != "other"}
     known = [
-        replace(finding, outcome="undone", clash=None)
+        structs.replace(finding, outcome="undone", clash=None)
         if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
         else finding
         for finding in findings

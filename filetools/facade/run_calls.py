@@ -7,9 +7,10 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError

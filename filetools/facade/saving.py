@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.content.diff import minimal_edits
 from filetools.content.facts import inspect
@@ -49,8 +48,7 @@ def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFor
     return facts.version, facts.text_format, text
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentSave:
+class DocumentSave(Struct, frozen=True):
     """Decides what saving a document writes."""
 
     document_id: str
@@ -72,7 +70,9 @@ class DocumentSave:
             raise BufferClosedError(seen.path)
         opened = parts.documents.texts.at(document)
         if self.text_format is not None:
-            opened = replace(opened, document=structs.replace(document, text_format=self.text_format), base=None)
+            opened = structs.replace(
+                opened, document=structs.replace(document, text_format=self.text_format), base=None
+            )
         is_level = seen.stat is None or seen.version == document.base or self.on_conflict == "allow"
         content = opened.to_bytes() if is_level else _merged(parts, seen, opened, self.text_format)
         encoding = None if self.text_format is None else self.text_format.encoding
@@ -86,7 +86,7 @@ class DocumentSave:
         decision = Decision(content=content, facts=facts, sent=sent, is_merged=not is_level)
         if facts.version != seen.version:
             parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
-            return replace(decision, document=change, relations=parents)
+            return structs.replace(decision, document=change, relations=parents)
         if not parts.journal.contents.has(facts.version):
             # Another program may have written just this, and nothing is recorded; the document needs it as its base.
             parts.journal.contents.keep(content, facts.version)

@@ -7,9 +7,11 @@ so that folders and links come back out of the trash as they went; where that do
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, FileToolsError, VersionGoneError
@@ -27,8 +29,7 @@ PORTION_FILES: Final = 1000
 _KINDS: Final[dict[str, Literal["file", "folder", "link"]]] = {"file": "file", "directory": "folder", "symlink": "link"}
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """A checkpoint, and what of the tree is not in it as it should be."""
 
     checkpoint: Checkpoint
@@ -38,8 +39,7 @@ class Taken:
     """Paths that could not be read, or that changed meanwhile."""
 
 
-@dataclass(slots=True)
-class Left:
+class Left(Struct):
     """What a restore cannot bring to what it was."""
 
     unknown: set[str] = field(default_factory=set)

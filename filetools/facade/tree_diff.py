@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct, structs
 
 from filetools.content.diff import unified_diff
 from filetools.content.facts import inspect
@@ -30,8 +31,7 @@ _MODE: Final = "100{:o}"
 Omitted = Literal["binary", "too large", "too many", "not kept", "withheld"]
 
 
-@dataclass(frozen=True, slots=True)
-class WholeTree:
+class WholeTree(Struct, frozen=True):
     """What stood in the whole tree at a moment."""
 
     number: int
@@ -63,8 +63,7 @@ class WholeTree:
         return cls(seen.position, snapshot_of(seen), None, tuple(sorted({*seen.closed, *seen.moving, *seen.unnamed})))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffOptions:
+class DiffOptions(Struct, frozen=True, kw_only=True):
     """What of a comparison is wanted."""
 
     below: WorkspacePath = ROOT
@@ -122,7 +121,7 @@ def _reversed(difference: Difference) -> Difference:
     change = difference.change
     if change in ("added", "deleted"):
         change = "deleted" if change == "added" else "added"
-    return replace(difference, change=change, old=difference.new, new=difference.old)
+    return structs.replace(difference, change=change, old=difference.new, new=difference.old)
 
 
 def _known(old: WholeTree, differences: list[Difference], new: WholeTree) -> tuple[list[Difference], list[Difference]]:

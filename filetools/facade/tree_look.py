@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content.identity_cache import CLOCK_TICK_NS, is_settled
 from filetools.content.version import version_of
@@ -90,8 +91,7 @@ class TreeLooker:
             return seen
 
 
-@dataclass(frozen=True, slots=True)
-class _Met:
+class _Met(Struct, frozen=True):
     """What was compared on its own, and not with all of its folder."""
 
     row: IndexRow

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from filetools.facade.parts import Parts
 from filetools.journal.changes import HeadFacts
@@ -19,8 +20,7 @@ def no_rows() -> PlainRows[IndexRow]:
     return PlainRows(IndexRow._make, {})
 
 
-@dataclass(slots=True)
-class RememberedFolder:
+class RememberedFolder(Struct):
     """One folder as the newest look has met it."""
 
     entries: Mapping[str, Facts]
@@ -42,8 +42,7 @@ class RememberedFolder:
             self.restless = self.restless or None  # one set for each folder would be many objects
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """The index, the heads and the tree as of the newest look. Never changed by others once a look has returned it."""
 
     position: int
@@ -67,16 +66,14 @@ class Memory:
         return self.lacking
 
 
-@dataclass(slots=True)
-class NewestSnapshot:
+class NewestSnapshot(Struct):
     """What a look was made into when a snapshot was taken of it: the next one is most often of nearly the same rows."""
 
     last: tuple[PlainRows[IndexRow], str, PlainRows[SnapshotRow]] | None = None
     """The rows, the scope, and the rows of the snapshot."""
 
 
-@dataclass(slots=True)
-class TreeLook:
+class TreeLook(Struct):
     """What one look has met. Whatever is not named stands as the journal says."""
 
     position: int

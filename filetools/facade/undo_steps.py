@@ -6,8 +6,9 @@ No two steps of one transaction touch the same path, so that each may look at th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct, structs
 
 from filetools.content.facts import inspect
 from filetools.errors import ChangedMeanwhileError
@@ -34,8 +35,7 @@ from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
 from filetools.versions.undo import Clash
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drafted:
+class Drafted(Struct, frozen=True, kw_only=True):
     """One path that an undo changes."""
 
     path: str
@@ -65,12 +65,12 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
         if not impossible.keys().isdisjoint(within(key)):
             continue
         if not is_cleared(key):
-            second.append(replace(one, then=tree.made_anew(one.then, is_cleared)))
+            second.append(structs.replace(one, then=tree.made_anew(one.then, is_cleared)))
             continue
         if one.now is not None:
-            first.append(replace(one, then=None))
+            first.append(structs.replace(one, then=None))
         if one.then is not None:
-            second.append(replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
+            second.append(structs.replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
     return [first, second], list(impossible.values())
 
 
@@ -154,7 +154,7 @@ class StepMaker:
             there = self._tree.present.trashed(one.path, origin.trash)
             if not there:
                 raise ChangedMeanwhileError(one.path, 1)  # somebody has just brought it back, or emptied the trash
-            self._change_modes([replace(one, now=there[0][1])])
+            self._change_modes([structs.replace(one, now=there[0][1])])
             self._take_within(one.path)
 
     def _make_folders(self) -> None:

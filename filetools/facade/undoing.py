@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.content.diff import structured_patch
 from filetools.content.facts import inspect
@@ -58,8 +57,7 @@ _SETTLED: Final = ("undone", "unchanged", "kept")
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """What one transaction of an undo does."""
 
     steps: tuple[UndoStep, ...]
@@ -70,8 +68,7 @@ class Phase:
 IsWithheld = Callable[[WorkspacePath], bool]
 
 
-@dataclass(frozen=True)
-class UndoPlan:
+class UndoPlan(Struct, frozen=True, dict=True):
     """What an undo would do. Lives for one try."""
 
     findings: tuple[UndoFinding, ...]

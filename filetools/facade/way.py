@@ -8,11 +8,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.errors import (
     ChangedMeanwhileError,
@@ -52,8 +51,7 @@ _OVERTAKEN: Final = (PathExistsError, PathNotFoundError, DirectoryNotFoundError,
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What a walk of the way has changed."""
 
     records: tuple[ChangeRecord, ...]
@@ -72,8 +70,7 @@ def no_beat(_done: int, _total: int) -> None:
     """Go on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observer:
+class Observer(Struct, frozen=True, kw_only=True):
     """Who is told of a walk while it goes on, in its thread."""
 
     beat: Beat = no_beat
@@ -90,7 +87,7 @@ def go(
     actor: Actor,
     *,
     folders: Container[str] = (),
-    observer: Observer = Observer(),
+    observer: Observer = Observer(),  # noqa: B008 - it is frozen
 ) -> Outcome:
     """Lead steps the way of a write, all or nothing.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, structs
 
 from filetools.content.elision import left_out
 from filetools.content.ends import ends_like
@@ -55,8 +56,7 @@ from filetools.versions.rebasing import conflict_error, rebase
 UTF_8: Final = TextFormat(encoding="utf-8", bom=b"")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Encoded:
+class Encoded(Struct, frozen=True, kw_only=True):
     """A caller's content as bytes."""
 
     content: bytes
@@ -102,9 +102,9 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
     if facts.version != seen.version and base is not None and base.base != seen.version:
         plain = _rebased(parts, seen, request, actor, plain, text=new.text, base=base)
     if plain.facts.version == seen.version and opened is None:
-        return replace(plain, warnings=same_change(parts, seen, actor, base))
+        return structs.replace(plain, warnings=same_change(parts, seen, actor, base))
     left_out_of_it = tuple(_left_out(parts, seen, new))
-    return replace(plain, warnings=(*plain.warnings, *left_out_of_it)) if left_out_of_it else plain
+    return structs.replace(plain, warnings=(*plain.warnings, *left_out_of_it)) if left_out_of_it else plain
 
 
 def _left_out(parts: Parts, seen: Look, new: Encoded) -> Iterator[dict[str, Any]]:
@@ -151,7 +151,7 @@ def decide_unsaved(
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
     asked = request.asked
     if asked is not None and not asked.is_about(opened.document.version, seen.version):
-        request = replace(request, on_conflict="ask", asked=None)  # it is not what the person saw any more
+        request = structs.replace(request, on_conflict="ask", asked=None)  # it is not what the person saw any more
     base = base_for(parts, seen, request, actor, opened)
     if request.on_conflict == "allow":
         return overwritten(parts, seen, opened, plain)
@@ -165,7 +165,7 @@ def decide_unsaved(
         if request.on_conflict not in ("merge_or_ask", "ask_if_attended"):
             raise
         raise question from overlap
-    return replace(placed, newline=plain.newline, sent=plain.sent, encoding=plain.encoding)
+    return structs.replace(placed, newline=plain.newline, sent=plain.sent, encoding=plain.encoding)
 
 
 def _text_known(parts: Parts, seen: Look, opened: OpenText, base: SeenVersion | None) -> str:
@@ -208,7 +208,7 @@ def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     """
     if seen.stat is not None:
         raise PathExistsError(seen.path)
-    return decide_write(parts, seen, replace(request, creates=True), actor)
+    return decide_write(parts, seen, structs.replace(request, creates=True), actor)
 
 
 def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
@@ -219,14 +219,14 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     """
     require_version(parts, seen, actor, request.expected_version)
     if seen.stat is None:
-        return decide_write(parts, seen, replace(request, creates=True), actor)
+        return decide_write(parts, seen, structs.replace(request, creates=True), actor)
     added = encoded(parts, seen, request, actor, is_continuation=True)
     _refuse_size(parts, seen.path, seen.stat.size + len(added.content))
     if (opened := unsaved_text(parts, seen)) is not None and (base := disk_text(parts, seen)) is not None:
         if added.text is None:
             raise unsaved_error(seen.path, opened.document.version, "and what would be added is binary")
         decision = put_beside(parts, seen, opened, base, base + added.text, is_addition=True)
-        return replace(decision, added_bytes=len(added.content))
+        return structs.replace(decision, added_bytes=len(added.content))
     content = content_of(parts, seen) + added.content
     facts, text = inspect(content, name=seen.path)
     place = len(text or "") - len(added.text or "")
@@ -284,7 +284,7 @@ def _rebased(
         by_words=parts.settings.is_prose(seen.path),
     )
     merged = inspect(rebased.content, name=seen.path)[0]
-    return replace(plain, content=rebased.content, facts=merged, foreign=rebased.foreign, newline=None)
+    return structs.replace(plain, content=rebased.content, facts=merged, foreign=rebased.foreign, newline=None)
 
 
 def encoded(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, *, is_continuation: bool = False) -> Encoded:

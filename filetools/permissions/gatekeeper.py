@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import FileToolsError, HiddenPathError, ToolBlockedError
 from filetools.models.records import Actor
@@ -26,8 +27,7 @@ Describe = Callable[[], Awaitable[Proposal]]
 _WHOLE_TREE: Final = (ROOT,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permit:
+class Permit(Struct, frozen=True, kw_only=True):
     """What a person has allowed just now."""
 
     proposal: Proposal
@@ -36,7 +36,7 @@ class Permit:
     """The text that shall be written instead, if the person gave one."""
     settled: Settled | None = None
     """What it decides about unsaved text that the call would drop, if it was about that."""
-    check: Callable[[], None] = field(default=lambda: None, compare=False)
+    check: Callable[[], None] = lambda: None
     """Raises ChangedMeanwhileError unless the call still is what was allowed; for a worker thread, under the locks."""
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from filetools.errors import AccessDeniedError, DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
 from filetools.paths.names import is_state_name
@@ -15,8 +16,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.folder import FolderStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectFolder:
+class ProjectFolder(Struct, frozen=True, kw_only=True):
     """A folder held open for reading. Lives inside the `with` block of `opened_folder`."""
 
     path: str

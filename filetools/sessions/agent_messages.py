@@ -6,8 +6,9 @@ import logging
 import os
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct, structs
 
 from filetools.sessions.log import LogEntry
 
@@ -19,8 +20,7 @@ _WRITING: Final = frozenset(
 _PATH_KEYS: Final = ("file_path", "path", "notebook_path")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedCall:
+class LoggedCall(Struct, frozen=True, kw_only=True):
     """One call of a tool."""
 
     name: str
@@ -61,7 +61,7 @@ def tool_calls(messages: Iterable[LogEntry]) -> list[LoggedCall]:
                     calls.append(LoggedCall(name=name, id=call_id, path=_named_path(given), cwd=cwd, turn=turn))
                 case _:
                     logger.warning("line %d: a tool call without name, id or input was skipped", entry.line)
-    return [replace(call, is_error=call.id in failed) for call in calls]
+    return [structs.replace(call, is_error=call.id in failed) for call in calls]
 
 
 def paths_by_call(entry: LogEntry) -> dict[str, str]:

@@ -12,9 +12,10 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from io import RawIOBase
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import AgentFailedError
 from filetools.settings import MIB
@@ -25,8 +26,7 @@ _LOOK_SECONDS: Final = 0.01
 """How often it is looked whether the pipes of a process that has ended are closed; nearly always they are at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLimits:
+class AgentLimits(Struct, frozen=True, kw_only=True):
     """How long a process may take, and how much of it is kept."""
 
     seconds: float = 1200.0
@@ -37,8 +37,7 @@ class AgentLimits:
     """Longest line; longer ones are skipped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentResult:
+class AgentResult(Struct, frozen=True, kw_only=True):
     """How a process ended."""
 
     exit_code: int

@@ -8,9 +8,10 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from filetools.content.media import mime_type_of
 from filetools.models.records import ChangeRecord, Operation, RecordState
@@ -31,8 +32,7 @@ FileAction = Literal["created", "modified", "deleted", "unchanged"]
 Attribution = Literal["folder", "call", "alone"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveredFile:
+class DiscoveredFile(Struct, frozen=True, kw_only=True):
     """One file that a run created, changed or deleted, as the run left it, or wrote again with the same bytes."""
 
     path: str
@@ -54,8 +54,7 @@ class DiscoveredFile:
     """The agent's turn of that call, from 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunScope:
+class RunScope(Struct, frozen=True, kw_only=True):
     """What tells the changes of a run from those of others."""
 
     session: str
@@ -68,8 +67,7 @@ class RunScope:
     """Absolute paths of the root, in every spelling, for the paths in tool calls; see `Workspace.spellings`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
+class Discovery(Struct, frozen=True, kw_only=True):
     """What was found of a run."""
 
     files: tuple[DiscoveredFile, ...] = ()
@@ -127,8 +125,7 @@ def from_records(
     )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Change:
+class _Change(Struct):
     """What a run did to one path."""
 
     origin: State | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace_path import WorkspacePath
@@ -24,8 +25,7 @@ _DENIED: Final = ("The user doesn't want to proceed with this tool use", "[Reque
 _SAID: Final = "the user said:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackItem:
+class FeedbackItem(Struct, frozen=True, kw_only=True):
     """One thing that a person, or an agent to another, said."""
 
     timestamp: str
@@ -180,7 +180,7 @@ class _FeedbackReader:
             key = hash((source, item.feedback_type, item.tool_use_id, item.content))
             if key not in self._seen:
                 path = paths.get(item.tool_use_id or "")
-                told = replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left, path=path)
+                told = structs.replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left, path=path)
                 kept.append(told)
             # Without a uuid, two that are equal in one log were said twice.
             (self._seen if item.uuid else own).add(key)

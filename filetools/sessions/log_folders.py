@@ -9,11 +9,11 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any, Final
 
+from msgspec import Struct
 from pydantic_core import from_json
 
 from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
@@ -243,8 +243,7 @@ def _names(project: str) -> tuple[str, ...]:
     return encode_project_path(project), _named([ord(char) for char in project]), project.replace("/", "-")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLog:
+class AgentLog(Struct, frozen=True, kw_only=True):
     """The log of one agent."""
 
     agent_id: str

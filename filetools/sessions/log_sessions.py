@@ -6,8 +6,9 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace_path import WorkspacePath
@@ -20,8 +21,7 @@ logger = logging.getLogger(__name__)
 _COMMAND: Final = re.compile(r"(?>.*?<command-name>)(.*?)</command-name>", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionInfo:
+class SessionInfo(Struct, frozen=True, kw_only=True):
     """What is known of a log session without reading all of its log; texts are "" where nothing tells."""
 
     session_id: str

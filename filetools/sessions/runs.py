@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError, InvalidArgumentError, RunNotFoundError
 from filetools.journal.table import Table, TableRow
@@ -24,8 +23,7 @@ _TIMES: Final = ("started", "ended")
 _INTERNAL: Final = ("pid", "mark", "foreign", "turns")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """One execution of an agent."""
 
     id: str
@@ -80,7 +78,9 @@ class Run:
     def to_dict(self) -> dict[str, Any]:
         """Return what others are told of it: JSON without what is unknown, times as UTC ISO 8601."""
         plain = {
-            name: value for name, value in asdict(self).items() if value not in (None, "") and name not in _INTERNAL
+            name: value
+            for name, value in structs.asdict(self).items()
+            if value not in (None, "") and name not in _INTERNAL
         }
         times = {name: datetime.fromtimestamp(plain[name], UTC) for name in _TIMES if name in plain}
         texts = {name: time.isoformat(timespec="milliseconds").replace("+00:00", "Z") for name, time in times.items()}
@@ -133,7 +133,7 @@ class Runs:
             prompt=prompt[:PROMPT_CHARACTERS], started=started, first=first, outputs=tuple(outputs),
             checkpoint=checkpoint, pid=pid, mark=process_mark(pid),
         )  # fmt: skip
-        row = TableRow(key=run_id, value=asdict(run), used=started)
+        row = TableRow(key=run_id, value=structs.asdict(run), used=started)
         gone = [each.id for each in known[MOST_RUNS - 1 :] if each.status != "running"]
         old = [structs.replace(found, is_gone=True) for each in gone if (found := self._table.get(each)) is not None]
         # Another process may have forgotten one of the old ones just now.
@@ -201,7 +201,7 @@ class Runs:
         try:
             return self.alter(run.id, status="failed", ended=self._clock())
         except FileToolsError:  # on a full disk it is told all the same
-            return replace(run, status="failed", ended=self._clock())
+            return structs.replace(run, status="failed", ended=self._clock())
 
 
 def _run(row: TableRow) -> Run:

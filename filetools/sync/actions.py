@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from filetools.paths.workspace_path import WorkspacePath
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
+class Put(Struct, frozen=True, kw_only=True):
     """Give a file these bytes, whether it is there or not."""
 
     path: WorkspacePath
@@ -24,8 +23,7 @@ class Put:
     """Version of `content`, where it is known already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remove:
+class Remove(Struct, frozen=True, kw_only=True):
     """Take a file away, or a directory with all below it."""
 
     path: WorkspacePath
@@ -33,8 +31,7 @@ class Remove:
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MakeDirectory:
+class MakeDirectory(Struct, frozen=True, kw_only=True):
     """Make a directory, and its parents."""
 
     path: WorkspacePath
@@ -44,8 +41,7 @@ class MakeDirectory:
     """Permission bits of a directory that is made; None for those of any new one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(Struct, frozen=True, kw_only=True):
     """Rename a file or a directory; a file at the destination is replaced."""
 
     path: WorkspacePath

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from filetools.errors import FileToolsError
 from filetools.journal.changes import BacklogEntry
@@ -25,8 +26,7 @@ class WorkerRunner(Protocol):
         """Return when the work has ended, or raise what it raised."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(Struct, frozen=True, kw_only=True):
     """A path whose newest change stands in the mirror, perhaps not durably yet."""
 
     key: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar
+
+from msgspec import Struct
 
 from filetools.events.types import Event
 from filetools.journal.journal import Journal
@@ -32,8 +33,7 @@ class Stepper(Protocol):
         """Run `work` and return what it returns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncTimes:
+class SyncTimes(Struct, frozen=True, kw_only=True):
     """How long things may take."""
 
     wait_seconds: float
@@ -46,8 +46,7 @@ class SyncTimes:
     """Pause after which what was exchanged is made durable and paid."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncContext:
+class SyncContext(Struct, frozen=True, kw_only=True):
     """The surroundings of the mirrors of one workspace; lives as long as it is open."""
 
     journal: Journal

@@ -7,9 +7,10 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 import filetools.events as events
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
@@ -42,8 +43,7 @@ MIB: Final = 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedMirror:
+class AttachedMirror(Struct, frozen=True, kw_only=True):
     """A mirror of the root that this process has at hand."""
 
     name: str
@@ -53,8 +53,7 @@ class AttachedMirror:
     store: Store
 
 
-@dataclass(frozen=True, slots=True)
-class _MirrorWork:
+class _MirrorWork(Struct, frozen=True):
     """What is done for one mirror in the background."""
 
     synchronisation: Synchronisation

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from filetools.content.identity_cache import IdentityCache
 from filetools.errors import FileToolsError
@@ -22,8 +23,7 @@ class LeftOut(Protocol):
         """Answer for one path."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, kw_only=True):
     """The differences of two trees, in the order to mend them; directories come before what is in them."""
 
     added: list[WorkspacePath] = field(default_factory=list)

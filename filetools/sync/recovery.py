@@ -13,9 +13,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
+
+from msgspec import Struct
 
 from filetools.content.version import version_of
 from filetools.errors import (
@@ -52,8 +53,7 @@ class WorkRunner(Protocol):
         """Run `work` and return what it returns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What stands at a path."""
 
     content: bytes | None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.errors import CallTimeoutError, FileToolsError, LockTimeoutError
 from filetools.journal.changes import BacklogEntry
@@ -35,8 +36,7 @@ _TRIES: Final = 3
 Failure = FileToolsError | OutOfStepError | UnsettledError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairTarget:
+class RepairTarget(Struct, frozen=True, kw_only=True):
     """A path to be repaired."""
 
     path: WorkspacePath

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct, field, structs
 
 import filetools.events as events
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
@@ -28,8 +29,7 @@ Progress = Callable[[int, int, str], None]
 _DIRECTION: Final = "to_mirror"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncRequest:
+class SyncRequest(Struct, frozen=True, kw_only=True):
     """What somebody asks of a synchronisation."""
 
     preview: bool = False
@@ -43,8 +43,7 @@ class SyncRequest:
         return self.abort is not None and self.abort.is_set()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Outcome:
+class _Outcome(Struct, kw_only=True):
     """What has become of each path so far."""
 
     total: int
@@ -127,7 +126,7 @@ class Synchronisation:
         absent = [path for key, path in recorded.items() if key not in met]
         # Of a recorded file the head counts: it may be gone, or other, for an instant of which nobody is ever told.
         targets = [
-            replace(target, from_primary=target.key not in recorded)
+            structs.replace(target, from_primary=target.key not in recorded)
             for target in map(self._target, (*plan.added, *plan.modified, *deleted, *absent))
         ]
         missing: list[tuple[str, WorkspacePath]] = [(self._context.key(path), path) for path in plan.failed]

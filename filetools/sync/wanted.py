@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathNotFoundError
@@ -22,8 +23,7 @@ class UnsettledError(Exception):
     """Raised when a change of the path is committed but not applied yet: what it will be is for others to settle."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
+class Stamp(Struct, frozen=True, kw_only=True):
     """What must be the same, under the path's lock, when the mirror is changed as when the change was prepared."""
 
     head: int | None
@@ -32,8 +32,7 @@ class Stamp:
     """Identity of the primary's file, or the type of what stands there instead; None where the head decides."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What should stand at a path."""
 
     kind: Literal["file", "directory", "nothing"]

@@ -6,11 +6,11 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import UnionType
 from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -186,8 +186,7 @@ class NoParameters(Parameters):
 P = TypeVar("P", bound=Parameters)
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed(Generic[P]):
+class Parsed(Struct, Generic[P], frozen=True):
     """Parameters of a call, and what was understood of them that was not said so."""
 
     parameters: P

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from filetools.content.lines import count_lines
 from filetools.tools.seen import TextLimits, clipped
@@ -74,8 +75,7 @@ _TO: Final = "\u2013"
 _MARKS: Final = {"directory": "/", "symlink": "@", "file": ""}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class Body(Struct, frozen=True, kw_only=True):
     """A body and its footer."""
 
     text: str

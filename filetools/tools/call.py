@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from filetools.errors import (
     AbortedError,
@@ -45,8 +44,7 @@ _UNCHANGED: Final = "Nothing was changed; repeat the call if it is still wanted.
 _LOOK_FIRST: Final = "The change may have been made all the same: look before repeating the call."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallDesk:
+class CallDesk(Struct, frozen=True, kw_only=True):
     """What all calls of a registry share."""
 
     files: FileToolsFacade

@@ -9,9 +9,10 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any, Final, Literal
+
+from msgspec import Struct, structs
 
 from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.events.activity import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
@@ -147,8 +148,7 @@ MAX_RECORDS: Final = 1000
 CallStatus = Literal["running", "completed", "failed", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
+class CallRecord(Struct, frozen=True, kw_only=True):
     """One call of a tool."""
 
     id: str
@@ -170,9 +170,9 @@ class CallRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form, without the fields that are None."""
-        plain = {name: value for name, value in asdict(self).items() if value is not None}
+        plain = {name: value for name, value in structs.asdict(self).items() if value is not None}
         if self.actor is not None:
-            plain["actor"] = {name: value for name, value in plain["actor"].items() if value is not None}
+            plain["actor"] = self.actor.to_dict()
         return plain
 
 
@@ -213,7 +213,7 @@ class CallLog:
         """Complete a call's record; does nothing if it was dropped meanwhile."""
         self._running.pop(number, None)
         if record := self._records.get(number):
-            self._records[number] = replace(record, **changes)
+            self._records[number] = structs.replace(record, **changes)
 
     def running(self) -> list[CallRecord]:
         """Return the calls that have not ended yet, oldest first, however many were made since."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, Any, Final, Generic, TypeVar
 
+from msgspec import Struct
 from pydantic import Field
 
 from filetools.content.whole import whole_start
@@ -160,8 +160,7 @@ class SearchCode(InProject):
     max_results: Annotated[int, Field(ge=1, le=200)] = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextCaller:
+class ContextCaller(Struct, frozen=True, kw_only=True):
     """Who asks; lives as long as one call."""
 
     files: FileToolsFacade
@@ -323,8 +322,7 @@ async def _grepped(
     return await caller.look("search_code", given, search)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fact(Generic[Asked]):
+class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
     """One of the tools: what it takes, and what answers it."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.tools.envelope import output_schema
@@ -186,8 +187,7 @@ class Dumpable(Protocol):
         """Return plain values under the names of the wire."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCall:
+class ModelCall(Struct, frozen=True, kw_only=True):
     """What a model asks for."""
 
     form: CallForm

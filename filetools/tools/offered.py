@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filetools.errors import FileToolsError
 from filetools.tools.tool import AnyTool
@@ -56,8 +57,7 @@ _ELSEWHERE: Final = {
 _NOTHING: Final = "Correct what the message names, or continue without it."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class Names(Struct, frozen=True, kw_only=True):
     """How another product names what ours does."""
 
     all: frozenset[str] = frozenset()

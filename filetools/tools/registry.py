@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from filetools.errors import InvalidArgumentError, UnknownToolError
 from filetools.facade.descriptor_calls import DescriptorCalls

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.errors import AbsolutePathError, PathTooLongError
 from filetools.facade.facade import FileToolsFacade
@@ -21,8 +20,7 @@ _IS_WINDOWS: Final = os.name == "nt"
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
+class Root(Struct, frozen=True, kw_only=True):
     """A folder that is served: all of a workspace, or a part of it."""
 
     files: FileToolsFacade
@@ -46,8 +44,7 @@ class Root:
         return "/".join((self.spellings[0].rstrip("/"), inside)) if inside else self.spellings[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPath:
+class ServedPath(Struct, frozen=True, kw_only=True):
     """What a path of a caller names."""
 
     root: Root
@@ -130,7 +127,7 @@ class Roots:
         for root in (root for spellings in folders for root in self._common(spellings)):
             known = found.setdefault((id(root.files), root.base), root)
             spellings = tuple(dict.fromkeys((*known.spellings, *root.spellings)))
-            found[id(root.files), root.base] = replace(known, spellings=spellings)
+            found[id(root.files), root.base] = structs.replace(known, spellings=spellings)
         return Roots(list(found.values()))
 
     def _common(self, spellings: tuple[str, ...]) -> Iterator[Root]:
@@ -139,7 +136,7 @@ class Roots:
         for form, _, root in self._longest_first:
             if _starts_with(segments, form):
                 base = "/".join(filter(None, (root.base, *segments[len(form) :])))
-                yield replace(root, spellings=tuple(dict.fromkeys(spellings)), base=base)
+                yield structs.replace(root, spellings=tuple(dict.fromkeys(spellings)), base=base)
                 return
         for form, _, root in self._longest_first:
             if _starts_with(form, segments):
@@ -151,7 +148,7 @@ class Roots:
             id(files): files.for_actor(actor, on_conflict=on_conflict, ephemeral=ephemeral)
             for files in self._workspaces()
         }
-        return Roots([replace(root, files=known[id(root.files)]) for root in self._roots])
+        return Roots([structs.replace(root, files=known[id(root.files)]) for root in self._roots])
 
     async def recall(self) -> None:
         """Load what the actor knew in earlier openings."""

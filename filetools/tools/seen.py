@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from filetools.content.ends import split_lines
 from filetools.content.lines import count_lines
@@ -13,8 +14,7 @@ MAX_MEDIA_BYTES: Final = 5 * 1024 * 1024
 IMAGES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Medium:
+class Medium(Struct, frozen=True, kw_only=True):
     """A picture, a sound, or any other bytes that a program wants."""
 
     kind: Literal["image", "audio", "bytes"]
@@ -25,8 +25,7 @@ class Medium:
     """Where bytes of other kinds come from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileLink:
+class FileLink(Struct, frozen=True, kw_only=True):
     """A file that the text only names."""
 
     path: str
@@ -64,8 +63,7 @@ MAX_LINES: Final = 2000
 MAX_CHARACTERS: Final = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextLimits:
+class TextLimits(Struct, frozen=True, kw_only=True):
     """Most of a text that a model gets at once."""
 
     lines: int = MAX_LINES
@@ -100,8 +98,7 @@ def clipped(text: str, limits: TextLimits, *, count: int | None = None) -> tuple
     return "".join(kept), len(kept)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownCall:
+class ShownCall(Struct, frozen=True, kw_only=True):
     """One call as a model sees it."""
 
     text: str

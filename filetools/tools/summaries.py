@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.content.diff import narrowed
 from filetools.models.files import (
@@ -39,8 +40,7 @@ _PATCHED: Final = {"add": "added", "delete": "deleted", "update": "updated", "mo
 Facts = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SummaryRow:
+class _SummaryRow(Struct, frozen=True, kw_only=True):
     """One line above the facts, and the hunks that belong to it."""
 
     head: str = ""
@@ -48,8 +48,7 @@ class _SummaryRow:
     hunks: Sequence[Facts] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Summary:
+class _Summary(Struct, frozen=True, kw_only=True):
     facts: Sequence[str]
     rows: Sequence[_SummaryRow] = ()
     most_rows: int = MOST_ROWS

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Literal
+
+from msgspec import Struct
 
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
@@ -21,8 +22,7 @@ ReportProgress = Callable[[int, int | None, str | None], None]
 ReportPart = Callable[[Result], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True, kw_only=True):
     """What one call of a tool works with; lives as long as the call."""
 
     files: FileToolsFacade
@@ -59,8 +59,7 @@ class ToolContext:
         self.report(done, 100, None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class Published(Struct, frozen=True, kw_only=True):
     """What a tool publishes to the letter, because others know it by that."""
 
     title: str | None = None
@@ -72,8 +71,7 @@ class Published:
     """Hints by the names of MCP; None for those that follow from the tool."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool(Generic[P]):
+class Tool(Struct, Generic[P], frozen=True, kw_only=True):
     """One tool, as the registry, every export and every door see it."""
 
     name: str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileState:
+class FileState(Struct, frozen=True, kw_only=True):
     """A file as a record left or met it."""
 
     version: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.content import kind
 from filetools.content.diff import diff_lines
@@ -23,8 +24,7 @@ _BYTES_PER_LINE: Final = 200
 """What a line and its author take besides the text, about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
+class Author(Struct, frozen=True, kw_only=True):
     """Who wrote a line."""
 
     record: ChangeRecord | None = None
@@ -33,8 +33,7 @@ class Author:
     """For those: the number of the change before which they were written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthoredLines:
+class AuthoredLines(Struct, frozen=True, kw_only=True):
     """Consecutive lines of one author."""
 
     first: int

@@ -15,12 +15,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
@@ -47,8 +46,7 @@ _UNSEEN: Final = (Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
 """What changes no file that somebody may have seen."""
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     """What one actor has seen, and what it should hear."""
 
     paths: OrderedDict[str, Rows] = field(default_factory=OrderedDict)

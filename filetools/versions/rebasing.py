@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from filetools.content.diff import unified_diff
 from filetools.content.facts import ContentFacts
@@ -14,8 +15,7 @@ from filetools.errors import EditConflictError
 LARGEST_DIFF_CHARACTERS = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebased:
+class Rebased(Struct, frozen=True, kw_only=True):
     """A proposal on top of what stands there now."""
 
     content: bytes

@@ -6,11 +6,10 @@ The journal says of each record what it undoes or redoes, and keeps note of whic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.errors import InvalidArgumentError
 from filetools.journal.history import History, RecordFilter
@@ -26,8 +25,7 @@ PAGE: Final = 1000
 _MADE: Final = (RecordState.APPLIED, RecordState.BUFFER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoRequest:
+class UndoRequest(Struct, frozen=True, kw_only=True):
     """Which changes are meant. Nothing at all means the last one of the caller."""
 
     call: str | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
@@ -17,8 +18,7 @@ Hands = dict[tuple[ActorKind, str], Actor]
 """Actors by kind and id, the first one first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What has become of one path."""
 
     change: TreeChangeKind

@@ -7,8 +7,9 @@ there before. Of changes that follow each other without anybody in between only 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from filetools.content.facts import inspect, text_of
 from filetools.content.merging import BytesMerge, merge_bytes
@@ -25,8 +26,7 @@ Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 _FILE_CHANGES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clash:
+class Clash(Struct, frozen=True, kw_only=True):
     """Why a change cannot be taken back."""
 
     code: str
@@ -34,8 +34,7 @@ class Clash:
     places: tuple[Place, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoFinding:
+class UndoFinding(Struct, frozen=True, kw_only=True):
     """What becomes of some records of one path."""
 
     records: tuple[ChangeRecord, ...]
@@ -45,8 +44,7 @@ class UndoFinding:
     clash: Clash | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class _UndoRun:
+class _UndoRun(Struct, kw_only=True):
     """Changes of one file, each made of what the one before had left."""
 
     path: str
@@ -397,8 +395,7 @@ def _merged(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: boo
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(Struct, frozen=True):
     """A move that the walk has gone back over."""
 
     old: str

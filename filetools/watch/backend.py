@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from filetools.watch.exclusion import Excluded
 from filetools.watch.handover import Handover
@@ -22,8 +23,7 @@ class Backend(Protocol):
         """Ask the thread to end soon; may be called twice and before `start`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """What a backend watches and whom it tells; lives as long as the backend."""
 
     root: Path

@@ -7,10 +7,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from filetools.watch.hints import Departure, Hint, HintBuffer
 
@@ -30,8 +31,7 @@ machine whoever renames may lose the processor between the two."""
 Folder = TypeVar("Folder", bound=Hashable)
 
 
-@dataclass(slots=True)
-class _Waiting(Generic[Folder]):
+class _Waiting(Struct, Generic[Folder]):
     departure: Departure
     deadline: float
     folder: Folder | None

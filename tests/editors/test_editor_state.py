@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -332,7 +331,7 @@ def test_another_document_that_opens_where_one_has_moved_away_is_not_taken_for_i
     )
     state.apply(typed)
     assert (state.show(moved).path, state.documents["b.txt"].text) == ("b.txt", TEXT)
-    state.apply(replace(typed, path="b.txt", document="first"))
+    state.apply(structs.replace(typed, path="b.txt", document="first"))
     shown = state.show(opened("a.txt", "other\n", 1).model_copy(update={"document": "second"}))
     assert (shown.text, state.documents["b.txt"].text) == ("xother\n", "x" + TEXT)
     state.apply(BufferClosed(path="b.txt", document="second", actor=BOB))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import filetools
 from filetools import Actor, Edit
@@ -151,7 +152,7 @@ async def test_a_folder_that_another_program_took_away_comes_back_as_far_as_it_i
 
 async def test_the_trash_is_kept_as_long_as_a_checkpoint_before_it(files: FileToolsFacade, root: Path) -> None:
     parts = files._parts
-    tight = replace(parts, settings=replace(parts.settings, retention_bytes=0))
+    tight = structs.replace(parts, settings=replace(parts.settings, retention_bytes=0))
     await files.checkpoint("start")
     await files.delete_directory("d", recursive=True)
     assert (tidy_trash(tight), len(parts.store.trash_names())) == (0, 1)

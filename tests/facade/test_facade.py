@@ -172,7 +172,7 @@ async def test_an_event_that_there_is_not_is_refused_with_the_nearest(
 
 
 async def test_an_event_of_ones_own_is_known(files: FileToolsFacade) -> None:
-    class Saluted(Event):
+    class Saluted(Event, frozen=True):
         name = "greeting:saluted"
 
     heard: list[Event] = []

@@ -5,13 +5,13 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filetools.errors import FileToolsError
 from filetools.sessions.feedback import FeedbackItem, collect_feedback, extract_feedback, feedback_of

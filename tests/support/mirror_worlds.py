@@ -8,9 +8,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import structs
 
 from filetools.content.version import version_of
 from filetools.events.types import Event
@@ -85,8 +87,8 @@ class Hang:
 
 def hurry(manager: SyncManager, seconds: float = WAIT_SECONDS) -> None:
     """Let calls wait for mirrors only so long from now on."""
-    times = replace(manager._context.times, wait_seconds=seconds)
-    manager._context = replace(manager._context, times=times)
+    times = structs.replace(manager._context.times, wait_seconds=seconds)
+    manager._context = structs.replace(manager._context, times=times)
 
 
 def ignore(method: str, path: str) -> None:

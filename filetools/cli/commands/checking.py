@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 import click
+from msgspec import to_builtins
 from rich.table import Table
 from rich.text import Text
 
@@ -113,8 +113,8 @@ def _findings(desk: Desk, health: Health, mended: StateRepair | None) -> dict[st
         "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
         "journal": None if journal is None else _journal_to_dict(journal),
         "misplaced": list(health.misplaced),
-        "checks": [asdict(check) for check in _checks(desk, health)],
-        "repair": None if mended is None else asdict(mended),
+        "checks": [to_builtins(check) for check in _checks(desk, health)],
+        "repair": None if mended is None else to_builtins(mended),
     }
 
 
@@ -187,7 +187,7 @@ def _print_row(sign: str, style: str, name: str, text: str, remedy: str | None =
 
 def _show_settings(desk: Desk) -> None:
     values, sources = desk.settings()
-    plain = asdict(values)
+    plain = to_builtins(values)
     if desk.options.as_json:
         told = {name: {"value": plain[name], "source": sources[name]} for name in plain}
         print_json({"success": True, "data": told})
@@ -208,7 +208,7 @@ def _show_settings(desk: Desk) -> None:
 
 def _shown(value: object) -> str:
     """Return a setting as one writes it, in the environment or in settings.toml."""
-    if isinstance(value, tuple):
+    if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, bool):
         return str(value).lower()

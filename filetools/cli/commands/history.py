@@ -12,12 +12,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final, Literal, NoReturn
 
 import click
+from msgspec.structs import asdict
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command

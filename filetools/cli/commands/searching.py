@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Final, Literal
 
 import click
+from msgspec import Struct
 from rich.text import Text
 
 import filetools.cli.parameters as suggestions
@@ -175,8 +175,7 @@ _PROBES: Final = ("", "a ")
 """Texts in which an expression that can match nothing does so somewhere, whatever borders it wants."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchForm:
+class MatchForm(Struct, frozen=True, kw_only=True):
     """How lines are wanted."""
 
     before: int
@@ -186,8 +185,7 @@ class MatchForm:
     """Whether each match is printed on a line of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FileLine:
+class _FileLine(Struct, frozen=True):
     """One line of a file."""
 
     match: GrepMatch

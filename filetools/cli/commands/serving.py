@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, get_args
 
 import click
+from msgspec import structs
 
 from filetools.app.folders import Folder, folder_at
 from filetools.app.opening import Opening, open_workspace
@@ -199,7 +200,7 @@ def _settings(
     desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None
 ) -> tuple[Settings, Mapping[str, str]]:
     """Return the settings of a root, and where each comes from; where nobody has set one, that of the dialect holds."""
-    settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
+    settings, sources = Desk(structs.replace(desk.options, root=root)).settings(permissions=permissions)
     usual = {} if dialect is None else dialect.settings
     wanted = {name: value for name, value in usual.items() if sources[name] == "default"}
     return replace(settings, **wanted), sources

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.words import STATE_DIRECTORY
 
 
-@dataclass(slots=True)
-class EditLog:
+class EditLog(Struct):
     """The edits of a play; each adds a line that no other edit has."""
 
     begun: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -38,8 +38,7 @@ class EditLog:
         self.withdrawn.add(line)
 
 
-@dataclass(frozen=True, slots=True)
-class CountRow:
+class CountRow(Struct, frozen=True):
     """One line of the count."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from filetools.content.facts import ContentFacts
 from filetools.content.text_edits import TextEdit
@@ -16,16 +17,14 @@ from filetools.models.words import Newline
 from filetools.paths.workspace_path import WorkspacePath
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentText:
+class SentText(Struct, frozen=True, kw_only=True):
     """The text of a caller as it would have stood there unmerged."""
 
     content: bytes
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownText:
+class ShownText(Struct, frozen=True, kw_only=True):
     """What reads return around a change, where unsaved text makes that another text than the file's."""
 
     before: str
@@ -36,8 +35,7 @@ class ShownText:
     """Its bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """What a call wants to stand at its path."""
 
     content: bytes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from filetools.errors import HardLinkedError, InvalidArgumentError
 from filetools.facade.parts import Parts

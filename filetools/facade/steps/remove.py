@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -53,7 +52,7 @@ class RemoveFile:
         """See what stands there."""
         seen = look(parts, self.path, takes_opaque=True)
         if not self._keeps_bytes and seen.adoption is not None:
-            seen = replace(seen, adoption=structs.replace(seen.adoption, content=None))
+            seen = structs.replace(seen, adoption=structs.replace(seen.adoption, content=None))
         self._seen = seen
 
     def adoptions(self) -> Sequence[Change]:

@@ -8,7 +8,6 @@ state `buffer`. Only what cannot be merged into the document is a conflict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from msgspec import structs
@@ -98,8 +97,8 @@ def followed(parts: Parts, seen: Look, decision: Decision) -> Decision:
         if base is None:
             raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
         placed = put_beside(parts, seen, opened, base, text)
-        return replace(placed, mode=decision.mode, added_bytes=decision.added_bytes, newline=decision.newline)
-    return replace(decision, document=replaced(opened, text, facts, decision.edits))
+        return structs.replace(placed, mode=decision.mode, added_bytes=decision.added_bytes, newline=decision.newline)
+    return structs.replace(decision, document=replaced(opened, text, facts, decision.edits))
 
 
 def replaced(
@@ -158,7 +157,7 @@ def put_beside(
     before = parts.documents.texts.bytes_of(opened)[1]
     if on_disk is None:
         change = structs.replace(typed(opened, edits, reason="merged"), is_parent=True)
-        content = replace(opened, text=text).shown_bytes()
+        content = structs.replace(opened, text=text).shown_bytes()
         facts = describe(content, text, form, name=seen.path, version=version_of(content))
         is_new = text != opened.text
         return Decision(
@@ -169,12 +168,12 @@ def put_beside(
     if caught_up is None:
         # Its base stays the text that it builds on, so that saving it tells of the conflict.
         change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
-        after = replace(opened, text=text)
+        after = structs.replace(opened, text=text)
     else:
         change = changed(opened, text, edits, base=facts.version, is_dirty=text != file_text, reason="merged")
         change = structs.replace(change, text_format=facts.text_format or form)
         document = structs.replace(opened.document, text_format=change.text_format)
-        after = replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
+        after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
     shown = after.shown_bytes()
     return Decision(
         content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, document=change,
@@ -189,7 +188,7 @@ def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: Decision) 
     if text is None:
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
     kept, _ = parts.documents.texts.bytes_of(opened)
-    return replace(decision, document=replaced(opened, text, facts), kept_unsaved=kept)
+    return structs.replace(decision, document=replaced(opened, text, facts), kept_unsaved=kept)
 
 
 def unsaved_error(

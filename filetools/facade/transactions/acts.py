@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from filetools.errors import InvalidArgumentError
 from filetools.facade.look import Look

@@ -169,7 +169,7 @@ class BufferingRunner(CallRunner):
 def inner_parts(parts: Parts, overlay: Overlay, tracker: TransactionTracker) -> Parts:
     """Return the parts of a workspace as they are inside a transaction: its own tree and read tracker, and no listeners."""
     journal = cast("Journal", InnerJournal(parts.journal))
-    return replace(
+    return structs.replace(
         parts,
         # Only what reads is there: what a transaction makes reaches the disk at its exit, and by no other way.
         store=cast("Store", OverlayStore(overlay)),

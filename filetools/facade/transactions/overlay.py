@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.errors import InvalidArgumentError
 from filetools.facade.transactions.states import MISSING, Base, BufferedFolder, PathState, State, base_of, folder

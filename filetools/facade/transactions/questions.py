@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct, structs
 
 from filetools.content.formats import decode, encode
 from filetools.content.version import version_of
@@ -20,8 +22,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentQuestion:
+class ContentQuestion(Struct, frozen=True, kw_only=True):
     """One question to the permissions."""
 
     tool: str
@@ -61,7 +62,7 @@ def questions(
     for tool, paths in asked.items():
         changing = [path for path in paths if path in touched or any(path.is_below(above) for above in touched)]
         if changing:
-            yield replace(_question(tool, changing, overlay), taken=_taken(steps, overlay))
+            yield structs.replace(_question(tool, changing, overlay), taken=_taken(steps, overlay))
 
 
 def write_instead(overlay: Overlay, path: WorkspacePath, permit: Permit) -> None:
@@ -78,9 +79,12 @@ def write_instead(overlay: Overlay, path: WorkspacePath, permit: Permit) -> None
     content = encode(text, text_format, path=path)
     base = entry.base
     if permit.proposal.version is not None:
-        base = replace(base, version=permit.proposal.version, content=None)
-    shown = replace(file.stat, size=len(content))
-    overlay.decree(path, replace(file, content=content, version=version_of(content), stat=shown), base=base)
+        base = structs.replace(base, version=permit.proposal.version, content=None)
+    overlay.decree(
+        path,
+        structs.replace(file, content=content, version=version_of(content), stat=replace(file.stat, size=len(content))),
+        base=base,
+    )
 
 
 def _taken(steps: Sequence[Step], overlay: Overlay) -> Taken:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.facade.look import Look, stat_version
 from filetools.models.words import EntryType
@@ -19,8 +20,7 @@ _DEFAULT_FILE_MODE: Final = 0o644
 _FOLDER_MODE: Final = 0o755
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class Base(Struct, frozen=True, kw_only=True):
     """What stood at a path when the transaction first changed it; what is done at the exit is based on it."""
 
     type: EntryType | None
@@ -32,8 +32,7 @@ class Base:
     """Its bytes, where they were read and the journal may not keep them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """A file whose bytes are the transaction's."""
 
     content: bytes
@@ -45,16 +44,14 @@ class Written:
     """Codec that its actor named for it; None finds out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Original:
+class Original(Struct, frozen=True, kw_only=True):
     """What stood at a path of the disk, here or elsewhere now, untouched."""
 
     path: WorkspacePath
     stat: FileStat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BufferedFolder:
+class BufferedFolder(Struct, frozen=True, kw_only=True):
     """A folder that the transaction made or moved."""
 
     origin: WorkspacePath | None
@@ -66,8 +63,7 @@ State = Written | Original | BufferedFolder | None
 """What shall stand at a path; None for nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathState:
+class PathState(Struct, frozen=True, kw_only=True):
     """One path that the transaction has changed."""
 
     path: WorkspacePath

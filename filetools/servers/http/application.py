@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
 from typing import Final
 
 from fastapi import FastAPI
+from msgspec.structs import replace
 
 from filetools.app.agent_runs import AgentRuns
 from filetools.app.registration import Registration

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import secrets
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
@@ -23,8 +24,7 @@ MOST_CALLERS: Final = 1000
 LONGEST_SESSION: Final = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class Admission(Struct, frozen=True, kw_only=True):
     """How a request was let in."""
 
     login: str | None = None
@@ -36,8 +36,7 @@ class Admission:
         return self.login is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """One party that calls, with all that is bound to it."""
 
     files: FileToolsFacade

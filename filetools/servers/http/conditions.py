@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from fastapi import Request
+from msgspec import Struct
 
 from filetools.servers.http.problems import Refusal
 
@@ -20,8 +20,7 @@ def etag(version: str) -> str:
     return f'"{version}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
+class Tags(Struct, frozen=True):
     """What a condition names."""
 
     any: bool
@@ -36,8 +35,7 @@ class Tags:
         return self.any or version in self.strong or (weakly and version in self.weak)
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """The conditions of one request."""
 
     if_match: Tags | None
@@ -116,8 +114,7 @@ def _failed(header: str, version: str | None) -> Refusal:
 _ONE_RANGE: Final = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ByteRange:
+class ByteRange(Struct, frozen=True):
     """Which bytes are sent."""
 
     offset: int

@@ -12,16 +12,16 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 CODE_SECONDS: Final = 60.0
 LOGIN_SECONDS: Final = 12 * 3600.0
 MOST_LOGINS: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class Credentials(Struct, frozen=True, kw_only=True):
     """What a browser needs to act as a person; it is told once."""
 
     secret: str
@@ -30,8 +30,7 @@ class Credentials:
     """What the page keeps, and sends as a header."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Login:
+class _Login(Struct, frozen=True, kw_only=True):
     name: str
     key: str
     """Digest of the key."""

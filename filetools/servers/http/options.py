@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
+from msgspec import Struct, field, structs
 from pydantic_core import Url
 
 from filetools.errors import InvalidArgumentError
@@ -18,8 +18,7 @@ MIB: Final = 1024 * 1024
 _ORIGIN: Final = re.compile(r"https?://[^\s/?#@*\\]+", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpLimits:
+class HttpLimits(Struct, frozen=True, kw_only=True):
     """How much a client may send, and how slowly."""
 
     body_bytes: int = 4 * MIB
@@ -38,8 +37,7 @@ class HttpLimits:
     """How long a client may leave unread what it was sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions:
+class AgentOptions(Struct, frozen=True, kw_only=True):
     """The agent that a server runs for who asks for it."""
 
     command: str
@@ -66,8 +64,7 @@ class AgentOptions:
         return PurePath(shlex.split(self.command)[0]).name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpOptions:
+class HttpOptions(Struct, frozen=True, kw_only=True):
     """How one server is built."""
 
     host: str = "127.0.0.1"
@@ -95,7 +92,7 @@ class HttpOptions:
         Raises:
             InvalidArgumentError: One of them is not an origin.
         """
-        object.__setattr__(self, "origins", tuple(map(origin_of, self.origins)))
+        structs.force_setattr(self, "origins", tuple(map(origin_of, self.origins)))
 
 
 def origin_of(given: str) -> str:

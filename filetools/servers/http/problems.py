@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from msgspec import Struct, field
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
@@ -68,8 +68,7 @@ _WITH_ANSWER: Final = "websocket.http.response"
 _CODES: Final = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One error on its way to a client."""
 
     status: int

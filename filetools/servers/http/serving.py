@@ -9,11 +9,11 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import uvicorn
+from msgspec import Struct, structs
 
 from filetools.app.registration import Registration
 from filetools.errors import AccessDeniedError, InvalidArgumentError
@@ -32,8 +32,7 @@ _UNSENT_BYTES: Final = 128 * 1024
 _BACKLOG: Final = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """A socket that listens already."""
 
     socket: socket.socket
@@ -48,7 +47,7 @@ class Listener:
 
     def guarded_by(self, token: str) -> Listener:
         """Return the same for callers that know a token."""
-        return replace(self, options=replace(self.options, token=token))
+        return structs.replace(self, options=structs.replace(self.options, token=token))
 
 
 def listen(options: HttpOptions) -> Listener:
@@ -66,7 +65,7 @@ def listen(options: HttpOptions) -> Listener:
     # asyncio sends small parts at once only where the socket says that it is TCP; else an answer waits 40 ms for its second.
     listening = socket.socket(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
     _bound(listening, options.limits.send_seconds)
-    return Listener(listening, replace(options, port=listening.getsockname()[1]))
+    return Listener(listening, structs.replace(options, port=listening.getsockname()[1]))
 
 
 async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[ServerApplication], None]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Final
 
 from fastapi import Depends
 from fastapi.requests import HTTPConnection
+from msgspec import Struct, field
 
 from filetools.app.agent_runs import AgentRuns
 from filetools.app.registration import Registration
@@ -28,8 +28,7 @@ ADMISSION: Final = "filetools.admission"
 """Key of the ASGI scope under which the guard notes how a request was let in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class Shared(Struct, frozen=True, kw_only=True):
     """What all routes share; lives as long as the server."""
 
     files: FileToolsFacade

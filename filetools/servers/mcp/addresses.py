@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import quote, unquote, urlsplit
+
+from msgspec import Struct
 
 from filetools.errors import InvalidPathError
 
@@ -25,8 +26,7 @@ _KINDS: Final[dict[str, Kind]] = {
 _SAFE: Final = "/!$&'()*+,;=:@-._~"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """What an address names."""
 
     kind: Kind

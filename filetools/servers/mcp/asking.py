@@ -10,11 +10,11 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import mcp_types as wire
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct, structs
 from pydantic import ValidationError
 
 from filetools.errors import FileToolsError
@@ -43,8 +43,7 @@ Perform = Callable[[], Awaitable[dict[str, Any]]]
 """Makes the call and returns its envelope."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """What a person is asked about; the client carries it between the rounds, sealed."""
 
     approval: str
@@ -59,16 +58,14 @@ class Subject:
         return (self.path, self.version, self.shown) == (other.path, other.version, other.shown)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElicitedQuestion:
+class ElicitedQuestion(Struct, frozen=True, kw_only=True):
     """A form, and what it is about."""
 
     form: wire.ElicitRequestFormParams
     subject: Subject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonAnswer:
+class PersonAnswer(Struct, frozen=True, kw_only=True):
     """What a person answered."""
 
     answer: str
@@ -122,7 +119,9 @@ class Asking:
         if question is None:
             return envelope
         questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=question.form)}
-        return wire.InputRequiredResult(input_requests=questions, request_state=json.dumps(asdict(question.subject)))
+        return wire.InputRequiredResult(
+            input_requests=questions, request_state=json.dumps(structs.asdict(question.subject))
+        )
 
     async def _at_once(self, request: Request, perform: Perform) -> dict[str, Any]:
         for _ in range(MOST_QUESTIONS):

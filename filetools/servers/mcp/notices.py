@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import mcp_types as wire
@@ -20,6 +19,7 @@ from mcp.server.subscriptions import (
     ServerEvent,
 )
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct
 
 from filetools.errors import BufferClosedError, FileToolsError
 from filetools.events.buffers import BufferEvent
@@ -212,8 +212,7 @@ class _Follower:
                 await self._session.send_notification(wire.ResourceListChangedNotification())
 
 
-@dataclass(slots=True)
-class _Lease:
+class _Lease(Struct):
     path: str
     holders: int = 0
 

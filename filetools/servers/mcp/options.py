@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
@@ -19,8 +20,7 @@ DEFAULT_GROUP = "core"
 EDITOR_GROUP = "editor"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoorOptions:
+class DoorOptions(Struct, frozen=True, kw_only=True):
     """How one door is built."""
 
     tools: tuple[str, ...] | None = None

@@ -6,13 +6,13 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from anyio import BrokenResourceError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec.structs import replace
 
 from filetools.app.folders import Folder
 from filetools.app.registration import Registration

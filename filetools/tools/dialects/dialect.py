@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 from filetools.content.ends import split_lines
 from filetools.errors import FileToolsError
@@ -80,8 +81,7 @@ def _bare(line: str) -> str:
     return line.rstrip("\r\n") if line.endswith(("\r", "\n")) else line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(Struct, frozen=True, kw_only=True):
     """A set of tools that models or programs know from elsewhere. Their group is the name of the dialect."""
 
     name: str

@@ -6,9 +6,10 @@ Source: Anthropic's documentation of the text editor tool, and the sentences of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal
+
+from msgspec import Struct, structs
 
 from filetools.content.edits import Edit
 from filetools.errors import (
@@ -31,8 +32,7 @@ from filetools.tools.seen import TextLimits
 from filetools.tools.tool import Tool, ToolContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Struct, frozen=True, kw_only=True):
     """The sentences of one dialect, with `{path}` and what else belongs in each."""
 
     created: str
@@ -323,7 +323,7 @@ def text_editor(max_characters: int | None = None) -> Dialect:
     hosted = {"type": TYPE, "name": TOOL}
     return Dialect(
         name=NAME,
-        tools=(replace(_TOOL, present=presented(view)),),
+        tools=(structs.replace(_TOOL, present=presented(view)),),
         hosted=hosted if max_characters is None else hosted | {"max_characters": max_characters},
     )
 
@@ -336,7 +336,9 @@ def _shown(data: Mapping[str, Any], limits: TextLimits, *, max_characters: int |
         more = "[there are more]\n" if data["truncated"] else ""
         head = f"Here's the files and directories up to 2 levels deep in {data['path']}, excluding hidden items:"
         return f"{head}\n{data['path']}\n{rows}{more}".removesuffix("\n")
-    most = limits if max_characters is None else replace(limits, characters=min(limits.characters, max_characters))
+    most = (
+        limits if max_characters is None else structs.replace(limits, characters=min(limits.characters, max_characters))
+    )
     return f"Here's the result of running `cat -n` on {data['path']}:\n{shown_lines(data, most)}"
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import filetools
 from filetools.events.types import Event
@@ -60,5 +60,5 @@ async def test_no_content_is_logged_or_told_in_events_of_calls(tmp_path: Path, n
             await session.says(tool, **arguments)
         log = session.tools.log.to_json()
     assert len(told) == 2 * len(CALLS[name])
-    assert TEXT not in json.dumps([dataclasses.asdict(event) for event in told], default=str)
+    assert TEXT not in json.dumps([structs.asdict(event) for event in told], default=str)
     assert TEXT not in log

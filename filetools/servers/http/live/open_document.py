@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.events.buffers import BufferEvent
 from filetools.models.records import Actor
@@ -16,8 +17,7 @@ MOST_HELD: Final = 1000
 """Changes by others that wait while the client's own is put in; of more, the text is sent anew."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentStep:
+class DocumentStep(Struct, frozen=True, kw_only=True):
     """One version of a document: what changed since the version before."""
 
     version: int

@@ -6,9 +6,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
@@ -29,8 +30,7 @@ LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """Why a connection must end."""
 
     code: int

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any, Final, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
@@ -26,8 +26,7 @@ from filetools.tools.tool import AnyTool, Tool, ToolContext
 _UNSAVED = "  (unsaved text of an editor)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrepRowForm:
+class GrepRowForm(Struct, frozen=True, kw_only=True):
     """How rows look."""
 
     before: int
@@ -38,8 +37,7 @@ class GrepRowForm:
     only_matching: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowWindow:
+class RowWindow(Struct, frozen=True, kw_only=True):
     """Which rows are asked for."""
 
     offset: int

@@ -9,9 +9,9 @@ import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from filetools.content.diff import minimal_edits
@@ -28,8 +28,7 @@ _OF_CODE: Final[dict[str, Any]] = {"outputs": [], "execution_count": None}
 _INDENT: Final = re.compile(r"\{\r?\n([ \t]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Struct, frozen=True, kw_only=True):
     """One cell."""
 
     id: str
@@ -39,8 +38,7 @@ class Cell:
     """Its members; part of the notebook's value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notebook:
+class Notebook(Struct, frozen=True, kw_only=True):
     """A notebook, read. Lives for one call."""
 
     value: dict[str, Any]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final, Literal
+
+from msgspec import structs
 
 from filetools.tools.arguments import P
 from filetools.tools.changing import PathAndContent
@@ -165,7 +166,7 @@ _READING: Final[tuple[AnyTool, ...]] = (
             " last (tail) lines. Read a file whole before you replace it with write_file."
         ),
     ),
-    replace(
+    structs.replace(
         _reading_tool(
             "read_media_file", OnePath, read_media_file, schema=_PATH,
             output=record(("content",), is_closed=True, content=_BLOCKS),

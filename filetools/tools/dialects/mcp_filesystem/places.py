@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from filetools.errors import FileToolsError, InvalidArgumentError, SymlinkEscapeError
 from filetools.models.result import Result
