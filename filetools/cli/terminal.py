@@ -142,6 +142,7 @@ def print_note(text: str) -> None:
     if STDERR.is_terminal:
         STDERR.print(styled((printable(text), "dim")))
     else:
+        sys.stdout.flush()
         sys.stderr.write(f"{printable(text)}\n")
 
 
