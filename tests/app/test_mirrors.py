@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from filetools.app.mirrors import add_mirror, list_mirrors, remove_mirror
 from filetools.errors import InvalidArgumentError
 from tests.support.crashing import grow, snapshot
 from tests.support.mirror_worlds import QUICK, local_store
+from tests.support.mounts import mounted
 from tests.support.opened import refused
 
 
@@ -183,16 +183,9 @@ async def test_the_older_disk_of_a_mirror_is_taken_back_and_compared(root: Path,
 async def test_a_mount_does_not_hide_that_root_and_mirror_overlap(tmp_path: Path, shown: str) -> None:
     root, mirror = tmp_path / "around/root", tmp_path / "mirror"
     (root / "backup").mkdir(parents=True)
-    mirror.mkdir()
-    source = tmp_path / "around" / shown
-    done = subprocess.run(["mount", "--bind", source, mirror], capture_output=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"mounting is not permitted here: {done.stderr.decode().strip()}")
-    try:
+    with mounted(mirror, "--bind", tmp_path / "around" / shown):
         with pytest.raises(InvalidArgumentError, match="must not be the same directory"):
             add_mirror(root, mirror)
         with pytest.raises(InvalidArgumentError, match="must not be the same directory"):
             filetools.open(root, mirror=mirror)
         assert sorted(each.name for each in root.iterdir()) == ["backup"]
-    finally:
-        subprocess.run(["umount", "-l", mirror], check=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,47 +17,26 @@ from filetools.journal.reserve import RESERVE_BYTES
 from filetools.permissions.rules import Rule
 from tests.support import inside
 from tests.support.crashing import QUIET
+from tests.support.mounts import fill, mounted
 from tests.support.opened import refused, steps_until, version
 from tests.support.unprivileged import as_nobody
 
 LARGE = os.urandom(300_000)
 
 
-def mount(place: Path, *arguments: str) -> None:
-    done = subprocess.run(["mount", *arguments, str(place)], capture_output=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"mounting is not permitted here: {done.stderr.decode().strip()}")
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount(place, "-t", "tmpfs", "-o", "size=3m", "tmpfs")
-    try:
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=3m", "tmpfs") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Path]:
-    source, place = tmp_path / "source", tmp_path / "read-only"
-    for folder in (source, place):
-        folder.mkdir()
+    source = tmp_path / "source"
+    source.mkdir()
     (source / "a.txt").write_text("A\n")
-    mount(place, "--bind", str(source))
-    mount(place, "-o", "remount,bind,ro")
-    try:
+    with mounted(tmp_path / "read-only", "--bind", source, read_only=True) as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(disk: Path) -> None:
-    with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(os.urandom(4096)):
-            pass
 
 
 async def read_everything(files: filetools.FileToolsFacade) -> None:
@@ -105,19 +83,14 @@ async def test_a_tree_whose_state_can_be_written_nowhere_is_open_for_reading_onl
 
 
 async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tmp_path: Path) -> None:
-    source, place = tmp_path / "source", tmp_path / "read-only"
+    source = tmp_path / "source"
     source.mkdir()
-    place.mkdir()
     (source / "secret.txt").write_text("S")
     async with filetools.open(source, settings=QUIET) as files:
         await inside.parts(files).gatekeeper.use_rules([Rule(tool="read_file", path="secret.txt", level="block")])
-    mount(place, "--bind", str(source))
-    try:
-        mount(place, "-o", "remount,bind,ro")
+    with mounted(tmp_path / "read-only", "--bind", source, read_only=True) as place:
         async with filetools.open(place, settings=QUIET) as files:
             await refused("TOOL_BLOCKED", files.read_file("secret.txt"))
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs the superuser to become nobody")

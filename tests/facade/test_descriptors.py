@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from tests.support.crashing import QUIET
 from tests.support.forked import Forked, forked
+from tests.support.mounts import fill, mounted
 
 ALICE = Actor(kind="agent", id="alice")
 LINES = "".join(f"line {number}\n" for number in range(3000))
@@ -188,29 +188,14 @@ async def test_the_same_text_as_a_recorded_version_takes_nothing_from_it(files: 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=4m", "tmpfs") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 async def test_on_a_full_disk_there_is_an_error_and_no_number_is_lost(small_disk: Path) -> None:
     async with filetools.open(small_disk, settings=QUIET) as files:
         assert await keep(files, LINES) == "fd:1"
-        (small_disk / "filler").write_bytes(b"")
-        with (small_disk / "filler").open("wb", buffering=0) as filler:
-            try:
-                while filler.write(bytes(4096)):
-                    pass
-            except OSError:
-                pass
+        fill(small_disk)
         with pytest.raises(DiskFullError):
             await keep(files, os.urandom(400_000).hex())
         assert (await read(files, "fd:1")).content

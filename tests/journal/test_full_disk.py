@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from filetools.journal.reserve import RESERVE_BYTES
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
+from tests.support.mounts import fill, mounted
 from tests.support.unprivileged import as_nobody
 
 LARGE = os.urandom(200_000)
@@ -25,25 +26,8 @@ LARGE = os.urandom(200_000)
 
 @pytest.fixture(params=["1m"])
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", str(place)], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(disk: Path, leave: int = 0) -> None:
-    with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4096)):
-            pass
-    if leave:
-        os.truncate(disk / "filler", (disk / "filler").stat().st_size - leave)
 
 
 def make_room(disk: Path) -> None:
