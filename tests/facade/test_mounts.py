@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from shutil import which
+from tempfile import TemporaryFile
 
 import pytest
 
-from tests.support.declared import REPOSITORY
 from tests.support.dose import dose
+from tests.support.forked import forked
 
 _PROGRAM = """
 import asyncio, os, subprocess, sys
@@ -258,16 +257,20 @@ asyncio.run(main())
 
 def _mounting(program: str, *arguments: object) -> list[str]:
     """Run a program that may mount; return its lines."""
-    unshare = which("unshare")
-    if os.geteuid() != 0 or unshare is None:
+    if os.geteuid() != 0:
         pytest.skip("mounting needs the superuser")
-    command = [unshare, "-m", sys.executable, "-c", program, *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100, check=False)
-    if "unshare" in done.stderr or "mount:" in done.stderr:
+    with (
+        TemporaryFile("w+") as errors,
+        forked("tests.support.unshared", program, *map(str, arguments), stderr=errors) as process,
+    ):
+        lines = list(iter(process.line, ""))
+        code = process.wait()
+        errors.seek(0)
+        said = errors.read()
+    if "unshare" in said or "mount:" in said:
         pytest.skip("mounts are not allowed here")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    assert code == 0, said
+    return [line.rstrip("\n") for line in lines]
 
 
 _BELOW = "d d/f d/link d/sub d/sub/deep d/sub/deep/h d/sub/g"
