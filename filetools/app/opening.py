@@ -153,7 +153,8 @@ class Opening:
         def __getattr__(self, name: str) -> NoReturn:
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if hasattr(FileToolsFacade, name):
-                message += ": use 'async with filetools.open(root) as files', or open_sync(root)"
+                way = "'async with filetools.open(root) as files:', or 'with filetools.open_sync(root) as files:'"
+                message += f"; open it first: {way}"
             raise AttributeError(message, name=name, obj=self)
 
     async def __aenter__(self) -> FileToolsFacade:

@@ -12,7 +12,7 @@ from filetools.content.lines import position_in
 from filetools.errors import EncodingError, InvalidArgumentError
 
 RAW_UTF8: Final = "utf-8-raw"
-"""UTF-8 in which each byte that is not UTF-8 is one character, so that reading and writing lose nothing.
+"""UTF-8 in which each invalid byte is one character, so that reading and writing lose nothing.
 
 Such a byte, 0x80 to 0xFF, is read as U+F780 to U+F7FF, in Unicode's area for private use, and written back as that byte.
 Where a file really holds one of these characters, its three bytes are read as three.
@@ -142,7 +142,7 @@ def undecodable(exc: UnicodeDecodeError, text_format: TextFormat, *, path: str, 
         path, text_format.encoding, f"byte 0x{bad:02X} at position {position}: {exc.reason}", position=position
     )
     error.suggested_action = (
-        f"Read the file with another encoding: {RAW_UTF8} shows bytes that are not UTF-8 as they are."
+        f"Read it with encoding={RAW_UTF8!r}, which keeps each invalid byte as a private-use character."
         if text_format.encoding == "utf-8"
         else "Read the file with another encoding, such as latin-1, which decodes every byte."
     )

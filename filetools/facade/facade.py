@@ -221,7 +221,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     async def require_approvals(self) -> Attendance:
         """Have every agent asked before it changes files, in all processes on the root, until the attendance is closed.
 
-        Where the permissions allow everything, "ask" holds meanwhile; other presets, rules and trust stay as they are.
+        Meanwhile the preset `allow` acts as `ask`; other presets, rules and trust stay as they are.
         """
         self._runner.check_open()
         return await self._parts.gatekeeper.approvals.require()

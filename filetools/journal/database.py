@@ -31,6 +31,11 @@ IDLE_BYTES: Final = 1024 * 1024
 """Size of a write-ahead file up to which it stays as it is while nobody writes."""
 _log = logging.getLogger(__name__)
 
+# Asked anew after a fork alone: for each query it would be one in twenty of a write's system calls.
+_process_id = [os.getpid()]
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _process_id.__setitem__(0, os.getpid()))
+
 T = TypeVar("T")
 
 
@@ -49,7 +54,7 @@ class Database:
         self.directory = directory
         self._wal = directory / PARTS[1]
         self._wal_seen_ns = 0
-        self._process = os.getpid()
+        self._process = _process_id[0]
         self._closed = False
         self.opening = secrets.randbits(62)
         """Random number of this opening; tells own records from other processes'."""
@@ -79,7 +84,7 @@ class Database:
     @property
     def is_open(self) -> bool:
         """Whether this process may use it."""
-        return not self._closed and os.getpid() == self._process
+        return not self._closed and self._process == _process_id[0]
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
@@ -211,7 +216,7 @@ class Database:
         return found.st_size, found.st_mtime_ns
 
     def _check_usable(self) -> None:
-        if os.getpid() != self._process:
+        if self._process != _process_id[0]:
             raise InternalError("This journal was opened before a fork; open the workspace again in the new process")
         if self._closed:
             raise InternalError("The journal is closed")

@@ -37,7 +37,8 @@ class PolicyDecision(Struct, frozen=True, kw_only=True):
     needs_approval: bool
     """Whether a person can allow it; False together with `can_execute` False means blocked."""
     reason: DecisionReason
-    """auto, prompt and block are levels; session is trust for the run, hidden a path whose content agents do not see."""
+    """auto, prompt and block are levels; session: trusted for this run; protected: each change of the path needs an approval
+    of its own; hidden: agents neither read nor change its content."""
 
 
 _AUTO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="auto")

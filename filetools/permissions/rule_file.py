@@ -91,7 +91,8 @@ def _understood(plain: Any) -> SavedPermissions:
     form = plain.get("format", SCHEMA) if isinstance(plain, dict) else None
     if type(form) is int and form > SCHEMA:
         raise StateVersionError(form, SCHEMA)
-    found = _fields(plain, {"format", "preset", "rules"})
+    # Earlier checkouts wrote "allow_everything_since": a mode that is gone, which does not count.
+    found = _fields(plain, {"format", "preset", "rules", "allow_everything_since"})
     preset, rules = found.get("preset"), found.get("rules", [])
     is_right = type(form) is int and preset in (None, *get_args(Preset)) and isinstance(rules, list)
     if not is_right or form != SCHEMA:

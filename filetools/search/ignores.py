@@ -66,7 +66,7 @@ def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) ->
         taken_ns = time.time_ns()
         content, facts = store.read(path, limit=MAX_IGNORE_BYTES)
     except (*GONE, PathIsDirectoryError, NotRegularFileError, FileBusyError, FileTooLargeError) as exc:
-        logger.warning("%s is left aside: %s", path, exc)
+        logger.warning("The ignore file %s cannot be read, and its rules do not apply: %s", path, exc)
         return None
     rules = IgnoreRules.parse(content, directory)
     _keep(rules, str(path), facts.identity, cache, taken_ns)
@@ -75,7 +75,7 @@ def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) ->
 
 def _keep(rules: IgnoreRules, place: str, identity: _Identity, cache: IgnoreCache, taken_ns: int) -> None:
     for problem in rules.problems:
-        logger.warning("%s, line %d is skipped: %s", place, problem.line, problem.reason)
+        logger.warning("%s, line %d is ignored: %s", place.partition("\0")[0], problem.line, problem.reason)
     cache.put(place, identity, rules, taken_ns=taken_ns)
 
 
@@ -83,14 +83,14 @@ def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
     """Return the ignore files from outside the root, the weakest first."""
     stack = IgnoreStack()
     for file in outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
-        place = f"{file.path} for {file.above or 'this folder'}"
+        place = f"{file.path}\0{file.above}"
         rules = cache.get(place, file.identity)
         if rules is None:
             taken_ns = time.time_ns()
             try:
                 content = file.path.read_bytes()
             except OSError as exc:
-                logger.warning("%s is left aside: %s", file.path, exc)
+                logger.warning("The ignore file %s cannot be read, and its rules do not apply: %s", file.path, exc)
                 continue
             rules = IgnoreRules.parse(content, above=file.above)
             _keep(rules, place, file.identity, cache, taken_ns)

@@ -1,4 +1,4 @@
-"""Which ignore files from outside a root hold in it, as git decides: the user's, the repository's, those above."""
+"""Finds the ignore files outside a root that apply inside it, as git does: the user's, the repository's, those above."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _exclude_file(git: Path) -> Path:
 
 @lru_cache(maxsize=64)
 def _users_file(top: Path) -> Path:
-    # Asked once a process: only git knows all the files that its configuration includes. It runs no program for this.
+    # Asked once a process: only git knows all the files that its configuration includes. `git config` starts no program.
     command = [which("git") or "", "-C", str(top), "config", "--type=path", "--get", "core.excludesFile"]
     try:
         answer = subprocess.run(

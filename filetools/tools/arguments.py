@@ -249,7 +249,7 @@ class _ArgumentReader:
         if isinstance(arguments, Mapping) and len(arguments) == 1:
             ((name, inner),) = arguments.items()
             if name in _WRAPPERS and name not in _published(model) and isinstance(inner, Mapping):
-                self.repairs.append(f"what is in {where + name!r} was taken for the arguments")
+                self.repairs.append(f"the arguments were taken from inside {where + name!r}")
                 arguments = inner
         if not isinstance(arguments, Mapping):
             what = f"Parameter {where.rstrip('.')!r}" if where else "Arguments"
@@ -262,7 +262,7 @@ class _ArgumentReader:
             if name is None:
                 continue
             if name == "expected_version" and value in ("", "null", "none"):
-                self.repairs.append(f"{where + name!r} was left out: {value!r} is no version")
+                self.repairs.append(f"{where + name!r} was ignored: {value!r} is not a version")
                 value = None
             if name in given and not _is_repeated(named[name], value):
                 self.problems.append(

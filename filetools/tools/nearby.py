@@ -22,9 +22,7 @@ async def suggest_paths(files: FileToolsFacade, error: PathNotFoundError | Direc
     """Add to an error the paths that are there and most like the one that is not, if there are any."""
     found = await similar_paths(files, error.path or "")
     if _GLOB & set(error.path or ""):
-        error.suggested_action = (
-            "A path names one file or folder. Use search_files for a pattern of names, or glob of grep_files."
-        )
+        error.suggested_action = "Paths are taken literally. To match names by a pattern, use search_files."
     if found:
         error.details["similar"] = found
         error.suggested_action = f"Did you mean {found[0]!r}? Otherwise list_files or search_files shows what is there."
@@ -49,7 +47,7 @@ async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:
 
 
 async def _undecorated(files: FileToolsFacade, path: str) -> list[str]:
-    """Quotes, backticks and the escapes of an address stand around and in many a path."""
+    """Models wrap paths in quotes or backticks, and percent-encode them."""
     plain = unquote(path.strip("`'\"<> \n"))
     return [plain] if plain != path and await files.exists(plain) else []
 

@@ -41,7 +41,7 @@ READS: Final = 20
 READ_CALLS: Final = ["openat2", "fstat", "preadv2", "fstat", "close"]
 READ_STEPS: Final = 85
 TRACED_WRITES: Final = 5
-TRACED_ROUNDS: Final = 8
+TRACED_ROUNDS: Final = 12
 """Tracing is slow: the shorter a round, the likelier one that nothing came between."""
 WRITE_STEPS: Final = 1600
 """Of a write of 1 KB with a mirror, those of C included."""

@@ -53,7 +53,8 @@ CALLS: dict[str, Call] = {
 def test_a_call_of_what_is_not_open_yet_says_how_to_open_it(tmp_path: Path) -> None:
     opening: Any = filetools.open(tmp_path)
     with pytest.raises(
-        AttributeError, match=r"no attribute 'read_file': use 'async with filetools\.open\(root\) as files', or"
+        AttributeError,
+        match=r"no attribute 'read_file'; open it first: 'async with filetools\.open\(root\) as files:', or",
     ):
         opening.read_file("a.txt")
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
