@@ -45,7 +45,7 @@ async def acted(root: Path, act: Action) -> None:
 def test_after_a_death_at_any_call_everything_is_old_or_new(name: str, tmp_path: Path) -> None:
     action, wanted = CASES[name]
     grow(tmp_path / "root", BEFORE)
-    for death in deaths(tmp_path / "root", action, most=5, about=name):
+    for death in deaths(tmp_path / "root", action, most=3, about=name):
         found = reopened(death.root)
         assert found in ([wanted] if death.acknowledged else with_empty_parents(wanted)), death
         assert leftovers(death.root) == [], death
@@ -133,7 +133,7 @@ UNSAVED: dict[str, tuple[Action, Found]] = {
 def test_after_a_death_file_and_document_tell_one_story(name: str, tmp_path: Path) -> None:
     action, wanted = UNSAVED[name]
     grow(tmp_path / "root", {"a.txt": LINES.encode()})
-    for death in deaths(tmp_path / "root", action, most=5, about=name):
+    for death in deaths(tmp_path / "root", action, most=3, about=name):
         found, texts = asyncio.run(file_and_document(death.root))
         assert found in ([wanted] if death.acknowledged else [wanted, *BEGINNING]), death
         if death.acknowledged and name in ("replace", "close"):
@@ -189,7 +189,7 @@ def test_after_a_death_at_any_call_an_undo_is_done_or_not_and_can_be_done_again(
     grow(root, TREE)
     asyncio.run(acted(root, act))
     before = snapshot(root)
-    for death in deaths(root, undo, most=5, about=name):
+    for death in deaths(root, undo, most=3, about=name):
         allowed = [wanted] if death.acknowledged else with_empty_parents(wanted, before)
         assert reopened(death.root) in allowed, death
         assert leftovers(death.root) == [], death
@@ -217,7 +217,7 @@ def test_after_a_death_at_any_call_a_tree_is_restored_or_can_be(name: str, tmp_p
     async def restore(files: FileToolsFacade) -> None:
         await files.for_actor(ANN).restore("before")
 
-    for death in deaths(root, restore, most=6, about=name):
+    for death in deaths(root, restore, most=4, about=name):
         recover(death.root)
         if death.acknowledged:
             assert on_disk(death.root) == wanted, death
@@ -282,7 +282,7 @@ def test_fifty_files_are_wholly_changed_or_wholly_not_after_a_death_at_any_step(
     before, after = with_folders(MANY), with_folders(CHANGED)
     made = [path for path in after if after[path] is None and path not in before]
     ends = set()
-    for death in deaths(tmp_path / "model", change_fifty_files, most=10, has_mirror=True):
+    for death in deaths(tmp_path / "model", change_fifty_files, most=6, has_mirror=True):
         found = reopened(death.root, death.mirror)
         assert found == after or not death.acknowledged, death
         # Folders made for a commit that never came may stay, empty.

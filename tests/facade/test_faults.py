@@ -77,7 +77,7 @@ def endings(place: Path, name: str, *, most: int, is_lasting: bool) -> Iterator[
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, tmp_path: Path) -> None:
-    for end in endings(tmp_path, name, most=8, is_lasting=False):
+    for end in endings(tmp_path, name, most=5, is_lasting=False):
         if end.error is None:
             assert end.tree == CASES[name][1], end
         else:
@@ -94,7 +94,7 @@ def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, 
 @pytest.mark.parametrize("name", CASES)
 def test_failures_from_any_call_on_are_typed_and_leave_old_or_new(name: str, tmp_path: Path) -> None:
     wanted = CASES[name][1]
-    for end in endings(tmp_path, name, most=5, is_lasting=True):
+    for end in endings(tmp_path, name, most=3, is_lasting=True):
         # No file has anything but what it had or was to get; a batch may be half set back until it is settled.
         assert all(content in (BEFORE.get(path), wanted.get(path)) for path, content in end.tree.items()), end
         assert reopened(end.root) in ([wanted] if end.error is None else with_empty_parents(wanted)), end

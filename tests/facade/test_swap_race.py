@@ -51,13 +51,13 @@ async def show(files: FileToolsFacade, tree: SwapTree, _: int) -> object:
     return page
 
 
-READS: dict[str, tuple[Attempt, float]] = {"read": (read, 300), "list": (show, 30)}
+READS: dict[str, tuple[Attempt, float]] = {"read": (read, 150), "list": (show, 15)}
 CHANGES: dict[str, tuple[Attempt, float]] = {
-    "write": (write, 10),
-    "append": (append, 10),
-    "remove": (remove, 6),
-    "move": (move, 6),
-    "folders": (make_and_remove_folder, 4),
+    "write": (write, 5),
+    "append": (append, 5),
+    "remove": (remove, 3),
+    "move": (move, 3),
+    "folders": (make_and_remove_folder, 2),
 }
 
 

@@ -115,7 +115,7 @@ def is_refused(workspace: Workspace, path: WorkspacePath) -> bool:
 @pytest.mark.parametrize(("kind", "position"), CASES)
 def test_reads_never_leave_the_root(tmp_path: Path, resolver: ResolverChoice, kind: Kind, position: int) -> None:
     tree = plant(tmp_path, kind, position)
-    times = dose(4_000) // len(CASES) + 1
+    times = dose(2_000) // len(CASES) + 1
     with raced(tree, resolver) as (workspace, path):
 
         def read() -> None:
@@ -135,7 +135,7 @@ def test_reads_on_the_loop_never_leave_the_root(tmp_path: Path, kind: Kind) -> N
             opened = workspace.open_file_now(path)
             assert opened is None or read_all(opened[0]) == INSIDE
 
-        tally(dose(4_000) // len(KINDS) + 1, read)
+        tally(dose(2_000) // len(KINDS) + 1, read)
 
 
 @pytest.mark.parametrize("position", range(4))
@@ -149,7 +149,7 @@ def test_stats_never_describe_the_outside(tmp_path: Path, resolver: ResolverChoi
             assert found is not None, "an exchange never leaves the name free"
             assert found.st_ino != outside
 
-        tally(dose(500), look)
+        tally(dose(250), look)
 
 
 @pytest.mark.parametrize("position", range(3))
@@ -164,7 +164,7 @@ def test_listings_never_name_the_outside(tmp_path: Path, resolver: ResolverChoic
             finally:
                 os.close(descriptor)
 
-        tally(dose(500), scan)
+        tally(dose(250), scan)
 
 
 @pytest.mark.parametrize("kind", KINDS)
