@@ -37,5 +37,24 @@ settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the page's tests: they wait for browsers while others compute, and would be alone at the end."""
-    items.sort(key=lambda item: "/servers/http/web/" not in item.nodeid)
+    """Have each process begin with some modules of the page's tests, which wait for browsers while others compute.
+
+    pytest-xdist gives each process as many tests in a row; one that got all of the page would be the last to end.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    modules: dict[str, list[pytest.Item]] = {}
+    others: list[pytest.Item] = []
+    for item in items:
+        is_of_page = "/servers/http/web/" in item.nodeid
+        (modules.setdefault(str(item.path), []) if is_of_page else others).append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    for module in sorted(modules.values(), key=len, reverse=True):
+        min(shares, key=len).extend(module)
+    left = len(items)
+    for number, share in enumerate(shares):
+        size = left // (processes - number)
+        more = size - len(share)
+        share += others[:more]
+        del others[:more]
+        left -= size
+    items[:] = [item for share in shares for item in share] + others

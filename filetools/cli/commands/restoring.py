@@ -136,7 +136,9 @@ def _show_effect(result: TreeDiffResult, program: str) -> None:
     if not result.total:
         print_note(f"{program} changed nothing.")
         return
-    print_note(f"{program}: {counted(result.counts)}; 'filetools restore {_quoted(result.old)}' takes it back.")
+    name = _quoted(result.old)
+    shown = f"'filetools diff --since {name}' shows it, 'filetools restore {name}' takes it back"
+    print_note(f"{program}: {counted(result.counts)}; {shown}.")
 
 
 def _quoted(name: str) -> str:

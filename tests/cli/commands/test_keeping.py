@@ -52,7 +52,8 @@ def test_around_a_command_its_output_and_code_are_its_own_and_its_effect_is_told
         "err",
         "modified  notes.md    external",
         "deleted   src/app.py  external",
-        "sh: 2 deleted, 1 modified; 'filetools restore \"auto: before sh T\"' takes it back.",
+        "sh: 2 deleted, 1 modified; 'filetools diff --since \"auto: before sh T\"' shows it, "
+        "'filetools restore \"auto: before sh T\"' takes it back.",
     ]
     before, after = names(run)
     assert (before.startswith("auto: before sh"), after.startswith("auto: after sh")) == (True, True)
