@@ -12,13 +12,11 @@ from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileErr
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import YOUNG_NS
-from filetools.search.outer_ignores import outer_ignore_files
+from filetools.search.outer_ignores import MAX_IGNORE_BYTES, outer_ignore_files
 from filetools.search.source import GONE, Listable, OpensDirectories
 
 logger = logging.getLogger(__name__)
 
-MAX_IGNORE_BYTES: Final = 64 * 1024 * 1024
-"""A larger ignore file is left aside; git's own limit is 100 MB."""
 MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
 
 _Identity = tuple[int, int, int, int, int]

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.settings import variables
 
+MAX_IGNORE_BYTES: Final = 64 * 1024 * 1024
+"""A larger ignore file is left aside; git's own limit is 100 MB."""
 _GIT_SECONDS: Final = 5.0
 
 
@@ -44,7 +46,7 @@ def outer_ignore_files(root: Path) -> Iterator[OuterIgnoreFile]:
             found = path.stat()
         except OSError:
             continue
-        if stat.S_ISREG(found.st_mode):
+        if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_IGNORE_BYTES:
             identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
             yield OuterIgnoreFile(path, "" if folder == root else root.relative_to(folder).as_posix(), identity)
 
