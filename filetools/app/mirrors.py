@@ -93,7 +93,7 @@ class AddedMirrors:
 
     def open(self, row: MirrorRow) -> Store:
         """Return the store of a mirror; nothing is opened yet."""
-        store = LateStore(partial(self._open, Path(row.place)), name=row.place)
+        store = LateStore(partial(self._open, Path(row.place)), name=Path(row.place).name)
         self._stores.append(store)
         return store
 
@@ -149,7 +149,7 @@ def place_of(mirror: Path | Store) -> str:
 
 def mirror_store(mirror: Path | Store, root: Path) -> Store:
     """Return the store of a root's mirror; nothing is opened yet."""
-    return LateStore(partial(_opened, mirror, root), name=str(mirror)) if isinstance(mirror, Path) else mirror
+    return LateStore(partial(_opened, mirror, root), name=mirror.name) if isinstance(mirror, Path) else mirror
 
 
 def _opened(mirror: Path, root: Path) -> Store:
