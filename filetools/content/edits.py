@@ -211,7 +211,11 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
             return [(meant.start, meant.end)], meant.new, meant.why
     if not found:
         error = EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
-        error.suggested_action = _meant_otherwise(edit.old) or error.suggested_action
+        error.suggested_action = _meant_otherwise(edit.old) or (
+            "The new text is in the file already: the edit may have been made. Read the file to see."
+            if edit.new.strip() and edit.new in text
+            else error.suggested_action
+        )
         raise error
     if edit.replace_all or len(found) == edit.count:
         return found, edit.new, ""

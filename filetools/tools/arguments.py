@@ -230,6 +230,7 @@ class _ArgumentReader:
         self.problems: list[str] = []
         self.repairs: list[str] = []
         self._details: dict[str, Any] = {}
+        self._action = "Correct the arguments and call again."
 
     def refusal(self) -> InvalidArgumentError:
         """Return the error that tells all that is wrong."""
@@ -237,7 +238,7 @@ class _ArgumentReader:
         told = self.problems[0] if not more else "; ".join(self.problems[:MOST_PROBLEMS])
         return InvalidArgumentError(
             told + (f"; and {more + 1 - MOST_PROBLEMS} more" if more >= MOST_PROBLEMS else ""),
-            suggested_action="Correct the arguments and call again.",
+            suggested_action=self._action,
             details=self._details,
         )
 
@@ -315,6 +316,8 @@ class _ArgumentReader:
             if fields
             else "there are none"
         )
+        if snake in ("append", "mode") and "content" in fields:
+            self._action += " Use append_file to add to the end of a file."
         self.problems.append(f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}")
         self._details = {"parameters": list(fields), **({"nearest": nearest} if nearest else {})}
         return None

@@ -240,6 +240,10 @@ WRITING: Final = [
         "VERSION_MISMATCH", "does not exist | Leave expected_version out", again("write_file", path="n.md", content="x\n")),
     _of("character that the encoding lacks", "edit_file", _edit("na\u00efve", "5 \u20ac", "latin.txt"), "ENCODING_ERROR",
         "U+20AC | line 2 | Leave the character out", again("edit_file", **_edit("na\u00efve", "5 EUR", "latin.txt"))),
+    _of("appending by write_file", "write_file", {"path": "notes.md", "content": "x\n", "append": True}, ARGUMENT,
+        "'append' | append_file", again("append_file", path="notes.md", content="x\n")),
+    _of("an edit that is made already", "edit_file", _edit("print('zwei')", "print('two')"), "EDIT_NOT_FOUND",
+        "The new text is in the file already", READ),
     _of("spaces for tabs", "edit_file", _edit("    print('two')"), "EDIT_NOT_FOUND", "indentation | closest",
         with_closest(**_edit(""))),
     _of("several hunks and files that do not fit", "apply_patch", {"patch": _PATCH.format(
