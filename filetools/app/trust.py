@@ -120,7 +120,7 @@ def brought_by(state: Path) -> list[str]:
 
 
 def newest_aside(state: Path) -> Path | None:
-    """Return the folder of what was set aside last; None if nothing was, or if there is no state directory."""
+    """Return the newest folder of state that was set aside; None if there is none, or no state directory."""
     if not state.is_dir():
         return None
     numbers = _aside_numbers(state)

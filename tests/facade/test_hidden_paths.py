@@ -49,6 +49,14 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
         yield files
 
 
+async def test_the_time_that_a_pattern_takes_tells_nothing_of_hidden_content(tmp_path: Path) -> None:
+    """A pattern that takes for ever on the right guess, and on nothing else, would be told as TIMEOUT."""
+    async with opened(tmp_path) as files:
+        (tmp_path / ".env").write_text(f"TOKEN=s3cret{'a' * 40}!\n")
+        agent = files.for_actor(ALICE)
+        assert (await agent.grep_files(r"TOKEN=s3cret(a|aa|a?a)+$", path="", all=True)).matches == []
+
+
 @pytest.mark.parametrize("name", CALLS)
 async def test_an_agent_is_refused_the_content(tmp_path: Path, name: str) -> None:
     async with opened(tmp_path) as files:

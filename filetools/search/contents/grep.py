@@ -146,7 +146,7 @@ def grep_page(
         unsaved: Texts that stand for files.
         abort: Asked for every file and while a text is matched; True stops the search.
         candidates: What tells quickly which files need not be read; never changes a result.
-        is_withheld: Asked for every file with a match; True leaves it out, unsaved text and all.
+        is_withheld: Asked for every file that may match; True leaves it out, along with its unsaved text.
         looked: Told of each file how many there were so far.
 
     Raises:
@@ -266,7 +266,9 @@ class _Page:
 
     def _search(self, path: str) -> None:
         text, origin = self._text(path)
-        if text is None:
+        # Before the pattern is tried, since its time limit would tell what is in a hidden file; but only for the files that
+        # may match at all, since asking about every file would double the time of a search for a rare text.
+        if text is None or (self._is_withheld is not None and self._is_withheld(WorkspacePath(path))):
             return
         skipped = self._skipped_lines(path)
         mode = self._options.output_mode
@@ -279,8 +281,7 @@ class _Page:
         else:
             spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
             count = len(spans) // 2
-        # Few files have matches: asking about these is quicker than about all, by a third of a search for a rare text.
-        if not count or (self._is_withheld is not None and self._is_withheld(WorkspacePath(path))):
+        if not count:
             return
         shown = path if is_addressable(path) else escaped(path)
         if mode != "content":
