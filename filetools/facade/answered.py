@@ -16,7 +16,7 @@ from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import LARGEST_COMPARED_BYTES, ShownState
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps.decision import Decision, SentText
+from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.unsaved import UnsavedQuestion, put_beside, unsaved_error, unsaved_text
 from filetools.facade.writing import DecideWrite, encoded, from_base64
 from filetools.journal.seen_versions import SeenVersion
@@ -124,7 +124,7 @@ class WriteInstead:
         self._permit = permit
         self._decide = decide
 
-    def __call__(self, parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+    def __call__(self, parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> PutDecision:
         """Return what shall stand there.
 
         Raises:

@@ -28,7 +28,7 @@ from filetools.facade.look import Look, content_of
 from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import require_version
-from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text, overwritten, put_beside, unsaved_text
 from filetools.facade.way import Outcome
@@ -76,7 +76,7 @@ class TextChange:
         """Return the step that makes the change."""
         return PutFile(self.path, self.decide, create_parents=False)
 
-    def decide(self, parts: Parts, seen: Look) -> Decision:
+    def decide(self, parts: Parts, seen: Look) -> PutDecision:
         """Apply the change to what stands there."""
         opened = unsaved_text(parts, seen)
         if opened is not None:
@@ -86,7 +86,7 @@ class TextChange:
         facts = facts_as_read(parts, seen, self._actor)
         return self.made(content_of(parts, seen), None if facts is None else facts.text_format, facts)
 
-    def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> Decision:
+    def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> PutDecision:
         """Apply the change to unsaved text; to the file's where that has what the unsaved one has not."""
         content, version = parts.documents.texts.bytes_of(opened)
         if self.expected_version is not None and not matches(version, self.expected_version):
@@ -137,7 +137,7 @@ class TextChange:
         proposed = self.outcome.text if merged is None else merged
         return UnsavedQuestion(self.path, opened, base_text=base, proposed=proposed, disk_version=disk_version)
 
-    def _as_settled(self, parts: Parts, seen: Look, opened: OpenText, text: str) -> Decision:
+    def _as_settled(self, parts: Parts, seen: Look, opened: OpenText, text: str) -> PutDecision:
         """Write what a person decided to have there, in the file and in the document."""
         form = opened.document.text_format
         content = encode(text, form, path=self.path)
@@ -145,7 +145,7 @@ class TextChange:
         self._note(opened.text, EditOutcome(text=text, spans=tuple(minimal_edits(opened.text, text)), counts=()))
         self.unsaved = Beside(version_before=before, in_buffer=False, disk_version=self.version)
         facts = describe(content, text, form, name=self.path, version=self.version)
-        return overwritten(parts, seen, opened, Decision(content=content, facts=facts))
+        return overwritten(parts, seen, opened, PutDecision(content=content, facts=facts))
 
     def preview(self, parts: Parts) -> str:
         """Apply the change to what stands there without writing it; returns the version it was applied to."""
@@ -166,7 +166,7 @@ class TextChange:
         named = named_encoding(parts, key, self._actor)
         return read_as(content, named, name=path, is_foreign=is_foreign).text_format
 
-    def made(self, content: bytes, text_format: TextFormat | None, known: ContentFacts | None = None) -> Decision:
+    def made(self, content: bytes, text_format: TextFormat | None, known: ContentFacts | None = None) -> PutDecision:
         """Return the decision for a file's bytes.
 
         Args:
@@ -189,7 +189,7 @@ class TextChange:
             tallied = tally_after((known.newline, known.total_lines), made.before, text, spans)
         after = made.text_format or text_format
         facts = describe(made.content, text, after, name=self.path, version=self.version, tallied=tallied)
-        return Decision(content=made.content, facts=facts, edits=spans)
+        return PutDecision(content=made.content, facts=facts, edits=spans)
 
     def _note(self, before: str, outcome: EditOutcome) -> None:
         # Here, in the worker, and not for the result on the loop: it takes time that grows with the text.

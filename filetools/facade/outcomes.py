@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from filetools.facade.steps.decision import Decision
-from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.facade.steps.decision import PutDecision
+from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
@@ -42,20 +42,20 @@ def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult
     )
 
 
-def _disk_version(step: PutFile, decision: Decision) -> str | None:
+def _disk_version(step: PutFile, decision: PutDecision) -> str | None:
     """Version of the file, where reads return another text than it holds."""
     if decision.in_buffer:
         return step.seen.version
     return None if decision.told_version == decision.facts.version else decision.facts.version
 
 
-def delete_result(step: RemoveFile | RemoveFolder, outcome: Outcome, index: int = 0) -> DeleteResult:
+def delete_result(step: RemoveFile | RemoveFolderStep, outcome: Outcome, index: int = 0) -> DeleteResult:
     """Return the result of a deletion."""
     record = outcome.changes[index]
     return DeleteResult(
         path=step.paths[0],
         deleted_version=step.seen.version if isinstance(step, RemoveFile) and not step.seen.is_opaque else None,
-        entries=step.entries if isinstance(step, RemoveFolder) else 1,
+        entries=step.entries if isinstance(step, RemoveFolderStep) else 1,
         number=number_of(record),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),

@@ -19,7 +19,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.preconditions import permit_move, permit_removal
 from filetools.facade.requests import MOST_FILES
 from filetools.facade.runner import CallRunner
-from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
@@ -153,14 +153,14 @@ def _apply_patch(content: bytes, text_format: TextFormat, *, patch: FilePatch, p
     return apply_file_patch(content, text_format, patch, path=path)
 
 
-def _decide_added(change: TextChange, patch: FilePatch, _parts: Parts, seen: Look) -> Decision:
+def _decide_added(change: TextChange, patch: FilePatch, _parts: Parts, seen: Look) -> PutDecision:
     if seen.stat is not None:
         raise PathExistsError(seen.path)
     made = change.made(b"", UTF_8)
-    return Decision(content=made.content, facts=made.facts, mode=patch.mode)
+    return PutDecision(content=made.content, facts=made.facts, mode=patch.mode)
 
 
-def _decide_mode(change: TextChange, patch: FilePatch, parts: Parts, seen: Look) -> Decision:
+def _decide_mode(change: TextChange, patch: FilePatch, parts: Parts, seen: Look) -> PutDecision:
     return replace(change.decide(parts, seen), mode=patch.mode)
 
 
@@ -170,7 +170,7 @@ def _permit_leaving(parts: Parts, actor: Actor, seen: Look) -> None:
         raise unsaved_error(seen.path, opened.document.version)
 
 
-def _decide_moved(change: TextChange, patch: FilePatch, source: WorkspacePath, parts: Parts, seen: Look) -> Decision:
+def _decide_moved(change: TextChange, patch: FilePatch, source: WorkspacePath, parts: Parts, seen: Look) -> PutDecision:
     if seen.stat is not None:
         raise PathExistsError(seen.path)
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
@@ -178,6 +178,6 @@ def _decide_moved(change: TextChange, patch: FilePatch, source: WorkspacePath, p
     if not patch.hunks:  # only name and mode change; it need not be text
         facts = inspect(content, name=seen.path)[0]
         change.version = facts.version
-        return Decision(content=content, facts=facts, mode=mode, like=source)
+        return PutDecision(content=content, facts=facts, mode=mode, like=source)
     made = change.made(content, change.format_of(parts, source, content))
-    return Decision(content=made.content, facts=made.facts, mode=mode, like=source)
+    return PutDecision(content=made.content, facts=made.facts, mode=mode, like=source)

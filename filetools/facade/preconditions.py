@@ -16,7 +16,7 @@ from filetools.facade.expected import LOOKED_THROUGH, is_version, matches
 from filetools.facade.look import Look, content_of
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
@@ -221,7 +221,7 @@ def record_steps(parts: Parts, actor: Actor, steps: Sequence[Step]) -> None:
             _record_put(parts, actor, step)
         elif isinstance(step, RemoveFile):
             tracker.forget(actor, step.seen.key)
-        elif isinstance(step, RemoveFolder):
+        elif isinstance(step, RemoveFolderStep):
             tracker.forget_below(actor, parts.workspace.key(step.paths[0]))
         elif isinstance(step, MoveFile):
             tracker.move(actor, *(end.key for end in step.seen))

@@ -18,7 +18,7 @@ from filetools.errors import ChangedMeanwhileError, EditConflictError, FileTooLa
 from filetools.facade.folders import FOLDER, Contents, contents_of, moved
 from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.unsaved import UnsavedQuestion
@@ -111,7 +111,7 @@ def taken_by(steps: Sequence[object]) -> Taken:
     for step in steps:
         if isinstance(step, MoveFolder | MoveFile):
             taken.append((step.paths[0], step.paths[1]))
-        elif isinstance(step, RemoveFile) or (isinstance(step, RemoveFolder) and step.is_recursive):
+        elif isinstance(step, RemoveFile) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
             taken.append((step.paths[0], None))
     return taken
 

@@ -16,7 +16,7 @@ from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision, SentText
+from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.unsaved import aside, disk_text
 from filetools.facade.writing import UTF_8
 from filetools.journal.changes import HeadMovedError, Relation
@@ -57,7 +57,7 @@ class DocumentSave(Struct, frozen=True):
     text_format: TextFormat | None = None
     """What the file is stored in from now on; None keeps its own."""
 
-    def __call__(self, parts: Parts, seen: Look) -> Decision:
+    def __call__(self, parts: Parts, seen: Look) -> PutDecision:
         """Write the document's text; merge what the file has got meanwhile.
 
         Raises:
@@ -83,7 +83,7 @@ class DocumentSave(Struct, frozen=True):
         if not is_level:
             change = structs.replace(change, text_format=facts.text_format or change.text_format)
         sent = SentText(content=content, version=facts.version)  # the editor gets what was merged in
-        decision = Decision(content=content, facts=facts, sent=sent, is_merged=not is_level)
+        decision = PutDecision(content=content, facts=facts, sent=sent, is_merged=not is_level)
         if facts.version != seen.version:
             parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
             return structs.replace(decision, document=change, relations=parents)

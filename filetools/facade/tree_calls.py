@@ -15,7 +15,7 @@ from filetools.facade.outcomes import delete_result, directory_result, move_resu
 from filetools.facade.preconditions import permit_move, permit_removal, record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.proposals import taken_by
-from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.models.files import BatchResult, DeleteResult, DirectoryResult, MoveResult
@@ -108,7 +108,7 @@ class TreeCalls(ActorCalls):
         """
         where = self._runner.resolve_new(path, is_folder=True)
         await self._authorise("create_directory", [where], {}, change=True)
-        return directory_result(where, await self._runner.change([MakeFolder(where)], self.actor))
+        return directory_result(where, await self._runner.change([MakeFolderStep(where)], self.actor))
 
     async def delete_directory(
         self, path: AnyPath, *, recursive: bool = False, abort: Abort | None = None, progress: Progress | None = None
@@ -133,7 +133,7 @@ class TreeCalls(ActorCalls):
             "delete_directory", [where, *inside.protected], {"recursive": recursive}, change=True, taken=[(where, None)]
         )
         beat = beat_of(abort, progress)
-        step = RemoveFolder(where, recursive=recursive, inside=inside.count, beat=beat)
+        step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, beat=beat)
         if allowed is not None:
             step.bind(allowed.check)
         outcome = await self._runner.change([step], self.actor, beat=beat)

@@ -15,7 +15,7 @@ from filetools.errors import ChangedMeanwhileError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.standing import StandingTree
-from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put_back import (
     MakeFolderAgain,
     MoveBack,
@@ -318,12 +318,12 @@ def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...
     return tuple(Relation(kind=kind, number=number) for number in numbers)
 
 
-def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> Decision:
+def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> PutDecision:
     """Decide what was drafted, if there still stands what it was drafted for."""
     _require_planned(tree, drafted, seen)
     assert drafted.then is not None
     content = tree.content(drafted.then)
-    return Decision(content=content, facts=inspect(content, name=seen.path)[0], mode=drafted.then.mode)
+    return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], mode=drafted.then.mode)
 
 
 def _permit(tree: DraftTree, drafted: Drafted, seen: Look) -> None:

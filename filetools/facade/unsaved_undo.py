@@ -12,7 +12,7 @@ from filetools.content.merging import merge
 from filetools.errors import ChangedMeanwhileError, EncodingError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put_back import PutBack
 from filetools.facade.steps.unsaved import put_beside, unsaved_text
 from filetools.facade.undo_steps import relations
@@ -105,7 +105,7 @@ def _follow_each_other(records: Sequence[ChangeRecord]) -> bool:
     return all(newer.before == older.after for newer, older in pairwise(records))
 
 
-def _decide(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> Decision:
+def _decide(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:
     """Put what the document was before on top of what it is now; conflicts with what a person typed since refuse."""
     opened = unsaved_text(parts, seen)
     after, before = records[0].after, records[-1].before

@@ -30,7 +30,7 @@ from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.proposals import Preview, taken_by
 from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
-from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
 from filetools.models.records import Actor
@@ -325,7 +325,7 @@ class ComputedChange(TextChange):
         self._require_read = require_read
         self._known: str | None = None
 
-    def decide(self, parts: Parts, seen: Look) -> Decision:
+    def decide(self, parts: Parts, seen: Look) -> PutDecision:
         """Apply the change to what stands there.
 
         Raises:

@@ -38,7 +38,7 @@ from filetools.facade.preconditions import (
     same_change,
 )
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps.decision import Decision, SentText
+from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import (
     UnsavedQuestion,
@@ -70,7 +70,7 @@ class Encoded(Struct, frozen=True, kw_only=True):
 class DecideWrite(Protocol):
     """One of the `decide_…` functions below."""
 
-    def __call__(self, parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+    def __call__(self, parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> PutDecision:
         """Return what shall stand there, or raise the refusal."""
 
 
@@ -79,7 +79,7 @@ def put_step(where: WorkspacePath, request: WriteRequest, actor: Actor, decide: 
     return PutFile(where, partial(decide, request=request, actor=actor), create_parents=request.create_parents)
 
 
-def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> PutDecision:
     """Replace or create: what its writer knows is replaced plainly, what moved on since is merged with or refused.
 
     Raises:
@@ -89,7 +89,7 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
     new = encoded(parts, seen, request, actor)
     _refuse_size(parts, seen.path, len(new.content))
     facts = _facts(seen, new)
-    plain = Decision(
+    plain = PutDecision(
         content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None,
         sent=SentText(content=new.content, version=facts.version), encoding=_named(parts, seen, request, actor),
     )  # fmt: skip
@@ -125,11 +125,11 @@ def decide_unsaved(
     seen: Look,
     request: WriteRequest,
     actor: Actor,
-    plain: Decision,
+    plain: PutDecision,
     *,
     text: str | None,
     opened: OpenText,
-) -> Decision:
+) -> PutDecision:
     """Decide a whole-file write where an editor has unsaved text of the file.
 
     Args:
@@ -183,7 +183,7 @@ def _text_known(parts: Parts, seen: Look, opened: OpenText, base: SeenVersion | 
     return text
 
 
-def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> PutDecision:
     """Put bytes there as they are, whatever their writer knows; only with unsaved text they are merged, if they are text.
 
     Raises:
@@ -193,14 +193,14 @@ def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor
     _refuse_size(parts, seen.path, len(request.content))
     facts, text = inspect(request.content, name=seen.path)
     sent = SentText(content=request.content, version=facts.version)
-    decision = Decision(content=request.content, facts=facts, sent=sent)
+    decision = PutDecision(content=request.content, facts=facts, sent=sent)
     if facts.version != seen.version and (opened := unsaved_text(parts, seen)) is not None:
         return decide_unsaved(parts, seen, request, actor, decision, text=text, opened=opened)
     require_version(parts, seen, actor, request.expected_version)
     return decision
 
 
-def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> PutDecision:
     """Create only.
 
     Raises:
@@ -211,7 +211,7 @@ def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     return decide_write(parts, seen, structs.replace(request, creates=True), actor)
 
 
-def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> PutDecision:
     """Add to the end of what stands there now; a missing file is created.
 
     Raises:
@@ -230,7 +230,7 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     content = content_of(parts, seen) + added.content
     facts, text = inspect(content, name=seen.path)
     place = len(text or "") - len(added.text or "")
-    return Decision(
+    return PutDecision(
         content=content,
         facts=facts,
         edits=None if added.text is None else (TextEdit(place, place, added.text),),
@@ -240,7 +240,7 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     )
 
 
-def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, actor: Actor, *, overwrite: bool) -> Decision:
+def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, actor: Actor, *, overwrite: bool) -> PutDecision:
     """Take over another file's bytes and mode.
 
     Raises:
@@ -254,7 +254,7 @@ def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, actor: Actor, *
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
     refuse_changed(parts, actor, seen)
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
-    return Decision(content=content, facts=inspect(content, name=seen.path)[0], mode=stat.mode)
+    return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], mode=stat.mode)
 
 
 def _rebased(
@@ -262,11 +262,11 @@ def _rebased(
     seen: Look,
     request: WriteRequest,
     actor: Actor,
-    plain: Decision,
+    plain: PutDecision,
     *,
     text: str | None,
     base: SeenVersion,
-) -> Decision:
+) -> PutDecision:
     """Put a proposal on top of what stands there; the base is the text that its writer knows."""
     facts = facts_as_read(parts, seen, actor)
     if seen.stat is None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from filetools.paths.workspace_path import WorkspacePath
 
 
-class Put(Struct, frozen=True, kw_only=True):
+class MirrorPut(Struct, frozen=True, kw_only=True):
     """Give a file these bytes, whether it is there or not."""
 
     path: WorkspacePath
@@ -23,7 +23,7 @@ class Put(Struct, frozen=True, kw_only=True):
     """Version of `content`, where it is known already."""
 
 
-class Remove(Struct, frozen=True, kw_only=True):
+class MirrorRemove(Struct, frozen=True, kw_only=True):
     """Take a file away, or a directory with all below it."""
 
     path: WorkspacePath
@@ -41,7 +41,7 @@ class MakeDirectory(Struct, frozen=True, kw_only=True):
     """Permission bits of a directory that is made; None for those of any new one."""
 
 
-class Move(Struct, frozen=True, kw_only=True):
+class MirrorMove(Struct, frozen=True, kw_only=True):
     """Rename a file or a directory; a file at the destination is replaced."""
 
     path: WorkspacePath
@@ -56,7 +56,7 @@ class Move(Struct, frozen=True, kw_only=True):
     """Permission bits of a moved file, which a mirror may lack yet; None keeps those it has."""
 
 
-MirrorAction = Put | Remove | MakeDirectory | Move
+MirrorAction = MirrorPut | MirrorRemove | MakeDirectory | MirrorMove
 
 
 class OutOfStepError(Exception):
@@ -70,4 +70,4 @@ class OutOfStepError(Exception):
 def places(action: MirrorAction) -> tuple[tuple[str, WorkspacePath], ...]:
     """Return the (key, path) pairs that an action changes; each is an entry of its own."""
     here = (action.key, action.path)
-    return (here, (action.source_key, action.source)) if isinstance(action, Move) else (here,)
+    return (here, (action.source_key, action.source)) if isinstance(action, MirrorMove) else (here,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from filetools.sync.actions import MirrorAction, Put
+from filetools.sync.actions import MirrorAction, MirrorPut
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.mirror_worker import Job
@@ -14,7 +14,7 @@ from filetools.sync.steps import PutStep
 class Ahead:
     """What one mirror has prepared of one call before its commit. Used in the mirror's front worker only."""
 
-    def __init__(self, files: MirrorFiles, actions: Sequence[Put]) -> None:
+    def __init__(self, files: MirrorFiles, actions: Sequence[MirrorPut]) -> None:
         self._files = files
         self._actions = actions
         self._steps: dict[str, PutStep] = {}
@@ -48,7 +48,7 @@ class Anticipation:
 
         Nobody waits for it or hears of its failure: the following tries the same again, and knows whom to tell.
         """
-        puts = [action for action in actions if isinstance(action, Put) and not is_left_out(action.path)]
+        puts = [action for action in actions if isinstance(action, MirrorPut) and not is_left_out(action.path)]
         self._ahead = {mirror: Ahead(mirror.files, puts) for mirror in mirrors if puts and mirror.takes_calls}
         for mirror, ahead in self._ahead.items():
             mirror.front.submit(ahead.prepare)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from filetools.journal.journal import Journal
-from filetools.sync.actions import MirrorAction, Move, Put, Remove, places
+from filetools.sync.actions import MirrorAction, MirrorMove, MirrorPut, MirrorRemove, places
 from filetools.sync.anticipation import Ahead
 from filetools.sync.completions import Completion
 from filetools.sync.context import SyncContext
@@ -61,9 +61,9 @@ class Carrier:
                 if is_left_out:
                     number = self._number(action, key)
                     self.mirror.completions.note(Completion(key=key, path=path, number=number, needs_sync=False))
-            if isinstance(action, Move) and left_out == [True, False]:
-                found.append(Remove(path=action.source, key=action.source_key, number=action.number))
-            elif isinstance(action, Move) and left_out == [False, True]:
+            if isinstance(action, MirrorMove) and left_out == [True, False]:
+                found.append(MirrorRemove(path=action.source, key=action.source_key, number=action.number))
+            elif isinstance(action, MirrorMove) and left_out == [False, True]:
                 self.mirror.work.set()  # the mirror has nothing to move; catching up writes it
         return found
 
@@ -76,7 +76,7 @@ class Carrier:
         if isinstance(step, MakeDirectoryStep) and action.path not in step.made:
             self.mirror.work.set()
             return []
-        if isinstance(action, Move) and action.version is None and self._owes_of(action.source_key):
+        if isinstance(action, MirrorMove) and action.version is None and self._owes_of(action.source_key):
             self.mirror.work.set()
             return []
         found = []
@@ -85,7 +85,7 @@ class Carrier:
             if number is not None and number < 0:
                 self.mirror.work.set()  # an older change is owed here as well
                 continue
-            head = number if isinstance(action, Put) else None
+            head = number if isinstance(action, MirrorPut) else None
             found.append(Completion(key=key, path=path, number=number, head=head))
         return found
 
@@ -124,7 +124,7 @@ class Carrier:
         entry = self._journal.backlog.get(self.mirror.place, key)
         return None if entry is None else entry.number
 
-    def _moved_version(self, action: Move) -> str | None:
+    def _moved_version(self, action: MirrorMove) -> str | None:
         """Return the version of a moved file: before the commit it is the source's head, after it the destination's."""
         for key in (action.key, action.source_key):
             head = self._journal.view(key).head

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from filetools.models.words import MirrorStatus
-from filetools.sync.actions import MirrorAction, Put
+from filetools.sync.actions import MirrorAction, MirrorPut
 from filetools.sync.anticipation import Anticipation
 from filetools.sync.carrying import Carrier
 from filetools.sync.mirror import Mirror
@@ -76,7 +76,7 @@ def are_small(actions: Sequence[MirrorAction]) -> bool:
     """Whether actions take less time than waking another thread for them."""
     if not 0 < len(actions) <= MOST_INLINE:
         return False
-    return all(not isinstance(action, Put) or len(action.content) < LARGEST_INLINE_BYTES for action in actions)
+    return all(not isinstance(action, MirrorPut) or len(action.content) < LARGEST_INLINE_BYTES for action in actions)
 
 
 class InlineFollower:

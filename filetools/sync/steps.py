@@ -19,7 +19,7 @@ from filetools.errors import (
 )
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Prepared
-from filetools.sync.actions import MakeDirectory, MirrorAction, Move, OutOfStepError, Put, Remove
+from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorMove, MirrorPut, MirrorRemove, OutOfStepError
 from filetools.sync.mirror_files import GONE, TRIES, MirrorFiles
 
 GoOn = Callable[[], None]
@@ -63,7 +63,7 @@ class MirrorStep(Protocol):
 class PutStep:
     """Gives a file new bytes; implements `MirrorStep`."""
 
-    def __init__(self, files: MirrorFiles, action: Put) -> None:
+    def __init__(self, files: MirrorFiles, action: MirrorPut) -> None:
         self._files = files
         self._action = action
         self._expected_new = action.new
@@ -170,7 +170,7 @@ class PutStep:
 class RemoveStep:
     """Takes a file or a whole directory away; implements `MirrorStep`."""
 
-    def __init__(self, files: MirrorFiles, action: Remove) -> None:
+    def __init__(self, files: MirrorFiles, action: MirrorRemove) -> None:
         self._files = files
         self._path = action.path
         self._displaced: Displaced | None = None
@@ -254,7 +254,7 @@ class MakeDirectoryStep:
 class MoveStep:
     """Renames a file or directory that the mirror holds as the primary did; implements `MirrorStep`."""
 
-    def __init__(self, files: MirrorFiles, action: Move, version: str | None) -> None:
+    def __init__(self, files: MirrorFiles, action: MirrorMove, version: str | None) -> None:
         """Prepare nothing yet; the version is the file's, None for a directory."""
         self._files = files
         self._action = action
@@ -333,7 +333,7 @@ class MoveStep:
 class KeepStep:
     """Leaves a file as it is, since it has the right bytes already, and gives it the right mode; implements `MirrorStep`."""
 
-    def __init__(self, files: MirrorFiles, action: Put, found: FileStat) -> None:
+    def __init__(self, files: MirrorFiles, action: MirrorPut, found: FileStat) -> None:
         self._files = files
         self._action = action
         self._found = found
@@ -372,7 +372,7 @@ class KeepStep:
 
 def repairing_step(files: MirrorFiles, action: MirrorAction) -> MirrorStep:
     """Return the step that brings a path of the mirror to what an action says, whatever stands there; reads the mirror."""
-    if isinstance(action, Put) and action.version is not None:
+    if isinstance(action, MirrorPut) and action.version is not None:
         found = files.store.stat(action.path)
         is_file = found is not None and found.type == "file" and found.size == len(action.content)
         if found is not None and is_file and files.is_at(action.path, found, action.version):
@@ -380,7 +380,7 @@ def repairing_step(files: MirrorFiles, action: MirrorAction) -> MirrorStep:
     return step_for(files, action, lambda move: move.version)
 
 
-def step_for(files: MirrorFiles, action: MirrorAction, moved_version: Callable[[Move], str | None]) -> MirrorStep:
+def step_for(files: MirrorFiles, action: MirrorAction, moved_version: Callable[[MirrorMove], str | None]) -> MirrorStep:
     """Return the step of an action.
 
     Args:
@@ -389,11 +389,11 @@ def step_for(files: MirrorFiles, action: MirrorAction, moved_version: Callable[[
         moved_version: Tells the version of a moved file that the action does not name.
     """
     match action:
-        case Put():
+        case MirrorPut():
             return PutStep(files, action)
-        case Remove():
+        case MirrorRemove():
             return RemoveStep(files, action)
         case MakeDirectory():
             return MakeDirectoryStep(files, action)
-        case Move():
+        case MirrorMove():
             return MoveStep(files, action, action.version or moved_version(action))

@@ -12,7 +12,7 @@ from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.journal.changes import Head
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
-from filetools.sync.actions import MakeDirectory, MirrorAction, Put, Remove
+from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorPut, MirrorRemove
 from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror_files import file_version
 
@@ -44,10 +44,10 @@ class Wanted(Struct, frozen=True, kw_only=True):
     def action(self, path: WorkspacePath, key: str) -> MirrorAction:
         """Return what brings a mirror there."""
         if self.kind == "file":
-            return Put(path=path, key=key, number=0, content=self.content, mode=self.mode, version=self.version)
+            return MirrorPut(path=path, key=key, number=0, content=self.content, mode=self.mode, version=self.version)
         if self.kind == "directory":
             return MakeDirectory(path=path, key=key, number=0, mode=self.mode)
-        return Remove(path=path, key=key, number=0)
+        return MirrorRemove(path=path, key=key, number=0)
 
 
 def stamp_of(context: SyncContext, path: WorkspacePath, key: str, *, from_primary: bool = False) -> Stamp:

@@ -13,7 +13,7 @@ import pytest
 import filetools
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.permissions.requests import ApprovalRequest
 from filetools.permissions.rules import Rule
 from tests.support.crashing import QUIET
@@ -179,7 +179,7 @@ async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(
 ) -> None:
     parts = files._parts
     source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
-    step = MoveFolder(source, target) if kind == "move" else RemoveFolder(source, recursive=True)
+    step = MoveFolder(source, target) if kind == "move" else RemoveFolderStep(source, recursive=True)
     step.bind(lambda: None)
     await parts.crew.run(lambda: step.look(parts))
     (tmp_path / "d" / "sub" / "more").write_text("EVIL")

@@ -15,7 +15,7 @@ import pytest
 from filetools.facade import batches, conflict_calls, editing, writing
 from filetools.facade.parts import Parts
 from filetools.facade.steps import put
-from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
 from filetools.models.records import Actor
 from tests.support.dose import dose
@@ -66,7 +66,7 @@ async def test_a_merged_text_that_counts_as_seen_is_found(tmp_path: Path, monkey
 
 
 async def test_an_agent_that_ignores_documents_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_is(_parts: Parts, _seen: object, decision: Decision) -> Decision:
+    def as_is(_parts: Parts, _seen: object, decision: PutDecision) -> PutDecision:
         return decision
 
     monkeypatch.setattr(put, "followed", as_is)

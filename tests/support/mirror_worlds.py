@@ -26,7 +26,7 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
-from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
+from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorMove, MirrorPut, MirrorRemove
 from filetools.sync.identity import MARKER
 from filetools.sync.manager import AttachedMirror, SyncManager
 from tests.support.faulty import Died, FaultyStore, Plan
@@ -194,7 +194,7 @@ class World:
     def follow(self, action: MirrorAction) -> MirrorStatus:
         return self.manager.follow([action])
 
-    def put(self, path: str, content: bytes) -> Put:
+    def put(self, path: str, content: bytes) -> MirrorPut:
         place, view, version = at(path), self.journal.view(path), version_of(content)
         stat = self.primary.stat(place)
         self._make_parents(place)
@@ -208,18 +208,18 @@ class World:
         if displaced is not None:
             displaced.discard()
         self._applied(record)
-        return Put(path=place, key=path, number=record.number, content=content)
+        return MirrorPut(path=place, key=path, number=record.number, content=content)
 
-    def remove(self, path: str) -> Remove:
+    def remove(self, path: str) -> MirrorRemove:
         stat = self.primary.stat(at(path))
         assert stat is not None
         operation = Operation.DELETE if stat.type == "file" else Operation.DELETE_DIRECTORY
         (record,) = self.commit(Change(operation=operation, path=path, key=path))
         self.primary.remove(at(path)).discard()
         self._applied(record)
-        return Remove(path=at(path), key=path, number=record.number)
+        return MirrorRemove(path=at(path), key=path, number=record.number)
 
-    def rename(self, source: str, destination: str) -> Move:
+    def rename(self, source: str, destination: str) -> MirrorMove:
         stat = self.primary.stat(at(source))
         assert stat is not None
         head = self.journal.view(source).head
@@ -240,7 +240,9 @@ class World:
         if displaced is not None:
             displaced.discard()
         self._applied(record)
-        return Move(path=at(destination), key=destination, source=at(source), source_key=source, number=record.number)
+        return MirrorMove(
+            path=at(destination), key=destination, source=at(source), source_key=source, number=record.number
+        )
 
     def make(self, path: str) -> MakeDirectory:
         (record,) = self.commit(Change(operation=Operation.CREATE_DIRECTORY, path=path, key=path))

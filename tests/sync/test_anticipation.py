@@ -9,7 +9,7 @@ import pytest
 from filetools.models.words import MirrorStatus
 from filetools.stores.local import LocalStore
 from filetools.sync import following
-from filetools.sync.actions import Put
+from filetools.sync.actions import MirrorPut
 from tests.support.crashing import leftovers
 from tests.support.mirror_worlds import (
     LIMIT_SECONDS,
@@ -30,8 +30,8 @@ def every_change_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "LARGEST_INLINE_BYTES", 0)
 
 
-def ahead_of(path: str, content: bytes, *, new: bool = False) -> Put:
-    return Put(path=at(path), key=path, number=0, content=content, new=new)
+def ahead_of(path: str, content: bytes, *, new: bool = False) -> MirrorPut:
+    return MirrorPut(path=at(path), key=path, number=0, content=content, new=new)
 
 
 async def lane_is_idle(opened: World) -> None:

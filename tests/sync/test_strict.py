@@ -10,7 +10,7 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, SyncFailedError
 from filetools.stores.local import LocalStore
-from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
+from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorMove, MirrorPut, MirrorRemove
 from filetools.sync.strict import RETRIES
 from tests.support.mirror_worlds import (
     LIMIT_SECONDS,
@@ -24,8 +24,8 @@ from tests.support.mirror_worlds import (
 )
 
 
-def put(path: str, content: bytes) -> Put:
-    return Put(path=at(path), key=path, number=0, content=content)
+def put(path: str, content: bytes) -> MirrorPut:
+    return MirrorPut(path=at(path), key=path, number=0, content=content)
 
 
 class Refuse:
@@ -95,7 +95,7 @@ async def test_something_else_in_the_way_refuses(opened: World, inner: LocalStor
     with pytest.raises(SyncFailedError, match="out of step at 'a'"):
         await strictly(opened, [put("a", b"1")])
     with pytest.raises(SyncFailedError, match="out of step at 'b'"):
-        await strictly(opened, [Move(path=at("c"), key="c", source=at("b"), source_key="b", number=0)])
+        await strictly(opened, [MirrorMove(path=at("c"), key="c", source=at("b"), source_key="b", number=0)])
     assert tree(inner) == {"a": None}
     assert opened.manager.status()["mirror"]["state"] == "ready"
 
@@ -107,7 +107,9 @@ async def test_folders_made_for_a_move_that_is_not_made_go_again(
     refuse = Refuse(method, {"move": "b", "prepare": "d/x"}[method])
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         await strictly(opened, [put("b", b"1")])
-        action = Move(path=at("d/e/c"), key="d/e/c", source=at("b"), source_key="b", number=0, version=version_of(b"1"))
+        action = MirrorMove(
+            path=at("d/e/c"), key="d/e/c", source=at("b"), source_key="b", number=0, version=version_of(b"1")
+        )
         with pytest.raises(SyncFailedError, match="refused: No space left"):
             await strictly(opened, [action, put("d/x", b"2")])
         assert tree(inner) == {"b": b"1"}
@@ -133,9 +135,9 @@ async def test_an_exchange_that_fails_for_good_sets_everything_back(inner: Local
         actions: list[MirrorAction] = [
             put("a", b"changed"),
             put("new/file", b"new"),
-            Remove(path=at("d"), key="d", number=0),
-            Move(path=at("b"), key="b", source=at("c"), source_key="c", number=0),
-            Move(path=at("moved"), key="moved", source=at("f"), source_key="f", number=0),
+            MirrorRemove(path=at("d"), key="d", number=0),
+            MirrorMove(path=at("b"), key="b", source=at("c"), source_key="c", number=0),
+            MirrorMove(path=at("moved"), key="moved", source=at("f"), source_key="f", number=0),
             MakeDirectory(path=at("x/y"), key="x/y", number=0),
             put("last", b"refused"),
         ]

@@ -35,7 +35,7 @@ class ShownText(Struct, frozen=True, kw_only=True):
     """Its bytes."""
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class PutDecision(Struct, frozen=True, kw_only=True):
     """What a call wants to stand at its path."""
 
     content: bytes
@@ -84,5 +84,5 @@ class Decision(Struct, frozen=True, kw_only=True):
         return self.facts.version if self.shown is None else self.shown.version
 
 
-Decide = Callable[[Parts, Look], Decision]
+Decide = Callable[[Parts, Look], PutDecision]
 """Turns what stands there into what shall stand there, or raises the refusal."""

@@ -33,7 +33,7 @@ from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.store import Displaced
-from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Remove
+from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorMove, MirrorRemove
 
 
 class FolderStep:
@@ -86,7 +86,7 @@ class FolderStep:
         """Nothing was prepared."""
 
 
-class MakeFolder(FolderStep):
+class MakeFolderStep(FolderStep):
     """Makes one folder and its missing parents; implements `Step`."""
 
     def __init__(self, path: WorkspacePath) -> None:
@@ -157,7 +157,7 @@ class MakeFolder(FolderStep):
         self._made = ()
 
 
-class RemoveFolder(FolderStep):
+class RemoveFolderStep(FolderStep):
     """Takes a folder and everything in it out of the tree, into the trash; implements `Step`."""
 
     def __init__(
@@ -248,7 +248,7 @@ class RemoveFolder(FolderStep):
 
     def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
         """The mirror deletes it too."""
-        return (Remove(path=self._path, key=self._key, number=number),)
+        return (MirrorRemove(path=self._path, key=self._key, number=number),)
 
 
 class MoveFolder(FolderStep):
@@ -336,7 +336,7 @@ class MoveFolder(FolderStep):
     def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
         """The mirror moves it too."""
         source_key, key = self._keys
-        return (Move(path=self._destination, key=key, source=self._source, source_key=source_key, number=number),)
+        return (MirrorMove(path=self._destination, key=key, source=self._source, source_key=source_key, number=number),)
 
     def abandon(self, parts: Parts) -> None:
         """Take back parents made for nothing."""

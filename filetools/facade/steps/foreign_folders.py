@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.parents import UnheldError, folder_change
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
@@ -107,7 +107,7 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
             again, that was gone at the look: what is known of it would be taken for what comes there. Or one is to leave
             that nobody was told of, as it was away for an instant.
     """
-    for leaving in (step.paths[0] for step in active if isinstance(step, MoveFolder | RemoveFolder)):
+    for leaving in (step.paths[0] for step in active if isinstance(step, MoveFolder | RemoveFolderStep)):
         if _way(parts, leaving)[-1][1] == "absent":
             raise HeadMovedError(leaving)
     coming = {step.paths[1] for step in active if isinstance(step, MoveFolder)}

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from filetools.errors import HardLinkedError, InvalidArgumentError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.parents import UnheldError
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
@@ -69,7 +69,7 @@ class OtherName(PutFile):
         made = self._first.prepared.stat
         parts.links.note((made.device, made.inode), (self._first.path, *self._first.other_names))
 
-    def _shared(self) -> Decision:
+    def _shared(self) -> PutDecision:
         decision = self._first.decision
         assert decision is not None
         return replace(decision, document=None, kept_unsaved=None, shown=None, relations=())

@@ -25,7 +25,7 @@ from filetools.journal.changes import Change
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced
-from filetools.sync.actions import MirrorAction, Move
+from filetools.sync.actions import MirrorAction, MirrorMove
 
 PermitMove = Callable[[Look, Look], None]
 """Raises the refusal if source or destination are not as expected."""
@@ -174,7 +174,7 @@ class MoveFile:
         """The mirror moves it too."""
         source, destination = self.seen
         return (
-            Move(
+            MirrorMove(
                 path=self.destination,
                 key=destination.key,
                 source=self.source,

@@ -14,7 +14,7 @@ from filetools.errors import FileToolsError
 from filetools.facade.linked import names_of
 from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decide, Decision
+from filetools.facade.steps.decision import Decide, PutDecision
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents, require_parent
 from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
@@ -22,7 +22,7 @@ from filetools.journal.changes import Change, Head, View
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Prepared
-from filetools.sync.actions import MirrorAction, Put
+from filetools.sync.actions import MirrorAction, MirrorPut
 
 
 class PutFile:
@@ -39,7 +39,7 @@ class PutFile:
         self._number = 0
         self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
-        self.decision: Decision | None = None
+        self.decision: PutDecision | None = None
         self.version = ""
         self.is_from_memory = False
         """Whether it goes by what was remembered of the journal, so that only a commit can tell whether that is true."""
@@ -191,7 +191,7 @@ class PutFile:
             return ()
         seen = self.seen
         return (
-            Put(
+            MirrorPut(
                 path=self.path,
                 key=seen.key,
                 content=self.content,

@@ -17,7 +17,7 @@ from filetools.errors import (
     PathExistsError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import FolderStep, MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import PutFile
@@ -28,7 +28,7 @@ from filetools.journal.changes import Change, Relation, View
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
-from filetools.sync.actions import MakeDirectory, MirrorAction, Put
+from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorPut
 
 OWNER_RIGHTS: Final = 0o700
 OWNER_WRITES: Final = 0o200
@@ -98,7 +98,7 @@ class MoveFolderBack(MoveFolder):
         return undoing(super().drafts(), self.undone)
 
 
-class MakeFolderAgain(MakeFolder):
+class MakeFolderAgain(MakeFolderStep):
     """Makes a folder that had been removed, and brings back what has no name that calls can say, which had been moved out."""
 
     undone: tuple[Relation, ...] = ()
@@ -158,7 +158,7 @@ def _move_back(parts: Parts, moved: Sequence[tuple[WorkspacePath, WorkspacePath]
         parts.store.move(destination, source)
 
 
-class RemoveBack(RemoveFolder):
+class RemoveBack(RemoveFolderStep):
     """Removes a folder that was made. Its record says the mode that it had before its owner was given all rights on it."""
 
     undone: tuple[Relation, ...] = ()
@@ -313,7 +313,7 @@ class RestoreFolder(FolderStep):
                 content = self._contents[change.path]
                 assert change.after is not None
                 actions.append(
-                    Put(
+                    MirrorPut(
                         path=path,
                         key=change.key,
                         content=content,

@@ -23,7 +23,7 @@ from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision, ShownText
+from filetools.facade.steps.decision import PutDecision, ShownText
 from filetools.journal.changes import Change
 from filetools.journal.document_rows import Document, DocumentChange
 from filetools.models.records import Operation
@@ -74,7 +74,7 @@ def disk_text(parts: Parts, seen: Look) -> str | None:
     return decode(content_of(parts, seen), facts.text_format, path=seen.path)
 
 
-def followed(parts: Parts, seen: Look, decision: Decision) -> Decision:
+def followed(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
     """Return a decision with what becomes of the path's open document, where its maker has not said so.
 
     Raises:
@@ -120,7 +120,7 @@ def put_beside(
     *,
     edits: Sequence[TextEdit] | None = None,
     is_addition: bool = False,
-) -> Decision:
+) -> PutDecision:
     """Decide where a change of a file with unsaved text goes.
 
     Args:
@@ -160,7 +160,7 @@ def put_beside(
         content = structs.replace(opened, text=text).shown_bytes()
         facts = describe(content, text, form, name=seen.path, version=version_of(content))
         is_new = text != opened.text
-        return Decision(
+        return PutDecision(
             content=content, facts=facts, is_merged=is_merged, foreign=foreign, in_buffer=True,
             document=change if is_new else None, shown=ShownText(before=before, version=facts.version, content=content),
         )  # fmt: skip
@@ -175,13 +175,13 @@ def put_beside(
         document = structs.replace(opened.document, text_format=change.text_format)
         after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
     shown = after.shown_bytes()
-    return Decision(
+    return PutDecision(
         content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, document=change,
         shown=ShownText(before=before, version=version_of(shown), content=shown),
     )  # fmt: skip
 
 
-def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: Decision) -> Decision:
+def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecision) -> PutDecision:
     """Return a decision that replaces unsaved text, which is kept as a version first."""
     facts = decision.facts
     text = None if facts.text_format is None else decode(decision.content, facts.text_format, path=seen.path)
@@ -263,7 +263,7 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
         raise unsaved_error(document.path, document.version, f"and lies in {folder}")
 
 
-def keep_unsaved(parts: Parts, seen: Look, decision: Decision) -> None:
+def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
     """Keep, before anything is recorded, what a decision takes from the open document."""
     document = seen.view.document
     if document is None:
@@ -292,7 +292,7 @@ def aside(parts: Parts, document: Document, content: bytes) -> Change:
     )
 
 
-def taken_back(parts: Parts, seen: Look, decision: Decision) -> DocumentChange | None:
+def taken_back(parts: Parts, seen: Look, decision: PutDecision) -> DocumentChange | None:
     """Return the change that makes a document what it was before a commit, under what was typed since.
 
     What was unsaved is unsaved again, on top of what it was on top of; else nobody would know that it is in no file.

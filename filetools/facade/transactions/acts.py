@@ -7,13 +7,13 @@ from msgspec.structs import replace
 from filetools.errors import InvalidArgumentError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.parents import require_parent
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.overlay import TransactionOverlay
 from filetools.facade.transactions.states import (
     Base,
     Original,
@@ -28,7 +28,7 @@ from filetools.search.walk import walk_tree
 from filetools.stores.store import FileStat
 
 
-def act(parts: Parts, overlay: Overlay, step: Step) -> None:
+def act(parts: Parts, overlay: TransactionOverlay, step: Step) -> None:
     """Have a step that has looked and decided change the overlay.
 
     Args:
@@ -47,10 +47,10 @@ def act(parts: Parts, overlay: Overlay, step: Step) -> None:
             overlay.put(step.path, None, base=_base(overlay, step.seen))
         case MoveFile():
             _move(parts, overlay, step)
-        case MakeFolder():
+        case MakeFolderStep():
             for path in (*step.new_folders(parts), step.paths[0]):
                 overlay.put(path, folder())
-        case RemoveFolder():
+        case RemoveFolderStep():
             # What lies deepest goes first: once a folder is gone, what the disk holds below it is hidden.
             for path in reversed(_all_below(parts, step.paths[0])):
                 overlay.put(path, None)
@@ -62,7 +62,7 @@ def act(parts: Parts, overlay: Overlay, step: Step) -> None:
             )
 
 
-def _put(parts: Parts, overlay: Overlay, step: PutFile) -> None:
+def _put(parts: Parts, overlay: TransactionOverlay, step: PutFile) -> None:
     decision, seen = step.decision, step.seen
     assert decision is not None
     if seen.stat is None and not step.new_folders(parts):
@@ -76,7 +76,7 @@ def _put(parts: Parts, overlay: Overlay, step: PutFile) -> None:
     overlay.put(step.path, replace(file, encoding=decision.encoding), base=_base(overlay, seen))
 
 
-def _base(overlay: Overlay, seen: Look) -> Base | None:
+def _base(overlay: TransactionOverlay, seen: Look) -> Base | None:
     """Return what a look saw as the base of its path, if it was the disk that it saw."""
     return None if overlay.entry(seen.path) is not None else base_seen(seen)
 
@@ -88,7 +88,7 @@ def _mode_of(state: State) -> int | None:
     return state.mode if isinstance(state, Written) else None
 
 
-def _move(parts: Parts, overlay: Overlay, step: MoveFile) -> None:
+def _move(parts: Parts, overlay: TransactionOverlay, step: MoveFile) -> None:
     source, destination = step.seen
     _refuse_one_name(overlay, step.source, step.destination)
     step.new_folders(parts)
@@ -99,7 +99,7 @@ def _move(parts: Parts, overlay: Overlay, step: MoveFile) -> None:
     overlay.demand(step.destination)  # one file's text on top of another one's is no merge
 
 
-def _as_state(overlay: Overlay, path: WorkspacePath) -> State:
+def _as_state(overlay: TransactionOverlay, path: WorkspacePath) -> State:
     """Return what stands at a path, as it may stand elsewhere."""
     found = overlay.state(path)
     if isinstance(found, Written) and found.mode is None:
@@ -111,7 +111,7 @@ def _as_state(overlay: Overlay, path: WorkspacePath) -> State:
     return folder(origin=path) if found.type == "directory" else Original(path=path, stat=found)
 
 
-def _move_folder(parts: Parts, overlay: Overlay, step: MoveFolder) -> None:
+def _move_folder(parts: Parts, overlay: TransactionOverlay, step: MoveFolder) -> None:
     source, destination = step.paths
     _refuse_one_name(overlay, source, destination)
     step.new_folders(parts)
@@ -128,7 +128,7 @@ def _all_below(parts: Parts, folder: WorkspacePath) -> list[WorkspacePath]:
     return [folder, *(path for path, _ in walk_tree(parts.store, folder))]
 
 
-def _refuse_one_name(overlay: Overlay, source: WorkspacePath, destination: WorkspacePath) -> None:
+def _refuse_one_name(overlay: TransactionOverlay, source: WorkspacePath, destination: WorkspacePath) -> None:
     if overlay.key(source) == overlay.key(destination):
         raise InvalidArgumentError(
             f"{source} and {destination} are one name here; rename it outside of a transaction", path=source

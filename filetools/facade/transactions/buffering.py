@@ -18,13 +18,13 @@ from filetools.events.bus import EventBus
 from filetools.facade.parts import Parts
 from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.runner import CallRunner
-from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.acts import act
-from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.overlay import TransactionOverlay
 from filetools.facade.transactions.view import OverlayStore
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError, View
@@ -42,8 +42,8 @@ _OPERATIONS: Final[dict[type[object], Operation]] = {
     PutFile: Operation.MODIFY,
     RemoveFile: Operation.DELETE,
     MoveFile: Operation.MOVE,
-    MakeFolder: Operation.CREATE_DIRECTORY,
-    RemoveFolder: Operation.DELETE_DIRECTORY,
+    MakeFolderStep: Operation.CREATE_DIRECTORY,
+    RemoveFolderStep: Operation.DELETE_DIRECTORY,
     MoveFolder: Operation.MOVE_DIRECTORY,
 }
 
@@ -75,7 +75,7 @@ class BufferingRunner(CallRunner):
     def __init__(self, outer: CallRunner) -> None:
         parts = outer.parts
         self.outer = outer
-        self.overlay = Overlay(parts.store, parts.workspace.key)
+        self.overlay = TransactionOverlay(parts.store, parts.workspace.key)
         self.tracker = TransactionTracker(parts.journal, parts.tracker, self.overlay.is_changed)
         self.is_over = True
         self._turn = asyncio.Lock()
@@ -166,7 +166,7 @@ class BufferingRunner(CallRunner):
         return True
 
 
-def inner_parts(parts: Parts, overlay: Overlay, tracker: TransactionTracker) -> Parts:
+def inner_parts(parts: Parts, overlay: TransactionOverlay, tracker: TransactionTracker) -> Parts:
     """Return the parts of a workspace as they are inside a transaction: its own tree and read tracker, and no listeners."""
     journal = cast("Journal", InnerJournal(parts.journal))
     return structs.replace(

@@ -18,7 +18,7 @@ _IMPLIED: Final = folder()
 Saved = tuple[dict[str, PathState], Counter[str]]
 
 
-class Overlay:
+class TransactionOverlay:
     """The changes of one transaction, path by path. Lives as long as it; whoever reads or changes it holds `lock`."""
 
     def __init__(self, disk: Store, key: Callable[[WorkspacePath], str]) -> None:

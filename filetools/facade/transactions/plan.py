@@ -7,12 +7,12 @@ from functools import partial
 
 from filetools.content.version import version_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import MakeFolder
+from filetools.facade.steps.folders import MakeFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.overlay import TransactionOverlay
 from filetools.facade.transactions.seen import (
     MoveSeenFolder,
     RemoveSeenFolder,
@@ -27,7 +27,7 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 
 
-def plan(parts: Parts, overlay: Overlay, actor: Actor) -> list[Step]:
+def plan(parts: Parts, overlay: TransactionOverlay, actor: Actor) -> list[Step]:
     """Return the steps of a transaction's exit: folders are made first and removed last. Call it in a worker thread.
 
     Args:
@@ -46,7 +46,7 @@ def plan(parts: Parts, overlay: Overlay, actor: Actor) -> list[Step]:
 class _Plan:
     """One planning. Paths that a step covers are taken out of what is left."""
 
-    def __init__(self, parts: Parts, overlay: Overlay, actor: Actor) -> None:
+    def __init__(self, parts: Parts, overlay: TransactionOverlay, actor: Actor) -> None:
         self._parts = parts
         self._actor = actor
         self._overlay = overlay
@@ -93,7 +93,7 @@ class _Plan:
             if isinstance(entry.now, BufferedFolder):
                 del self._left[self._key(entry)]
                 if entry.base.type is None:
-                    yield MakeFolder(entry.path)
+                    yield MakeFolderStep(entry.path)
 
     def _file_moves(self) -> Iterator[Step]:
         for entry in list(self._left.values()):

@@ -15,7 +15,7 @@ from filetools.facade.encodings import read_as
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState, Taken, taken_by
 from filetools.facade.steps.step import Step
-from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.overlay import TransactionOverlay
 from filetools.facade.transactions.states import Original, Written
 from filetools.facade.writing import UTF_8
 from filetools.paths.workspace_path import WorkspacePath
@@ -49,7 +49,7 @@ def _beside(path: WorkspacePath, made: str | bytes | None, parts: Parts, standin
 
 
 def questions(
-    asked: Mapping[str, Iterable[WorkspacePath]], steps: Sequence[Step], overlay: Overlay
+    asked: Mapping[str, Iterable[WorkspacePath]], steps: Sequence[Step], overlay: TransactionOverlay
 ) -> Iterator[ContentQuestion]:
     """Yield a question for each tool that was called, about its paths that will change.
 
@@ -65,7 +65,7 @@ def questions(
             yield structs.replace(_question(tool, changing, overlay), taken=_taken(steps, overlay))
 
 
-def write_instead(overlay: Overlay, path: WorkspacePath, permit: Permit) -> None:
+def write_instead(overlay: TransactionOverlay, path: WorkspacePath, permit: Permit) -> None:
     """Have the text that a person gave stand at a path, if what they saw there still does at the exit.
 
     Raises:
@@ -87,7 +87,7 @@ def write_instead(overlay: Overlay, path: WorkspacePath, permit: Permit) -> None
     )
 
 
-def _taken(steps: Sequence[Step], overlay: Overlay) -> Taken:
+def _taken(steps: Sequence[Step], overlay: TransactionOverlay) -> Taken:
     """Return what the steps take as a whole, and the files that are moved by being written anew."""
     taken = taken_by(steps)
     known = {source for source, _ in taken}
@@ -101,7 +101,7 @@ def _is_covered(path: WorkspacePath, known: Set[WorkspacePath]) -> bool:
     return path in known
 
 
-def _question(tool: str, paths: Sequence[WorkspacePath], overlay: Overlay) -> ContentQuestion:
+def _question(tool: str, paths: Sequence[WorkspacePath], overlay: TransactionOverlay) -> ContentQuestion:
     files = {path: entry.now for path in paths if (entry := overlay.entry(path)) and isinstance(entry.now, Written)}
     arguments = {"transaction": {str(path): file.version for path, file in files.items()}}
     made = [_made(path, files[path]) if path in files else None for path in paths]

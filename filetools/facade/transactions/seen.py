@@ -13,8 +13,8 @@ from filetools.facade import preconditions
 from filetools.facade.encodings import read_as
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision, SentText
-from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.facade.steps.decision import PutDecision, SentText
+from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.facade.transactions.states import Base, Written
 from filetools.facade.transactions.view import is_same
@@ -30,7 +30,7 @@ SeenBelow = Mapping[str, FileStat]
 """By key what a transaction saw below a folder."""
 
 
-def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict: bool) -> Decision:
+def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict: bool) -> PutDecision:
     """Put a transaction's text where its base stands; onto what others have made of it the text is merged.
 
     Raises:
@@ -40,7 +40,7 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
     """
     facts = read_as(file.content, file.encoding, name=seen.path)
     sent = SentText(content=file.content, version=file.version)
-    plain = Decision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding, sent=sent)
+    plain = PutDecision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding, sent=sent)
     if seen.version == file.version or is_base(base, seen):
         return plain
     if base.type is None:
@@ -108,7 +108,7 @@ def is_base(base: Base, seen: Look) -> bool:
     return seen.version == base.version
 
 
-class RemoveSeenFolder(RemoveFolder):
+class RemoveSeenFolder(RemoveFolderStep):
     """Deletes a folder, if nothing in it is newer than what its transaction saw; implements `Step`."""
 
     def __init__(self, path: WorkspacePath, below: SeenBelow) -> None:

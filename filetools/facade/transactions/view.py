@@ -12,7 +12,7 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.overlay import TransactionOverlay
 from filetools.facade.transactions.states import BufferedFolder, Original, Written
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.reading import facts_of
@@ -22,7 +22,7 @@ from filetools.stores.store import FileStat, Reader, ScanEntry, T, Take
 class OverlayStore:
     """The tree as a transaction sees it, to be read; it has no way to change anything. Lives as long as its overlay."""
 
-    def __init__(self, overlay: Overlay) -> None:
+    def __init__(self, overlay: TransactionOverlay) -> None:
         self._overlay = overlay
 
     @property
