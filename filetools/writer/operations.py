@@ -1,0 +1,131 @@
+"""Changes of the tree as data, and what a decision about them sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from filetools.models.records import Actor
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
+
+
+class Put(Struct, frozen=True, kw_only=True):
+    """Give a file new bytes, or make it. The folder that holds it exists or is made by an earlier operation."""
+
+    path: WorkspacePath
+    content: bytes
+    mode: int | None = None
+    """Permission bits; None keeps those of the file, or takes the default for a new one."""
+    undoes: int | None = None
+    """Number of the record that this takes back."""
+
+
+class Remove(Struct, frozen=True, kw_only=True):
+    """Remove a file or a symbolic link."""
+
+    path: WorkspacePath
+    undoes: int | None = None
+
+
+class Move(Struct, frozen=True, kw_only=True):
+    """Rename a file, a link, or a folder with all below it. Nothing stands at `to`."""
+
+    path: WorkspacePath
+    to: WorkspacePath
+    undoes: int | None = None
+
+
+class MakeFolder(Struct, frozen=True, kw_only=True):
+    """Make a folder whose parent exists; an existing one gets the mode."""
+
+    path: WorkspacePath
+    mode: int | None = None
+    """Permission bits; None takes the default."""
+    undoes: int | None = None
+
+
+class RemoveFolder(Struct, frozen=True, kw_only=True):
+    """Remove a folder with all below it, in one step."""
+
+    path: WorkspacePath
+    undoes: int | None = None
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """Make a symbolic link, or point an existing one elsewhere; the target is not looked at."""
+
+    path: WorkspacePath
+    target: bytes
+    undoes: int | None = None
+
+
+TreeOperation: TypeAlias = Put | Remove | Move | MakeFolder | RemoveFolder | Link
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What was at a path when a call was decided."""
+
+    path: WorkspacePath
+    """As the disk spells it, which may differ from what the call asked for where case is ignored."""
+    kind: EntryType | None = None
+    """None if nothing is there."""
+    version: str | None = None
+    """Of a file its bytes', of a link its target's; None for the rest."""
+    size: int | None = None
+    mode: int | None = None
+    links: int = 1
+    """Names that a file has."""
+    number: int = 0
+    """Of the newest record of this path; 0 if there is none."""
+    content: bytes | None = None
+    """Bytes of a file, target of a link; None unless the call asked for them."""
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """All that a decision may go by."""
+
+    standings: Mapping[str, Standing]
+    """By path: those that the call named, and every folder above them."""
+    below: Mapping[str, Sequence[Standing]] = {}
+    """What is below each folder that the call wanted whole: folders before what is in them."""
+    contents: Mapping[str, bytes | None] = {}
+    """Bytes of each version that the call asked for; None if they are not kept."""
+
+    def at(self, path: WorkspacePath) -> Standing:
+        """Return what is at a path; a path below a missing folder is missing."""
+        return self.standings.get(path) or Standing(path=path)
+
+
+class Decided(Struct, frozen=True, kw_only=True):
+    """What a call does, and what it tells its caller."""
+
+    operations: Sequence[TreeOperation] = ()
+    """In an order in which each can be applied; empty if nothing is to change."""
+    answer: object = None
+    """Handed to the caller as it is."""
+
+
+class Want(Struct, frozen=True, kw_only=True):
+    """A path that a call names, and how much of it the decision needs."""
+
+    path: WorkspacePath
+    content: bool = False
+    """Whether its bytes are needed."""
+    whole: bool = False
+    """Whether everything below it is needed, if it is a folder."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One call of an actor: what it must see, and how it decides."""
+
+    actor: Actor
+    wants: Sequence[Want]
+    decide: Callable[[Seen], Decided]
+    """A pure function; raises a `FileToolsError` to refuse. It may be asked again if the tree has changed."""
+    versions: Sequence[str] = ()
+    """Versions whose bytes the decision needs."""
+    durable: bool = False
+    """Whether the caller waits until the change survives a power cut."""
