@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import functools
 import logging
 import os
 import select
 import struct
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
-from filetools.errors import FileToolsError, RateLimitedError, WorkspaceGoneError
+from filetools.errors import FileToolsError, RateLimitedError
 from filetools.paths.resolver import O_DIRECTORY, O_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -25,24 +25,23 @@ from filetools.tree.hints import DirtyFolders, FolderId
 
 logger = logging.getLogger(__name__)
 
-CLOSE_SECONDS: Final = 2.0
+LIMIT_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What the kernel answers when the user or the process has too much of something."""
 REST_MILLISECONDS: Final = 5
 """Pause after each reading. Every waking takes the interpreter from the writer, whose own writes are noticed too."""
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
 _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
-_ONLY_FOLDERS: Final = 0x1000000
-_NOT_UNLINKED: Final = 0x4000000
-"""IN_EXCL_UNLINK: writes to a file that has lost its name concern nobody."""
+_ROOT: Final = _DELETE_SELF | _MOVE_SELF | _UNMOUNT
+_ONLY_FOLDERS, _NOT_UNLINKED = 0x1000000, 0x4000000
+"""IN_ONLYDIR, and IN_EXCL_UNLINK: writes to a file that has lost its name concern nobody."""
 _FOLDER_MASK: Final = (
     _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS | _NOT_UNLINKED
 )
 _ROOT_MASK: Final = _FOLDER_MASK | _DELETE_SELF | _MOVE_SELF
 _PARENT_MASK: Final = _DELETE | _MOVED_FROM | _ONLY_FOLDERS
 
-_LIMITS: Final = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_DENIED: Final = frozenset({errno.EACCES, errno.EPERM})
 _EVENT: Final = struct.Struct("iIII")
 _READ_BYTES: Final = 65536
 
@@ -50,41 +49,39 @@ _READ_BYTES: Final = 65536
 class InotifyThread(threading.Thread):
     """Turns the notices of the kernel into hints, from `start` to `close`. `add` and `remove` may be called before.
 
+    When notices were lost, it hints at everything, with the reason "overflow"; when the root may have been deleted or moved,
+    or a file system was unmounted, with the reason "root": `Workspace.check_alive` tells whether the root is still there.
+
     Args:
         workspace: Opens the folders.
         hints: Gets a hint for each notice.
         on_unable: Called when folders cannot be watched any more, with "limit" or "failed"; the caller should poll and
             close. Called in the thread of `add` or in this one, perhaps several times.
-        on_root_gone: Called in this thread, once, when the root was deleted or moved away.
 
     Raises:
         OSError: EMFILE if the user has too many instances or the process too many files, ENOSPC if too many watches.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        hints: DirtyFolders,
-        *,
-        on_unable: Callable[[str], None],
-        on_root_gone: Callable[[], None],
-    ) -> None:
+    def __init__(self, workspace: Workspace, hints: DirtyFolders, *, on_unable: Callable[[str], None]) -> None:
         super().__init__(name="filetools inotify", daemon=True)
         self._workspace = workspace
         self._hints = hints
         self._on_unable = on_unable
-        self._on_root_gone = on_root_gone
         self._lock = threading.Lock()
         self._folders: dict[int, FolderId] = {}
         """By watch."""
         self._watches: dict[FolderId, int] = {}
-        self._is_closing = self._is_root_gone = False
+        self._is_closing = False
         self._root_name = os.fsencode(os.path.basename(os.path.realpath(workspace.root)))
-        self._ending = -1
-        self._descriptor = _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._ending = self._parent = -1
+        self._library = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = self._call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             self._ending = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-            self._parent = self._watch_parent()
+            # The root is held open, so the kernel sends no IN_DELETE_SELF for it; the folder that it is in reports that.
+            above = b"/proc/self/fd/%d/.." % workspace.root_descriptor
+            with suppress(PermissionError):
+                self._parent = self._call("inotify_add_watch", self._descriptor, above, _PARENT_MASK)
         except BaseException:
             self.abandon()
             raise
@@ -99,17 +96,16 @@ class InotifyThread(threading.Thread):
         try:
             # Without following links, and only as a place: a folder needs no right to be read for that.
             held = self._workspace.open_descriptor(folder, O_PATH | O_DIRECTORY)
-        except RateLimitedError:
-            self._on_unable("limit")
-            return False
-        except FileToolsError:
+        except FileToolsError as exc:
+            if isinstance(exc, RateLimitedError):
+                self._on_unable("limit")
             return False  # gone, moved, or replaced: whoever finds it there adds it
         try:
             return self._add_held(held, _ROOT_MASK if folder.is_root else _FOLDER_MASK)
+        except PermissionError:
+            return False  # nor can it be compared
         except OSError as exc:
-            if exc.errno not in _DENIED:
-                logger.warning("Cannot watch a folder: %s", exc.strerror)
-                self._on_unable("limit" if exc.errno in _LIMITS else "failed")
+            self._on_unable("limit" if exc.errno in LIMIT_ERRNOS else "failed")
             return False
         finally:
             os.close(held)
@@ -117,10 +113,9 @@ class InotifyThread(threading.Thread):
     def remove(self, folder: FolderId) -> None:
         """Stop watching a folder, as one that has left the tree; one that is not watched is ignored."""
         with self._lock:
-            watch = self._watches.pop(folder, None)
-            if watch is not None and self._descriptor >= 0:
-                self._folders.pop(watch, None)
-                _libc().inotify_rm_watch(self._descriptor, watch)  # EINVAL if the folder was deleted just now
+            if (watch := self._watches.pop(folder, None)) is not None and self._descriptor >= 0:
+                with suppress(OSError):  # EINVAL: the folder was deleted just now
+                    self._call("inotify_rm_watch", self._descriptor, watch)
 
     def run(self) -> None:
         """Read notices until closed."""
@@ -142,9 +137,7 @@ class InotifyThread(threading.Thread):
         if not self.is_alive():
             self._release()
         elif threading.current_thread() is not self:
-            self.join(CLOSE_SECONDS)
-            if self.is_alive():
-                logger.warning("The watching thread has not ended after %g s", CLOSE_SECONDS)
+            self.join()
 
     def abandon(self) -> None:
         """Close the descriptors without a lock; for a forked child, where the instance would outlive its parent."""
@@ -161,7 +154,7 @@ class InotifyThread(threading.Thread):
                 return False  # closed
             # Through the descriptor, so that watch and inode are of one folder whatever is renamed meanwhile. Without
             # IN_DONT_FOLLOW, because the name in /proc is a link.
-            watch = _checked(_libc().inotify_add_watch(self._descriptor, b"/proc/self/fd/%d" % held, mask))
+            watch = self._call("inotify_add_watch", self._descriptor, b"/proc/self/fd/%d" % held, mask)
             is_new = self._folders.get(watch) != folder
             self._folders[watch] = folder
             self._watches[folder] = watch
@@ -169,21 +162,6 @@ class InotifyThread(threading.Thread):
             # After the watch stands, and after its notices find the folder: names may have come before.
             self._hints.note(folder, None)
         return True
-
-    def _watch_parent(self) -> int:
-        """Watch the folder that the root is in. The root is held open, so the kernel sends no IN_DELETE_SELF for it."""
-        try:
-            held = os.open("..", O_PATH | O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._workspace.root_descriptor)
-        except PermissionError:
-            return -1
-        try:
-            if os.path.samestat(os.fstat(held), os.fstat(self._workspace.root_descriptor)):
-                return -1  # the root of the file system: a second watch would replace the mask of the first
-            return _checked(_libc().inotify_add_watch(self._descriptor, b"/proc/self/fd/%d" % held, _PARENT_MASK))
-        except PermissionError:
-            return -1
-        finally:
-            os.close(held)
 
     def _read_until_closed(self) -> None:
         if self._is_closing:
@@ -206,50 +184,30 @@ class InotifyThread(threading.Thread):
             ending.poll(REST_MILLISECONDS)
 
     def _hear(self, watch: int, mask: int, name: bytes) -> None:
-        folder = self._folders.get(watch)
         if mask & _OVERFLOW:
             self._hints.everything("overflow")
-        elif watch == self._parent:
-            if name == self._root_name:
-                self._check_root()
         elif mask & _IGNORED:
             self._forget(watch)
-        elif mask & _UNMOUNT:
-            self._hints.everything("unmount")
-            self._check_root()
-        elif mask & (_DELETE_SELF | _MOVE_SELF):
-            self._check_root()
-        elif folder is not None and name != b"/":  # the name of nameless files on some file systems
+        elif mask & _ROOT or (watch == self._parent and name == self._root_name):
+            self._hints.everything("root")
+        elif (folder := self._folders.get(watch)) and name != b"/":  # a nameless file, on some file systems
             # Without a folder, `_add_held` has not stored it yet, and hints at all of it next.
             self._hints.note(folder, os.fsdecode(name) or None)
 
     def _forget(self, watch: int) -> None:
         with self._lock:
             folder = self._folders.pop(watch, None)
-            if folder is not None and self._watches.get(folder) == watch:
+            if folder and self._watches.get(folder) == watch:
                 del self._watches[folder]
-
-    def _check_root(self) -> None:
-        if self._is_root_gone:
-            return
-        try:
-            self._workspace.check_alive()
-        except WorkspaceGoneError:
-            self._is_root_gone = True
-            self._on_root_gone()
 
     def _release(self) -> None:
         with self._lock:
             self.abandon()
 
-
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _checked(result: int) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
+    def _call(self, name: str, *arguments: int | bytes) -> int:
+        """Call a function of the C library."""
+        result: int = getattr(self._library, name)(*arguments)
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return result

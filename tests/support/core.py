@@ -76,7 +76,7 @@ def open_state(
         lock.release()
     state = WriterState(
         workspace=workspace, store=store, database=database, log=Log(database),
-        contents=ContentTable(database, directory / "contents"), rows=TreeTable(database.write, workspace.key),
+        contents=ContentTable(database, directory / "contents"), rows=TreeTable(database.write, workspace.key_of),
         is_left_out=nothing_left_out,
     )  # fmt: skip
     return state, lock

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filetools.tree.hints import DirtyFolders, FolderId
+from tests.support.declared import REPOSITORY
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
@@ -24,6 +29,28 @@ def folder_id(place: Path) -> FolderId:
     return (facts.st_dev, facts.st_ino)
 
 
+@contextmanager
+def descriptors_left(count: int) -> Iterator[None]:
+    """Let this process open only so many files more, until the block ends."""
+    limits, fillers = resource.getrlimit(resource.RLIMIT_NOFILE), [os.dup(1) for _ in range(count + 1)]
+    for filler in fillers[:-1]:
+        os.close(filler)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (fillers[-1], limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        os.close(fillers[-1])
+
+
+def said_by(*command: str | Path, program: str, arguments: tuple[str | Path, ...]) -> str:
+    """Return what a Python program prints in a process of its own, started by a command such as `unshare`."""
+    line = [*command, sys.executable, "-c", program, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=60, env=environment)
+    return done.stdout.strip() or done.stderr.strip()
+
+
 class Sink:
     """Takes hints and calls, as the writer would."""
 
@@ -33,7 +60,6 @@ class Sink:
         self.folders: dict[FolderId, set[str | None]] = {}
         self.reasons: set[str] = set()
         self.unable: list[str] = []
-        self.gone = 0
 
     def look(self) -> None:
         """Take what is hinted at."""
@@ -47,20 +73,16 @@ class Sink:
         self.look()
         return self.folders.get(folder_id(place), set())
 
-    def has_reasons(self) -> bool:
-        """True if everything was hinted at since the last `forget`."""
+    def has(self, *reasons: str) -> bool:
+        """True if everything was hinted at since the last `forget`, for exactly these reasons."""
         self.look()
-        return bool(self.reasons)
+        return self.reasons == set(reasons)
 
     def forget(self) -> None:
         """Forget what was hinted at so far."""
         self.look()
         self.folders.clear()
         self.reasons.clear()
-
-    def on_gone(self) -> None:
-        """Count a root that is gone."""
-        self.gone += 1
 
     def _wake(self) -> None:
         self.wakes += 1

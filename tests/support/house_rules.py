@@ -76,6 +76,7 @@ OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "wat
 
 LENT: Final[Mapping[tuple[str, str], str]] = {
     ("app/surroundings.py", "sqlite3"): "the doctor tells which SQLite this Python has",
+    ("tree/watchdog_observer.py", "watchdog"): "replaces the unit `watch`",
 }
 """Modules that may import another unit's package all the same, each with its reason."""
 

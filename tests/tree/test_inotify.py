@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -16,8 +15,9 @@ import pytest
 
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.tree.hints import DirtyFolders
 from filetools.tree.inotify import InotifyThread
-from tests.support.hinted import Sink, folder_id, wait_until
+from tests.support.hinted import Sink, descriptors_left, folder_id, said_by, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 
@@ -29,7 +29,7 @@ def at(text: str) -> WorkspacePath:
 @contextmanager
 def watched(root: Path, sink: Sink, *, start: bool = True) -> Iterator[InotifyThread]:
     workspace = Workspace.open(root)
-    thread = InotifyThread(workspace, sink.hints, on_unable=sink.unable.append, on_root_gone=sink.on_gone)
+    thread = InotifyThread(workspace, sink.hints, on_unable=sink.unable.append)
     if start:
         thread.start()
     try:
@@ -48,69 +48,49 @@ from filetools.tree.inotify import InotifyThread
 from tests.support.hinted import Sink
 root, limit, most = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 Path("/proc/sys/user", limit).write_text(most)
-sink, workspace = Sink(), Workspace.open(root)
+sink = Sink()
 try:
-    thread = InotifyThread(workspace, sink.hints, on_unable=sink.unable.append, on_root_gone=sink.on_gone)
+    thread = InotifyThread(Workspace.open(root), sink.hints, on_unable=sink.unable.append)
 except OSError as exc:
     print("refused", exc.errno)
 else:
     print([thread.add(ROOT.child(str(number))) for number in range(4)], sink.unable)
-    thread.close()
 """
 
 
-def in_namespace(root: Path, limit: str, most: int) -> str:
+@pytest.mark.parametrize(
+    ("limit", "most", "said"),
+    [
+        ("max_inotify_instances", "0", "refused 24"),
+        # One of the three is the folder that the root is in.
+        ("max_inotify_watches", "3", "[True, True, False, False] ['limit', 'limit']"),
+    ],
+)
+def test_the_limits_of_the_user_are_reported(tmp_path: Path, limit: str, most: str, said: str) -> None:
+    for number in range(4):
+        (tmp_path / str(number)).mkdir()
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-Ur", "true"], check=False, capture_output=True).returncode:
         pytest.skip("no user namespaces here, and the limits of this one are other people's too")
-    done = subprocess.run(
-        [unshare, "-Ur", sys.executable, "-c", IN_NAMESPACE, str(root), limit, str(most)],
-        check=True, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )  # fmt: skip
-    return done.stdout.strip()
+    assert said_by(unshare, "-Ur", program=IN_NAMESPACE, arguments=(tmp_path, limit, most)) == said
 
 
-def test_without_an_instance_it_is_refused(tmp_path: Path) -> None:
-    assert in_namespace(tmp_path, "max_inotify_instances", 0) == "refused 24"
-
-
-def test_the_watch_limit_is_reported(tmp_path: Path) -> None:
-    for number in range(4):
-        (tmp_path / str(number)).mkdir()
-    # One of the three is the folder that the root is in.
-    assert in_namespace(tmp_path, "max_inotify_watches", 3) == "[True, True, False, False] ['limit', 'limit']"
-
-
-@pytest.mark.parametrize("left", [0, 1, 2])
+@pytest.mark.parametrize("left", [0, 1])
 def test_without_a_descriptor_it_is_refused_and_leaves_none(tmp_path: Path, left: int) -> None:
-    """The instance, the bell of its end, and the parent each need one."""
-    sink, workspace = Sink(), Workspace.open(tmp_path)
-    before, limits = os.listdir("/proc/self/fd"), resource.getrlimit(resource.RLIMIT_NOFILE)
-    fillers = [os.open("/", os.O_RDONLY) for _ in range(4)]
-    most = fillers[left]
-    for filler in fillers[:left]:
-        os.close(filler)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, limits[1]))
-    try:
-        with pytest.raises(OSError, match="Too many open files"):
-            InotifyThread(workspace, sink.hints, on_unable=sink.unable.append, on_root_gone=sink.on_gone)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    for filler in fillers[left:]:
-        os.close(filler)
+    """The instance and the wake-up of its end each need one."""
+    workspace = Workspace.open(tmp_path)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="Too many open files"), descriptors_left(left):
+        InotifyThread(workspace, Sink().hints, on_unable=print)
     assert os.listdir("/proc/self/fd") == before
     workspace.close()
 
 
 def test_a_folder_that_no_descriptor_is_left_for_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    sink, limits = Sink(), resource.getrlimit(resource.RLIMIT_NOFILE)
-    with watched(tmp_path, sink) as thread:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
-        try:
-            assert not thread.add(at("a"))
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    sink = Sink()
+    with watched(tmp_path, sink) as thread, descriptors_left(0):
+        assert not thread.add(at("a"))
     assert sink.unable == ["limit"]
 
 
@@ -140,8 +120,7 @@ def test_an_overflow_hints_at_everything(tmp_path: Path) -> None:
             os.utime(tmp_path / "a")
             os.utime(tmp_path / "b")
         thread.start()
-        wait_until(sink.has_reasons)
-    assert sink.reasons == {"overflow"}
+        wait_until(lambda: sink.has("overflow"))
 
 
 def change_content(root: Path) -> None:
@@ -182,18 +161,6 @@ def test_each_change_hints_at_its_names(tmp_path: Path, change: Callable[[Path],
         change(root)
         wait_until(lambda: sink.names(root) >= names)
         assert sink.names(root) == names
-
-
-def test_own_names_are_not_hinted_at(tmp_path: Path) -> None:
-    sink = Sink()
-    with watched(tmp_path, sink) as thread:
-        thread.add(ROOT)
-        sink.forget()
-        (tmp_path / ".ft-0123456789abcdef").touch()
-        (tmp_path / ".filetools").mkdir()
-        (tmp_path / "last").touch()
-        wait_until(lambda: "last" in sink.names(tmp_path))
-        assert sink.folders == {folder_id(tmp_path): {"last"}}
 
 
 def test_a_new_folder_that_was_filled_before_its_watch_is_compared_whole(tmp_path: Path) -> None:
@@ -271,19 +238,29 @@ def watches() -> int:
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
-def test_a_lost_root_is_reported_once(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("is_added", [True, False])
+def test_a_lost_root_is_hinted_at(tmp_path: Path, how: str, is_added: bool) -> None:
+    sink, root = Sink(), tmp_path / "root"
+    root.mkdir()
+    with watched(root, sink) as thread:
+        assert not is_added or thread.add(ROOT)
+        root.rmdir() if how == "deleted" else root.rename(tmp_path / "elsewhere")
+        if how == "replaced":
+            root.mkdir()
+        wait_until(lambda: sink.has("root"))
+
+
+def test_what_stands_beside_the_root_is_not_hinted_at(tmp_path: Path) -> None:
     sink, root = Sink(), tmp_path / "root"
     root.mkdir()
     with watched(root, sink) as thread:
         thread.add(ROOT)
+        sink.forget()
         (tmp_path / "root2").mkdir()
         (tmp_path / "root2").rmdir()
-        assert sink.gone == 0
-        root.rmdir() if how == "deleted" else root.rename(tmp_path / "elsewhere")
-        if how == "replaced":
-            root.mkdir()
-        wait_until(lambda: sink.gone)
-    assert sink.gone == 1
+        (root / "last").touch()
+        wait_until(lambda: "last" in sink.names(root))
+        assert (sink.folders, sink.reasons) == ({folder_id(root): {"last"}}, set())
 
 
 def test_closing_is_prompt_and_leaves_nothing_open(tmp_path: Path) -> None:
@@ -312,13 +289,16 @@ def test_closing_without_or_before_starting_leaves_nothing_open(tmp_path: Path) 
 
 
 def test_the_thread_may_close_itself(tmp_path: Path) -> None:
-    sink, root, before = Sink(), tmp_path / "root", len(os.listdir("/proc/self/fd"))
+    """As where the callback of its failure closes it."""
+    root, before = tmp_path / "root", len(os.listdir("/proc/self/fd"))
     root.mkdir()
     workspace = Workspace.open(root)
-    thread = InotifyThread(workspace, sink.hints, on_unable=sink.unable.append, on_root_gone=lambda: thread.close())
-    thread.start()
+    threads: list[InotifyThread] = []
+    hints = DirtyFolders(lambda: threads[0].close())
+    threads.append(InotifyThread(workspace, hints, on_unable=print))
+    threads[0].start()
     root.rmdir()
-    wait_until(lambda: not thread.is_alive())
+    wait_until(lambda: not threads[0].is_alive())
     workspace.close()
     assert len(os.listdir("/proc/self/fd")) == before
 

@@ -1,0 +1,293 @@
+"""The tree as it would be after some operations: their effects in memory, over a tree that stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from filetools.content.version import version_of
+from filetools.errors import (
+    DirectoryNotFoundError,
+    InvalidArgumentError,
+    NotRegularFileError,
+    PathExistsError,
+    PathIsDirectoryError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, Standing, TreeOperation
+
+
+class BaseTree(Struct, frozen=True, kw_only=True):
+    """Reads the tree that an overlay lies over; what it returns must not change while the overlay is used."""
+
+    standing: Callable[[WorkspacePath], Standing]
+    """What is at a path; `kind` is None if nothing is."""
+    below: Callable[[WorkspacePath], Sequence[Standing]]
+    """Everything below a folder, folders before what is in them."""
+    content: Callable[[Standing], bytes | None]
+    """Bytes of a file or target of a link; None if they cannot be had."""
+    key: Callable[[WorkspacePath], str] = str
+    """The text that all spellings of a path share."""
+
+
+def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree:
+    """Return the tree that a decision sees; what the call did not ask for is missing from it.
+
+    Args:
+        seen: What the call asked for.
+        key: Gives the text that all spellings of a path share.
+    """
+    found = {key(each.path): each for below in seen.below.values() for each in below}
+    found.update((key(WorkspacePath(path)), standing) for path, standing in seen.standings.items())
+    return BaseTree(
+        standing=lambda path: found.get(key(path)) or Standing(path=path),
+        below=partial(_below_in, seen),
+        content=partial(content_in, seen),
+        key=key,
+    )
+
+
+def content_in(seen: Seen, standing: Standing) -> bytes | None:
+    """Return the bytes of a file or the target of a link, if the call asked for them."""
+    if standing.content is not None or standing.version is None:
+        return standing.content
+    return seen.contents.get(standing.version)
+
+
+def _below_in(seen: Seen, path: WorkspacePath) -> Sequence[Standing]:
+    whole = next((each for each in (path, *path.folders[::-1], ROOT) if each in seen.below), None)
+    if whole is None:
+        return [each for each in seen.standings.values() if each.kind is not None and each.path.is_below(path)]
+    return seen.below[path] if whole == path else [each for each in seen.below[whole] if each.path.is_below(path)]
+
+
+class OverlayNode(Struct, frozen=True, kw_only=True):
+    """One name of an overlay's tree. The names of a folder that has an origin show through if it does not list them."""
+
+    name: str
+    kind: EntryType | None
+    """None if the name was removed."""
+    origin: Standing | None = None
+    """What it was before the operations, wherever that was; None if they made it."""
+    content: bytes | None = None
+    """New bytes of a file, or target of a link; None for those of the origin."""
+    mode: int | None = None
+    """New permission bits; None for those of the origin, or the default."""
+    undoes: int | None = None
+    """Number of the record that its content, its making or its removal takes back."""
+    undoes_move: int | None = None
+    """Number of the record that its move takes back."""
+    children: dict[str, OverlayNode] = field(default_factory=dict)
+    """By the last part of the key."""
+
+
+def shown(standing: Standing) -> OverlayNode:
+    """Return the node of what the operations have not touched."""
+    return OverlayNode(name=standing.path.name, kind=standing.kind, origin=standing)
+
+
+class Overlay:
+    """Operations held over a tree. Missing parent folders are made along with what needs them; not safe in threads."""
+
+    def __init__(self, base: BaseTree) -> None:
+        self.base = base
+        self.root = shown(Standing(path=ROOT, kind="directory"))
+
+    def apply(self, operation: TreeOperation) -> None:
+        """Take one more operation; a refused one changes nothing.
+
+        Raises:
+            PathNotFoundError, DirectoryNotFoundError: There is nothing to remove or move.
+            PathExistsError: Something is where the operation makes a folder or a link, or moves something to.
+            PathIsDirectoryError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It meets something
+                of another kind.
+            InvalidArgumentError: A folder would be moved into itself, or the root is named.
+        """
+        if operation.path.is_root:
+            raise InvalidArgumentError("The root itself cannot be changed")
+        match operation:
+            case Move():
+                self._move(operation)
+            case Remove() | RemoveFolder():
+                self._remove(operation)
+            case _:
+                self._make(operation)
+
+    def find(self, path: WorkspacePath) -> OverlayNode | None:
+        """Return the node at a path; None if nothing is there."""
+        node: OverlayNode | None = self.root
+        for at in _with_parents(path):
+            node = None if node is None else self.child(node, at)
+        return node
+
+    def standing(self, path: WorkspacePath) -> Standing:
+        """Return what would be at a path; `kind` is None if nothing would."""
+        node = self.find(path)
+        return Standing(path=path) if node is None else self._as_standing(path.parent, node)
+
+    def content(self, path: WorkspacePath) -> bytes | None:
+        """Return the bytes of a file or the target of a link; None if there is none, or they cannot be had."""
+        node = self.find(path)
+        return None if node is None else self.content_of(node)
+
+    def content_of(self, node: OverlayNode) -> bytes | None:
+        """Return the bytes of a node, as `content`."""
+        if node.content is not None or node.origin is None:
+            return node.content
+        return self.base.content(node.origin)
+
+    def below(self, path: WorkspacePath) -> list[Standing]:
+        """Return everything that would be below a folder, folders before what is in them."""
+        node = self.find(path)
+        found: list[Standing] = []
+        waiting = [] if node is None else [(path, node)]
+        listed: dict[str, list[Standing]] = {}
+        while waiting:
+            folder, node = waiting.pop()
+            for child in self.children(node, listed):
+                found.append(self._as_standing(folder, child))
+                if child.kind == "directory":
+                    waiting.append((folder.child(child.name), child))
+        return found
+
+    def children(self, node: OverlayNode, listed: dict[str, list[Standing]]) -> list[OverlayNode]:
+        """Return what would be in a folder, by name.
+
+        Args:
+            node: The folder.
+            listed: What each folder of the base holds, as far as one walk has listed it.
+        """
+        found: dict[str, OverlayNode] = {}
+        if node.kind == "directory" and node.origin is not None:
+            if node.origin.path not in listed:
+                listed[node.origin.path] = []
+                for each in self.base.below(node.origin.path):
+                    listed.setdefault(each.path.parent, []).append(each)
+                    if each.kind == "directory":
+                        listed.setdefault(each.path, [])
+            found = {self.fold(each.path): shown(each) for each in listed[node.origin.path]}
+        found.update(node.children)
+        return [child for _, child in sorted(found.items()) if child.kind is not None]
+
+    def child(self, node: OverlayNode, path: WorkspacePath) -> OverlayNode | None:
+        """Return what is at a path in the folder of a node."""
+        listed = node.children.get(self.fold(path))
+        if listed is not None:
+            return None if listed.kind is None else listed
+        if node.kind != "directory" or node.origin is None:
+            return None
+        standing = self.base.standing(node.origin.path.child(path.name))
+        return None if standing.kind is None else shown(standing)
+
+    def place(self, path: WorkspacePath, node: OverlayNode) -> None:
+        """Put a node at a path, whatever is there, and make the folders above it.
+
+        Raises:
+            PathNotDirectoryError: One of them is something else.
+        """
+        folder = self.root
+        for at in path.folders:
+            child = self.child(folder, at) or OverlayNode(name=at.name, kind="directory")
+            if child.kind != "directory":
+                raise PathNotDirectoryError(at)
+            folder.children[self.fold(at)] = child
+            folder = child
+        folder.children[self.fold(path)] = node
+
+    def fold(self, path: WorkspacePath) -> str:
+        """Return the last part of a path's key."""
+        return self.base.key(path).rpartition("/")[2]
+
+    def _make(self, operation: Put | MakeFolder | Link) -> None:
+        path, now = operation.path, self.find(operation.path)
+        undoes = operation.undoes or (None if now is None else now.undoes)
+        made: OverlayNode
+        match operation:
+            case MakeFolder():
+                if now is not None and now.kind != "directory":
+                    raise PathExistsError(path)
+                made = now or OverlayNode(name=path.name, kind="directory")
+                made = replace(made, mode=made.mode if operation.mode is None else operation.mode)
+            case Put():
+                if now is not None:
+                    refuse_other_kind(path, now.kind)
+                made = now or OverlayNode(name=path.name, kind="file")
+                mode = made.mode if operation.mode is None else operation.mode
+                made = replace(made, content=operation.content, mode=mode)
+            case _:
+                if now is not None and now.kind != "symlink":
+                    raise PathExistsError(path)
+                made = replace(now or OverlayNode(name=path.name, kind="symlink"), content=operation.target)
+        self.place(path, replace(made, undoes=undoes))
+
+    def _remove(self, operation: Remove | RemoveFolder) -> None:
+        path, now = operation.path, self.find(operation.path)
+        is_folder = isinstance(operation, RemoveFolder)
+        if now is None:
+            raise DirectoryNotFoundError(path) if is_folder else PathNotFoundError(path)
+        if is_folder != (now.kind == "directory"):
+            raise PathNotDirectoryError(path) if is_folder else PathIsDirectoryError(path)
+        self.place(path, OverlayNode(name=path.name, kind=None, undoes=operation.undoes))
+
+    def _move(self, operation: Move) -> None:
+        path, to, now = operation.path, operation.to, self.find(operation.path)
+        if now is None:
+            raise PathNotFoundError(path)
+        if to.is_root or self.base.key(to).startswith(f"{self.base.key(path)}/"):
+            raise InvalidArgumentError(f"Cannot move {path!r} into itself", path=path)
+        is_same = path != to and self.base.key(path) == self.base.key(to)
+        if not is_same and self.find(to) is not None:
+            raise PathExistsError(to)
+        self.place(to, replace(now, name=to.name, undoes_move=operation.undoes or now.undoes_move))
+        if not is_same:
+            self.place(path, OverlayNode(name=path.name, kind=None))
+
+    def _as_standing(self, folder: WorkspacePath, node: OverlayNode) -> Standing:
+        path = folder.child(node.name) if node.name else ROOT
+        found = Standing(path=path, kind=node.kind) if node.origin is None else replace(node.origin, path=path)
+        if node.mode is not None:
+            found = replace(found, mode=node.mode)
+        if node.content is None:
+            return found
+        size = len(node.content)
+        return replace(found, content=node.content, version=version_of(node.content), size=size, links=1)
+
+
+def explicit_nodes(overlay: Overlay) -> Iterator[tuple[WorkspacePath, OverlayNode, OverlayNode]]:
+    """Yield each path that operations have touched or that holds one, with its node and its folder's, folders first."""
+    # With a stack of its own: a path may have more parts than Python has frames.
+    waiting = [(ROOT, overlay.root)]
+    while waiting:
+        folder, parent = waiting.pop()
+        for _, node in sorted(parent.children.items()):
+            path = folder.child(node.name)
+            yield path, node, parent
+            if node.kind == "directory":
+                waiting.append((path, node))
+
+
+def refuse_other_kind(path: WorkspacePath, kind: EntryType | None) -> None:
+    """Raise unless a regular file, or nothing, is at a path.
+
+    Raises:
+        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError
+    """
+    if kind == "directory":
+        raise PathIsDirectoryError(path)
+    if kind == "symlink":
+        raise SymlinkNotAllowedError(path, path)
+    if kind == "other":
+        raise NotRegularFileError(path)
+
+
+def _with_parents(path: WorkspacePath) -> Iterator[WorkspacePath]:
+    yield from path.folders
+    if not path.is_root:
+        yield path

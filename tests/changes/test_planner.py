@@ -1,0 +1,179 @@
+"""Plans of operations: the fewest, in an order in which each can be applied, and equal to what was wanted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from filetools.changes.overlay import Overlay, base_tree
+from filetools.changes.planner import plan, planned
+from filetools.errors import FileToolsError, PathExistsError, VersionGoneError
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.writer.operations import MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
+from tests.changes.trees import (
+    NotApplicableError,
+    Tree,
+    is_like,
+    perform,
+    random_operation,
+    random_tree,
+    seen_of,
+    shown_by,
+    tree_of,
+)
+from tests.support.dose import SEED, dose
+
+LISTS: Final = 1000
+
+
+def path(text: str) -> WorkspacePath:
+    return WorkspacePath(text)
+
+
+def put(where: str, content: bytes = b"new", mode: int | None = None) -> Put:
+    return Put(path=path(where), content=content, mode=mode)
+
+
+def move(where: str, to: str) -> Move:
+    return Move(path=path(where), to=path(to))
+
+
+def remove(where: str) -> Remove:
+    return Remove(path=path(where))
+
+
+def make(where: str, mode: int | None = None) -> MakeFolder:
+    return MakeFolder(path=path(where), mode=mode)
+
+
+def remove_folder(where: str) -> RemoveFolder:
+    return RemoveFolder(path=path(where))
+
+
+FILES: Final = tree_of({"a": b"A", "b": b"B", "c": b"C", "d": None, "d/x": b"X", "d/sub": None, "d/sub/y": b"Y"})
+
+PLANS: Final[dict[str, tuple[Sequence[TreeOperation], Sequence[TreeOperation]]]] = {
+    "written twice": ([put("n", b"1"), put("n", b"2")], [put("n", b"2")]),
+    "made and removed": ([put("n"), remove("n")], []),
+    "removed and made": ([remove("a"), put("a")], [put("a")]),
+    "the same bytes": ([put("a", b"A", 0o644)], []),
+    "another mode": ([put("a", b"A", 0o755)], [put("a", b"A", 0o755)]),
+    "there and back": ([move("a", "n"), move("n", "a")], []),
+    "a chain of moves": ([move("a", "n"), move("n", "m")], [move("a", "m")]),
+    "moved and changed": ([move("a", "n"), put("n")], [move("a", "n"), put("n")]),
+    "missing parents": ([put("p/q/n")], [make("p"), make("p/q"), put("p/q/n")]),
+    "names shifted": ([remove("c"), move("b", "c"), move("a", "b")], [remove("c"), move("b", "c"), move("a", "b")]),
+    "names shifted in a wrong order": (
+        [move("a", "t"), move("b", "c2"), move("t", "b")],
+        [move("b", "c2"), move("a", "b")],
+    ),
+    "two names exchanged": (
+        [move("a", "t"), move("b", "a"), move("t", "b")],
+        [put("a", b"B", 0o644), put("b", b"A", 0o644)],
+    ),
+    "a folder moved": ([move("d", "e"), put("e/n")], [move("d", "e"), put("e/n")]),
+    "a folder removed whole": ([remove("d/x"), remove_folder("d")], [remove_folder("d")]),
+    "saved from a removed folder": (
+        [move("d/sub", "e"), remove_folder("d")],
+        [make("e", 0o755), put("e/y", b"Y", 0o644), remove_folder("d")],
+    ),
+    "a folder in the place of a file": ([remove("a"), put("a/n")], [remove("a"), make("a"), put("a/n")]),
+    "a file in the place of a folder": ([remove_folder("d"), put("d")], [remove_folder("d"), put("d")]),
+    "a child in the place of its folder": (
+        [move("d/x", "t"), remove_folder("d"), move("t", "d")],
+        [remove_folder("d"), put("d", b"X", 0o644)],
+    ),
+    "a file moved below its own name": (
+        [move("a", "t"), move("t", "a/n")],
+        [remove("a"), make("a"), put("a/n", b"A", 0o644)],
+    ),
+    "a folder made again": ([remove_folder("d"), put("d/x", b"X")], [remove_folder("d/sub")]),
+    "removals come last": ([remove_folder("d"), remove("a"), put("n")], [put("n"), remove("a"), remove_folder("d")]),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_has_the_fewest_operations_in_a_safe_order(name: str) -> None:
+    wanted, expected = PLANS[name]
+    assert planned(seen_of(FILES), wanted) == expected
+
+
+def test_an_operation_that_cannot_be_applied_is_refused() -> None:
+    with pytest.raises(PathExistsError):
+        planned(seen_of(FILES), [move("a", "b")])
+
+
+def test_bytes_that_cannot_be_had_are_not_written_anew() -> None:
+    with pytest.raises(VersionGoneError):
+        planned(seen_of(FILES, with_content=False), [move("a", "t"), move("b", "a"), move("t", "b")])
+
+
+def test_a_file_without_bytes_leaves_a_folder_before_that_is_removed() -> None:
+    wanted: list[TreeOperation] = [move("d/x", "n"), remove_folder("d")]
+    assert planned(seen_of(FILES, with_content=False), wanted) == wanted
+
+
+def test_what_an_operation_undoes_stays_with_it() -> None:
+    wanted: list[TreeOperation] = [
+        Move(path=path("a"), to=path("n"), undoes=1),
+        Put(path=path("n"), content=b"new", undoes=2),
+        Remove(path=path("b"), undoes=3),
+        RemoveFolder(path=path("d"), undoes=4),
+    ]
+    assert planned(seen_of(FILES), wanted) == wanted
+
+
+def test_names_that_differ_in_case_alone_are_one_where_case_is_ignored() -> None:
+    overlay = Overlay(base_tree(seen_of(FILES), lambda each: each.lower()))
+    for operation in (put("N"), put("n", b"2"), move("a", "A")):
+        overlay.apply(operation)
+    assert plan(overlay) == [move("a", "A"), put("N", b"2")]
+
+
+def test_a_plan_makes_the_tree_that_the_overlay_shows() -> None:
+    for number in range(dose(LISTS)):
+        choose = random.Random(f"{SEED} {number}")
+        before = random_tree(choose)
+        wanted_tree, overlay, wanted = dict(before), Overlay(base_tree(seen_of(before))), []
+        for _ in range(choose.randrange(1, 9)):
+            operation = random_operation(choose, wanted_tree)
+            if _is_taken(operation, wanted_tree, overlay):
+                wanted.append(operation)
+        operations = plan(overlay)
+        about = f"FILETOOLS_SEED={SEED}, list {number}: {sorted(before.items())}\n{wanted}\n{operations}"
+        assert is_like(wanted_tree, shown_by(overlay)), about
+        assert _makes(before, operations, shown_by(overlay)), about
+        for at in range(len(operations)):  # none of them is for nothing
+            assert not _makes(before, operations[:at] + operations[at + 1 :], shown_by(overlay)), f"{at} of {about}"
+        gone = [each.path for each in operations if isinstance(each, RemoveFolder)]
+        assert not [each for each in operations if isinstance(each, Move) and any(map(each.path.is_below, gone))], about
+
+
+def _is_taken(operation: TreeOperation, tree: Tree, overlay: Overlay) -> bool:
+    """Apply an operation to a tree and to an overlay, which must refuse the same ones."""
+    made = dict(tree)
+    try:
+        perform(made, operation, makes_parents=True)
+    except NotApplicableError:
+        before = shown_by(overlay)
+        with pytest.raises(FileToolsError):
+            overlay.apply(operation)
+        assert shown_by(overlay) == before
+        return False
+    overlay.apply(operation)
+    tree.clear()
+    tree.update(made)
+    return True
+
+
+def _makes(tree: Tree, operations: Sequence[TreeOperation], expected: Tree) -> bool:
+    made = dict(tree)
+    try:
+        for operation in operations:
+            perform(made, operation)
+    except NotApplicableError:
+        return False
+    return is_like(made, expected)
