@@ -81,6 +81,7 @@ class Observation:
         self._gone: dict[str, TreeRow] = {}
         self._replaced: list[tuple[WorkspacePath, FileStat]] = []
         self._later: list[_Item] = []
+        self._listed: set[FolderId] = set()
         self.again: dict[FolderId, Names] = {}
         self.new_folders: list[WorkspacePath] = []
         self.unread: list[str] = []
@@ -96,7 +97,7 @@ class Observation:
     def hinted(self, folders: Mapping[FolderId, Names]) -> None:
         """Compare what hints name, patiently: a name that is gone counts as deleted when the next look misses it, too."""
         self._waiting += sorted(
-            (_Item(path=WorkspacePath(row.path), names=names, deep=True, folder=folder)
+            (_Item(path=WorkspacePath(row.path), names=names, folder=folder)
              for folder, names in folders.items() for row in self._rows.by_inode(*folder)[:1]),
             key=lambda item: item.path,
         )  # fmt: skip
@@ -112,7 +113,7 @@ class Observation:
         by_folder: dict[WorkspacePath, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.parent, set()).add(path.name)
-        self._waiting += [_Item(path=path, names=frozenset(names)) for path, names in by_folder.items()]
+        self._waiting += [_Item(path=path, names=frozenset(names), is_call=True) for path, names in by_folder.items()]
         self._work(patient=False)
 
     def below(self, paths: Iterable[WorkspacePath]) -> None:
@@ -132,12 +133,12 @@ class Observation:
                     continue  # the folder is gone, and so it was recorded when its parent was looked at
                 looks[path] = looks.get(path, 0) + 1
                 if looks[path] > MOST_LOOKS:
+                    self._waiting.clear()
                     raise ChangedMeanwhileError(path, MOST_LOOKS)
                 if self._is_ready(item, path):
                     self._look_into(item, path)
-            replaced, self._replaced = self._replaced, []
-            for path, stat in replaced:
-                self._replace(path, stat)
+            while self._replaced:
+                self._replace(*self._next_replaced())
             # What was put in the place of something else is known now, and can be looked into.
             self._waiting += self._later
             self._later.clear()
@@ -160,7 +161,7 @@ class Observation:
         if item.was_led:
             return False  # no folder is there
         self._waiting.appendleft(structs.replace(item, was_led=True))
-        self._waiting.appendleft(_Item(path=path.parent, names=frozenset((path.name,)), everything=item.everything))
+        self._waiting.appendleft(_led(item, path))
         return False
 
     def _look_into(self, item: _Item, path: WorkspacePath) -> None:
@@ -184,19 +185,25 @@ class Observation:
                 self._lead_up(item, path)
                 return
             self._rows.put((structs.replace(row, identity=own.identity),))
+        if item.names is None:
+            self._listed.add(own.identity[:2])
         known = self._known_in(row, item.names)
         for name in sorted(found):
             if "\\" in name or not _is_text(name):
                 self.unread.append(f"{path}/{ascii(name)[1:-1]}")  # no call can name it
                 continue
-            self._meet(item, path.child(name), found[name], known.pop(self._rows.key_of(path.child(name)), None))
+            key = self._rows.key_of(path.child(name))
+            known.pop(key, None)
+            # As it is now: what came to another name of this folder may have been moved from this one.
+            at = self._rows.get(key)
+            self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
 
     def _lead_up(self, item: _Item, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
         if not item.was_led:
             self._waiting.appendleft(structs.replace(item, was_led=True))
-            self._waiting.appendleft(_Item(path=path.parent, names=frozenset((path.name,)), everything=item.everything))
+            self._waiting.appendleft(_led(item, path))
         elif not item.was_delayed:
             self._later.append(structs.replace(item, was_delayed=True))
         elif item.folder is not None:
@@ -221,8 +228,7 @@ class Observation:
             return
         is_folder = stat.type == "directory"
         if row is None:
-            leaves_out = item.names is None or item.deep
-            if leaves_out and not item.everything and self._means.is_left_out(path, is_folder):
+            if not (item.is_call or item.everything) and self._means.is_left_out(path, is_folder):
                 return
             self._come(item, path, stat)
         elif row.kind != stat.type or (is_folder and _inode(row) != stat.identity[:2]):
@@ -230,7 +236,10 @@ class Observation:
         elif is_folder:
             if row.path != path:
                 self._respell(row, path)
-            if item.names is None and item.deep:
+            if not item.is_call:
+                # Another process may have made it, or a call of this one: nobody watches it yet.
+                self.new_folders.append(path)
+            if item.names is None and item.deep and stat.identity[:2] not in self._listed:
                 self._descend(item, path)
         elif row.identity != stat.identity:
             self._compare(row, path, stat)
@@ -249,18 +258,23 @@ class Observation:
         elif not self._create(path, stat, item):
             return
         if stat.type == "directory":
-            self.new_folders.append(path)
-            if item.deep or source is not None:
-                self._waiting.append(_Item(path=path, names=None, deep=True, everything=item.everything))
+            if not item.is_call or source is not None:
+                self._arrive(path, everything=item.everything)
             else:
+                self.new_folders.append(path)
                 self.again[stat.identity[:2]] = None
+
+    def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
+        """Look at all of a folder that is new at its place."""
+        self.new_folders.append(path)
+        self._waiting.append(_Item(path=path, names=None, deep=True, everything=everything))
 
     def _create(self, path: WorkspacePath, stat: FileStat, item: _Item) -> bool:
         rows, draft, key = self._rows, self._means.draft, self._rows.key_of(path)
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
         # A path that filetools has changed before is recorded, ignore rules or not.
-        was_left_out = former is None and not item.deep and self._means.is_left_out(path, stat.type == "directory")
+        was_left_out = former is None and item.is_call and self._means.is_left_out(path, stat.type == "directory")
         is_recorded = former is not None or (self._means.knows_all and not was_left_out)
         seen: SeenContent | None = None
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
@@ -316,7 +330,8 @@ class Observation:
             return False
         return bool(known & found.keys()) or (not known and not found)
 
-    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
+    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
+        """Record a move, and return its number."""
         key = self._rows.key_of(path)
         kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
         record = self._means.draft.add(
@@ -333,6 +348,7 @@ class Observation:
         arrived = structs.replace(row, key=key, path=path, mode=stat.mode, identity=settled, number=record.number)
         self._rows.put((left, arrived))
         self._gone.pop(row.key, None)
+        return record.number
 
     def _respell(self, row: TreeRow, path: WorkspacePath) -> None:
         """Record a rename that changes only the spelling."""
@@ -385,8 +401,7 @@ class Observation:
         try:
             seen = read_content(self._means.store, path, stat, self._means.largest_kept_bytes)
         except FileBusyError:
-            self.busy.append(path)
-            self._look_again(path)
+            self.busy.append(path)  # closing it gives the next hint
             return None
         except AccessDeniedError:
             self.unread.append(path)
@@ -419,19 +434,37 @@ class Observation:
         row = self._rows.at(path)
         now = self._means.store.stat(path)
         if row is None:
-            return  # it has moved, or was removed with what it was exchanged for
+            return  # a folder above it has moved, and is looked at there
+        if row.kind == stat.type and _inode(row) == stat.identity[:2]:
+            return  # it was recorded with what it was exchanged for
         if now is None or now.identity[:2] != stat.identity[:2]:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
+        between = []
         for below in reversed(self._rows.below(row.key)):
-            if source is None or below.key != source.key:
+            if source is not None and source.key.startswith(f"{below.key}/"):
+                between.append(below)
+            elif source is None or below.key != source.key and not below.key.startswith(f"{source.key}/"):
                 self._forget(below)
         if source is None:
             self._forget(self._rows.get(row.key) or row)
             self._come(_Item(path=path.parent, names=None, deep=True), path, stat)
         else:
-            self._move(source, path, stat)
+            number = self._move(source, path, stat)
+            # The move replaces the folders that held the source, too.
+            self._rows.put(structs.replace(each, kind="absent", identity=None, number=number) for each in between)
+            if stat.type == "directory":
+                self._arrive(path)
+
+    def _next_replaced(self) -> tuple[WorkspacePath, FileStat]:
+        """Take what is replaced and has not itself replaced something else, so that it moves there before it is lost."""
+        arriving = {stat.identity[:2]: path for path, stat in self._replaced}
+        for at, (path, _) in enumerate(self._replaced):
+            row = self._rows.at(path)
+            if row is None or arriving.get(_inode(row) or (0, 0), path) == path:
+                return self._replaced.pop(at)
+        return self._replaced.pop(0)
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
         """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
@@ -446,9 +479,8 @@ class Observation:
             self._forget(below)
         self._forget(source)
         self._move(row, WorkspacePath(source.path), other)
-        self._replaced = [each for each in self._replaced if each[0] != source.path]
         if other.type == "directory":
-            self._waiting.append(_Item(path=WorkspacePath(source.path), names=None, deep=True))
+            self._arrive(WorkspacePath(source.path))
         return None
 
     def _take_away(self, *, patient: bool) -> None:
@@ -487,7 +519,9 @@ class _Item(Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     names: Names
     deep: bool = False
-    """Whether folders that are found are looked at, too."""
+    """Whether the folders in it that are known are looked at, too; new ones always are."""
+    is_call: bool = False
+    """Whether a call named it: then ignore rules do not count, and new folders are looked at later."""
     everything: bool = False
     """Whether ignore rules do not count."""
     folder: FolderId | None = None
@@ -496,6 +530,11 @@ class _Item(Struct, frozen=True, kw_only=True):
     """Whether its own folder was looked at just before."""
     was_delayed: bool = False
     """Whether it waited until what was exchanged at the folders above was recorded."""
+
+
+def _led(item: _Item, path: WorkspacePath) -> _Item:
+    """Return what looks at the folder of an item by its name."""
+    return _Item(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
 
 
 def new_file_id() -> int:

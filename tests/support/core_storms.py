@@ -29,7 +29,7 @@ from filetools.journal.core.log import LogRecord
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
-from filetools.tree.inotify import InotifyThread
+from filetools.tree.watching import TreeWatcher
 from filetools.writer.operations import Decided, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, TreeOperation, Want
 from tests.support import inside
 from tests.support.core import Core, at, opened_core
@@ -420,7 +420,9 @@ def _follow(follower: Follower, records: Sequence[LogRecord], disk: Tree, own: s
         for record in records:
             is_same = record.after is not None and follower.tree.get(record.path) == record.after.hex()
             if is_same and record.origin == "foreign" and record.kind not in MOVES:
-                faults.append(f"{'own told as foreign' if record.after.hex() in own else 'told twice'}: {shown(record)}")  # type: ignore[union-attr]
+                faults.append(
+                    f"{'own told as foreign' if record.after.hex() in own else 'told twice'}: {shown(record)}"
+                )  # type: ignore[union-attr]
             follower.apply(record)
     except FollowError as exc:
         return [*faults, f"feed: {exc}"]
@@ -442,7 +444,11 @@ async def in_turn(core: Core, look: Callable[[], bool]) -> bool:
     """Ask something in a turn of the writer."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[bool] = loop.create_future()
-    core.writer.submit(lambda: loop.call_soon_threadsafe(answer.set_result, look()) and None)
+
+    def task() -> None:
+        loop.call_soon_threadsafe(answer.set_result, look())
+
+    core.writer.submit(task)
     return await answer
 
 
@@ -467,16 +473,15 @@ async def look_at_everything(core: Core) -> None:
 @contextmanager
 def watched(core: Core) -> Iterator[None]:
     """Have hints from inotify, as the leading process does."""
-    thread = InotifyThread(
-        core.state.workspace, core.writer.dirty, on_unable=lambda _: None, on_root_gone=lambda: None
-    )
-    inside.on_folders(core.writer, lambda paths: [thread.add(WorkspacePath(path)) for path in paths])
-    thread.start()
+    watcher = TreeWatcher(core.state.workspace, core.writer.dirty)
+    inside.on_folders(core.writer, lambda paths: watcher.watch(map(WorkspacePath, paths)))
+    assert watcher.start()
+    assert watcher.status().method == "inotify"
     try:
         yield
     finally:
         inside.on_folders(core.writer, lambda _: None)
-        thread.close()
+        watcher.close()
 
 
 async def _poll(core: Core) -> None:
@@ -489,7 +494,9 @@ async def storm(root: Path, told: Storm) -> Result:
     """Run a storm, wait until it has calmed down, and judge."""
     root.mkdir()
     Program(root, told.seed - 1).run(12)
-    before = {path: "?" if what.isalnum() and what != "directory" else what for path, what in tree_on_disk(root).items()}
+    before = {
+        path: "?" if what.isalnum() and what != "directory" else what for path, what in tree_on_disk(root).items()
+    }
     result = Result()
     async with opened_core(root) as core:
         with watched(core) if told.noticing == "inotify" else suppress():
