@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct, structs
 
-from filetools.content.identity_cache import is_settled
 from filetools.errors import (
     AccessDeniedError,
     ChangedMeanwhileError,
@@ -21,17 +19,16 @@ from filetools.errors import (
 )
 from filetools.journal.core.contents import ContentTable
 from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
+from filetools.journal.core.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import FolderId
-from filetools.tree.reading import SeenContent, read_content
+from filetools.tree.moves import new_file_id, record_move, record_spelling, source_of
+from filetools.tree.reading import UNSETTLED, SeenContent, read_content, settled_identity
 
 Names: TypeAlias = frozenset[str] | None
 """Names in a folder; None for all of them."""
-UNSETTLED: Final = -1
-"""Stands for the ctime of a file so young that it may change and keep its times: the next look reads it again."""
 MOST_LOOKS: Final = 100
 """At one folder in one observation, after which the tree changes faster than it can be read."""
 _REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.DELETE}
@@ -235,7 +232,7 @@ class Observation:
             self._replaced.append((path, stat))
         elif is_folder:
             if row.path != path:
-                self._respell(row, path)
+                record_spelling(self._rows, self._means.draft, row, path)
             if not item.is_call:
                 # Another process may have made it, or a call of this one: nobody watches it yet.
                 self.new_folders.append(path)
@@ -252,8 +249,8 @@ class Observation:
 
     def _come(self, item: _Item, path: WorkspacePath, stat: FileStat) -> None:
         """Record what has come to a free path: a move if its inode is known and not at its old place any more."""
-        source = self._source_of(path, stat)
-        if source is not None:
+        source = source_of(self._rows, self._means.store, path, stat)
+        if source is not None and not self._is_unrecorded(source):
             self._move(source, path, stat)
         elif not self._create(path, stat, item):
             return
@@ -270,104 +267,48 @@ class Observation:
         self._waiting.append(_Item(path=path, names=None, deep=True, everything=everything))
 
     def _create(self, path: WorkspacePath, stat: FileStat, item: _Item) -> bool:
-        rows, draft, key = self._rows, self._means.draft, self._rows.key_of(path)
+        rows, key = self._rows, self._rows.key_of(path)
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
-        # A path that filetools has changed before is recorded, ignore rules or not.
-        was_left_out = former is None and item.is_call and self._means.is_left_out(path, stat.type == "directory")
-        is_recorded = former is not None or (self._means.knows_all and not was_left_out)
-        seen: SeenContent | None = None
+        was_left_out = item.is_call and self._means.is_left_out(path, stat.type == "directory")
+        # A path that was recorded before is recorded, ignore rules or not.
+        is_recorded = (former is not None and former.number > 0) or (self._means.knows_all and not was_left_out)
+        version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
             seen = self._read(path, stat)
             if seen is None:
                 return False
-            stat = seen.stat
-        number = 0
+            stat, version, identity = seen.stat, seen.digest, seen.identity
         if is_recorded:
-            after = None if seen is None else seen.digest
-            kind = _CREATIONS[stat.type]
-            number = draft.add(kind, path, key, file, after=after, size=_size(stat), mode=stat.mode).number
-        version = None if seen is None else seen.digest
-        identity = stat.identity if seen is None else seen.identity
+            kind, size = _CREATIONS[stat.type], _size(stat)
+            number = self._means.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
         row = TreeRow(
-            key=key,
-            path=path,
-            kind=stat.type,
-            file=file,
-            version=version,
-            mode=stat.mode,
-            identity=identity,
-            number=number,
-        )
+            key=key, path=path, kind=stat.type, file=file, version=version, mode=stat.mode, identity=identity, number=number
+        )  # fmt: skip
         rows.put((row,))
         return True
 
-    def _source_of(self, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
-        """Return the row of what has moved to a path; None if it is new."""
-        for row in self._rows.by_inode(*stat.identity[:2]):
-            is_elsewhere = row.path != path and not path.is_below(row.path)
-            if row.kind == stat.type and is_elsewhere and not self._is_at(row, stat) and self._is_same(row, path, stat):
-                return row
-        return None
-
-    def _is_at(self, row: TreeRow, stat: FileStat) -> bool:
-        """Whether an inode is still at the path of a row, as with a second hard link."""
-        try:
-            now = self._means.store.stat(WorkspacePath(row.path))
-        except FileToolsError:
-            return False
-        return now is not None and now.identity[:2] == stat.identity[:2]
-
-    def _is_same(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
-        """Whether an inode stands for the same thing as before; a new file may have been given the inode of a deleted one."""
-        if row.kind != "directory":
-            # A rename keeps size and mtime.
-            return row.identity is not None and row.identity[2:4] == stat.identity[2:4]
-        known = {child.path[len(row.path) + 1 :] for child in self._rows.children(row.key).values()}
-        try:
-            _, found = self._means.store.look_into(path)
-        except FileToolsError:
-            return False
-        return bool(known & found.keys()) or (not known and not found)
+    def _is_unrecorded(self, row: TreeRow) -> bool:
+        """Whether listeners never heard of a path: ignore rules leave it out, and a call has only looked at it."""
+        return row.number == 0 and self._means.is_left_out(row.path, row.kind == "directory")
 
     def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
         """Record a move, and return its number."""
-        key = self._rows.key_of(path)
-        kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-        record = self._means.draft.add(
-            kind, path, key, row.file, old=(row.path, row.key), before=row.version, after=row.version, size=_size(stat),
-            mode=stat.mode,
-        )  # fmt: skip
-        if row.kind == "directory":
-            moved = self._rows.move_below(row, path)
-            self.new_folders += [WorkspacePath(below.path) for below in moved if below.kind == "directory"]
-        left = structs.replace(row, kind="absent", identity=None, number=record.number, file=new_file_id())
-        identity = row.identity if row.kind == "file" and row.identity is not None else stat.identity
-        # The ctime moved with the name; unsettled bytes stay so.
-        settled = (*stat.identity[:4], UNSETTLED if identity[4] == UNSETTLED else stat.identity[4])
-        arrived = structs.replace(row, key=key, path=path, mode=stat.mode, identity=settled, number=record.number)
-        self._rows.put((left, arrived))
+        moved = record_move(self._rows, self._means.draft, row, path, stat)
         self._gone.pop(row.key, None)
-        return record.number
-
-    def _respell(self, row: TreeRow, path: WorkspacePath) -> None:
-        """Record a rename that changes only the spelling."""
-        kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-        record = self._means.draft.add(
-            kind, path, row.key, row.file, old=(row.path, row.key), before=row.version, after=row.version, mode=row.mode
-        )
-        for below in self._rows.below(row.key):
-            self._rows.put((structs.replace(below, path=path + below.path[len(row.path) :]),))
-        self._rows.put((structs.replace(row, path=path, number=record.number),))
+        self.new_folders += moved.folders
+        if not moved.is_settled:
+            self._look_again(path)
+        return moved.number
 
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity is another one, and record it if its bytes are."""
         if row.path != path:
-            self._respell(row, path)
-            row = self._rows.get(row.key) or row
-        if row.number == 0 and row.version is None and not self._means.knows_all:
-            self._rows.put((structs.replace(row, mode=stat.mode, identity=stat.identity),))  # found, and not read yet
-            return
+            row = record_spelling(self._rows, self._means.draft, row, path)
+        was_read = row.version is not None or self._means.knows_all
+        if row.number == 0 and (not was_read or self._is_unrecorded(row)):
+            self._rows.put((structs.replace(row, version=None, mode=stat.mode, identity=stat.identity),))
+            return  # found, and not read yet
         seen = self._read(path, stat)
         if seen is None:
             return
@@ -411,10 +352,10 @@ class Observation:
             return None
         if seen.content is not None:
             self._means.contents.keep(seen.digest, seen.content)
-        if not is_settled(seen.stat.identity, seen.taken_ns, tick_ns=self._means.store.tick_ns):
+        identity = settled_identity(seen.stat, seen.taken_ns, self._means.store.tick_ns)
+        if identity[4] == UNSETTLED:
             self._look_again(path)
-            return structs.replace(seen, identity=(*seen.stat.identity[:4], UNSETTLED))
-        return seen
+        return structs.replace(seen, identity=identity)
 
     def _look_again(self, path: WorkspacePath) -> None:
         folder = self._rows.at(path.parent)
@@ -445,7 +386,7 @@ class Observation:
         for below in reversed(self._rows.below(row.key)):
             if source is not None and source.key.startswith(f"{below.key}/"):
                 between.append(below)
-            elif source is None or below.key != source.key and not below.key.startswith(f"{source.key}/"):
+            elif source is None or not f"{below.key}/".startswith(f"{source.key}/"):
                 self._forget(below)
         if source is None:
             self._forget(self._rows.get(row.key) or row)
@@ -468,7 +409,7 @@ class Observation:
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
         """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
-        source = self._source_of(path, stat)
+        source = source_of(self._rows, self._means.store, path, stat)
         if source is None or row.identity is None or source.path.startswith(f"{row.path}/"):
             return source
         other = self._means.store.stat(WorkspacePath(source.path))
@@ -501,15 +442,9 @@ class Observation:
     def _forget(self, row: TreeRow) -> None:
         """Record that one path is gone; what is below it is gone already."""
         number = row.number
-        if row.is_there:
-            number = self._means.draft.add(
-                _REMOVALS.get(row.kind, Operation.DELETE),
-                row.path,
-                row.key,
-                row.file,
-                before=row.version,
-                mode=row.mode,
-            ).number
+        if row.is_there and not self._is_unrecorded(row):
+            kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
+            number = self._means.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
 
 
@@ -537,11 +472,6 @@ def _led(item: _Item, path: WorkspacePath) -> _Item:
     return _Item(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
 
 
-def new_file_id() -> int:
-    """Return an id for a file that was not known before."""
-    return int.from_bytes(os.urandom(7), "big")
-
-
 def _inode(row: TreeRow) -> FolderId | None:
     return None if row.identity is None else row.identity[:2]
 
@@ -553,10 +483,3 @@ def _size(stat: FileStat) -> int | None:
 def _is_text(name: str) -> bool:
     """Whether a name is valid UTF-8; the database keeps no other."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
-
-
-def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
-    """Return the identity under which a file may be known, if its bytes were read or written before `taken_ns`."""
-    if is_settled(stat.identity, taken_ns, tick_ns=tick_ns):
-        return stat.identity
-    return (*stat.identity[:4], UNSETTLED)

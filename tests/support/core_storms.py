@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -336,8 +336,12 @@ class Follower:
     def _move(self, record: LogRecord, old: str) -> None:
         self._need(record, old in self.tree, "nothing to move")
         moved = {found: self.tree.pop(found) for found in [old, *self._below(old)]}
-        if record.path in self.tree:  # a move replaces one file, or an empty folder
-            self._need(record, not self._below(record.path), "what it replaces is not empty")
+        # A move replaces one file, or an empty folder, or the folders that have held what is moved.
+        replaced = [found for found in self.tree if f"{found}/".startswith(f"{record.path}/")]
+        spared = [found for found in replaced if found != record.path and not old.startswith(f"{found}/")]
+        self._need(record, not spared, "what it replaces is not empty")
+        for found in replaced:
+            del self.tree[found]
         self.tree.update({record.path + found[len(old) :]: what for found, what in moved.items()})
 
     def _below(self, path: str) -> list[str]:
@@ -418,11 +422,9 @@ def _follow(follower: Follower, records: Sequence[LogRecord], disk: Tree, own: s
     faults = []
     try:
         for record in records:
-            is_same = record.after is not None and follower.tree.get(record.path) == record.after.hex()
-            if is_same and record.origin == "foreign" and record.kind not in MOVES:
-                faults.append(
-                    f"{'own told as foreign' if record.after.hex() in own else 'told twice'}: {shown(record)}"
-                )  # type: ignore[union-attr]
+            version = "" if record.after is None else record.after.hex()
+            if record.origin == "foreign" and record.kind not in MOVES and follower.tree.get(record.path) == version:
+                faults.append(f"{'own told as foreign' if version in own else 'told twice'}: {shown(record)}")
             follower.apply(record)
     except FollowError as exc:
         return [*faults, f"feed: {exc}"]
@@ -499,7 +501,7 @@ async def storm(root: Path, told: Storm) -> Result:
     }
     result = Result()
     async with opened_core(root) as core:
-        with watched(core) if told.noticing == "inotify" else suppress():
+        with watched(core) if told.noticing == "inotify" else nullcontext():
             await look_at_everything(core)
             own = OwnWrites(core, told.seed)
             polling = asyncio.create_task(_poll(core)) if told.noticing == "polling" else None
@@ -553,7 +555,8 @@ def _main(part: str, root: str, seed: str, steps: str) -> None:
         program = Program(Path(root), int(seed))
         program.run(int(steps))
         counts = dict(program.counts)
-    print(json.dumps({"counts": counts, "written": written}), flush=True)
+    sys.stdout.write(json.dumps({"counts": counts, "written": written}) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
