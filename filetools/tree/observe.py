@@ -249,8 +249,8 @@ class Observation:
 
     def _come(self, item: _Item, path: WorkspacePath, stat: FileStat) -> None:
         """Record what has come to a free path: a move if its inode is known and not at its old place any more."""
-        source = source_of(self._rows, self._means.store, path, stat)
-        if source is not None and not self._is_unrecorded(source):
+        source = self._source_of(path, stat)
+        if source is not None:
             self._move(source, path, stat)
         elif not self._create(path, stat, item):
             return
@@ -287,6 +287,10 @@ class Observation:
         )  # fmt: skip
         rows.put((row,))
         return True
+
+    def _source_of(self, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
+        source = source_of(self._rows, self._means.store, path, stat)
+        return None if source is None or self._is_unrecorded(source) else source
 
     def _is_unrecorded(self, row: TreeRow) -> bool:
         """Whether listeners never heard of a path: ignore rules leave it out, and a call has only looked at it."""
@@ -392,9 +396,11 @@ class Observation:
             self._forget(self._rows.get(row.key) or row)
             self._come(_Item(path=path.parent, names=None, deep=True), path, stat)
         else:
+            # The move replaces the folders that held the source, too; what comes with it may have the same names.
+            gone = [structs.replace(each, kind="absent", identity=None) for each in between]
+            self._rows.put(gone)
             number = self._move(source, path, stat)
-            # The move replaces the folders that held the source, too.
-            self._rows.put(structs.replace(each, kind="absent", identity=None, number=number) for each in between)
+            self._rows.put([structs.replace(each, number=number) for each in gone if self._rows.get(each.key) == each])
             if stat.type == "directory":
                 self._arrive(path)
 
@@ -409,7 +415,7 @@ class Observation:
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
         """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
-        source = source_of(self._rows, self._means.store, path, stat)
+        source = self._source_of(path, stat)
         if source is None or row.identity is None or source.path.startswith(f"{row.path}/"):
             return source
         other = self._means.store.stat(WorkspacePath(source.path))
