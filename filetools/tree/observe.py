@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
@@ -30,7 +30,7 @@ from filetools.tree.reading import UNSETTLED, SeenContent, read_content, settled
 Names: TypeAlias = frozenset[str] | None
 """Names in a folder; None for all of them."""
 MOST_LOOKS: Final = 100
-"""At one folder in one observation, after which the tree changes faster than it can be read."""
+"""At the same names in one observation, after which the tree changes faster than it can be read."""
 _REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.DELETE}
 _CREATIONS: Final = {"directory": Operation.CREATE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.CREATE}
 
@@ -104,7 +104,6 @@ class Observation:
         """Compare the paths that a call names, which count as deleted at once if they are gone.
 
         Raises:
-            SymlinkNotAllowedError: A link is on the way to one of them.
             ChangedMeanwhileError: The folders above one of them keep moving.
         """
         by_folder: dict[WorkspacePath, set[str]] = {}
@@ -121,15 +120,15 @@ class Observation:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def _work(self, *, patient: bool) -> None:
-        looks: dict[str, int] = {}
+        looks: Counter[tuple[str, Names]] = Counter()
         while self._waiting:
             while self._waiting:
                 item = self._waiting.popleft()
                 path = self._place_of(item)
                 if path is None:
                     continue  # the folder is gone, and so it was recorded when its parent was looked at
-                looks[path] = looks.get(path, 0) + 1
-                if looks[path] > MOST_LOOKS:
+                looks[path, item.names] += not item.is_call  # those are few, or look above one folder of many
+                if looks[path, item.names] > MOST_LOOKS:
                     self._waiting.clear()
                     raise ChangedMeanwhileError(path, MOST_LOOKS)
                 if self._is_ready(item, path):
@@ -316,6 +315,12 @@ class Observation:
         seen = self._read(path, stat)
         if seen is None:
             return
+        if stat.links > 1:
+            # Writing through one name gives no hint at the folders of the others.
+            others = [
+                WorkspacePath(each.path) for each in self._rows.by_inode(*stat.identity[:2]) if each.key != row.key
+            ]
+            self._waiting += [_Item(path=path.parent, names=frozenset((path.name,))) for path in others]
         number = row.number
         if seen.digest != row.version:
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY

@@ -63,6 +63,8 @@ class Result:
     faults: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     records: list[LogRecord] = field(default_factory=list)
+    late: list[LogRecord] = field(default_factory=list)
+    """Told only by the last look at everything."""
 
 
 # -- foreign programs ------------------------------------------------------------------------------------------------
@@ -511,7 +513,8 @@ async def storm(root: Path, told: Storm) -> Result:
             await rest(core)
             seen = core.state.log.newest()
             await look_at_everything(core)
-            result.counts["told late"] = core.state.log.newest() - seen
+            result.late = core.state.log.after(seen)
+            result.counts["told late"] = len(result.late)
             result.faults += judge(core, before, written)
         result.records = core.state.log.after(0, 100_000)
         result.counts["records"] = len(result.records)

@@ -20,7 +20,7 @@ from filetools.stores.capabilities import Capabilities
 from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local import LocalStore
 from filetools.tree.hints import FolderId
-from filetools.tree.observe import Observation
+from filetools.tree.observe import MOST_LOOKS, Observation
 from filetools.writer.state import WriterState
 from tests.support.core import at, close_state, open_state
 from tests.support.core_storms import Follower, tree_on_disk
@@ -50,7 +50,7 @@ class Looker:
         self.doubtful: frozenset[str] = frozenset()
 
     def whole(self) -> list[Told]:
-        told = self._look(Observation.whole_tree)
+        told = self.look(Observation.whole_tree)
         with self.state.transaction():
             self.state.note_whole_look()
         return told
@@ -60,17 +60,17 @@ class Looker:
         hints: dict[FolderId, frozenset[str]] = {}
         for place in (self.root / path for path in paths if (self.root / path).parent.is_dir()):
             hints[folder_id(place.parent)] = hints.get(folder_id(place.parent), frozenset()) | {place.name}
-        return self._look(lambda observation: observation.hinted(hints))
+        return self.look(lambda observation: observation.hinted(hints))
 
     def again(self) -> list[Told]:
         """Look at what the last observation left to be looked at again."""
         hints, self.doubtful = self.last.again, self.last.missing
-        return self._look(lambda observation: observation.hinted(hints))
+        return self.look(lambda observation: observation.hinted(hints))
 
     def named(self, *paths: str) -> list[Told]:
-        return self._look(lambda observation: observation.named(map(at, paths)))
+        return self.look(lambda observation: observation.named(map(at, paths)))
 
-    def _look(self, look: Callable[[Observation], None]) -> list[Told]:
+    def look(self, look: Callable[[Observation], None]) -> list[Told]:
         with self.state.transaction() as draft:
             self.last = Observation(self.state.means(draft), self.doubtful)
             look(self.last)
@@ -306,6 +306,16 @@ def test_a_second_hard_link_is_a_creation(looker: Looker) -> None:
     assert looker.whole() == [Told("create", "a", after="x", size=1), Told("create", "b", after="x", size=1)]
 
 
+def test_bytes_written_through_one_hard_link_are_noticed_at_the_other(looker: Looker) -> None:
+    (looker.root / "d").mkdir()
+    (looker.root / "d/b").hardlink_to(looker.write("a"))
+    looker.whole()
+    looker.write("a", "newer")
+    assert looker.hinted("a") == [
+        Told("modify", "a", before="x", after="newer", size=5), Told("modify", "d/b", before="x", after="newer", size=5)
+    ]  # fmt: skip
+
+
 def test_a_link_is_made_pointed_elsewhere_and_removed(looker: Looker) -> None:
     place = looker.root / "l"
     place.symlink_to("one")
@@ -427,6 +437,18 @@ def test_a_folder_made_again_loses_what_was_in_it(looker: Looker) -> None:
         Told("create_directory", "dist"), Told("create_directory", "dist/js"), Told("create", "dist/js/new", after="x", size=1),
     ]  # fmt: skip
     looker.check_follower()
+
+
+def test_a_folder_with_many_folders_is_removed_at_once(looker: Looker) -> None:
+    names = [f"a/d{number}/f" for number in range(MOST_LOOKS + 1)]
+    for name in names:
+        looker.write(name)
+    looker.whole()
+    hints = {folder_id((looker.root / name).parent): frozenset("f") for name in names}
+    shutil.rmtree(looker.root / "a")
+    looker.look(lambda observation: observation.hinted(hints))
+    assert len(looker.again()) == 2 * len(names)
+    assert looker.named("a") == [Told("delete_directory", "a")]
 
 
 @pytest.mark.parametrize("child", ["x", "x/y", "x/x", "x/y/x"])
