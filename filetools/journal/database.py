@@ -24,7 +24,7 @@ from filetools.journal.reserve import Reserve
 from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED, translated
 from filetools.journal.walfile import sync_ahead
-from filetools.journal.writer import CHECKPOINT_BYTES, Writer
+from filetools.journal.writer import CHECKPOINT_BYTES, JournalWriter
 from filetools.models.words import Durability
 
 IDLE_BYTES: Final = 1024 * 1024
@@ -196,10 +196,10 @@ class Database:
         self.position.close()
         self.gate.close()
 
-    def _open_writer(self, directory: Path, durability: Durability) -> Writer:
+    def _open_writer(self, directory: Path, durability: Durability) -> JournalWriter:
         try:
             refuse_damage(directory, self.position.at_opening)
-            return Writer(directory, durability, self.segments)
+            return JournalWriter(directory, durability, self.segments)
         except BaseException:
             self.position.close()
             raise

@@ -23,7 +23,7 @@ _FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSY
 T = TypeVar("T")
 
 
-class Writer:
+class JournalWriter:
     """The writing connection of one database. Lives as long as the database is open."""
 
     def __init__(self, directory: Path, durability: Durability, segments: SegmentFolder) -> None:

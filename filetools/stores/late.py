@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, SyncFailedError, WorkspaceGoneError
@@ -83,9 +83,10 @@ class LateStore:
         new: bool,
         mode: int | None = None,
         like: WorkspacePath | None = None,
+        within: WorkspacePath | None = None,
     ) -> Prepared:
         """As `Store.prepare`."""
-        return self._opened().prepare(path, content, new=new, mode=mode, like=like)
+        return self._opened().prepare(path, content, new=new, mode=mode, like=like, within=within)
 
     def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
         """As `Store.prepare_link`."""
@@ -138,6 +139,12 @@ class LateStore:
     def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
         """As `Store.scan`."""
         return self._opened().scan(path)
+
+    def look_into(
+        self, path: WorkspacePath, names: Collection[str] | None = None
+    ) -> tuple[FileStat, dict[str, FileStat]]:
+        """As `Store.look_into`."""
+        return self._opened().look_into(path, names)
 
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
         """As `Store.state_below`."""

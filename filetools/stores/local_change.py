@@ -54,6 +54,7 @@ class LocalChanging:
         new: bool,
         mode: int | None = None,
         like: WorkspacePath | None = None,
+        within: WorkspacePath | None = None,
     ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`; nothing is synced here.
 
@@ -64,6 +65,7 @@ class LocalChanging:
                 attributes and ACL the temporary file takes over.
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
             like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
+            within: The nearest folder above that exists, where the parent of a new file is yet to be made.
 
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
@@ -71,7 +73,7 @@ class LocalChanging:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
         """
         if new:
-            return self._preparer.new(path, content, mode, like)
+            return self._preparer.new(path, content, mode, like, within)
         return self._preparer.replacement(path, content, mode)
 
     def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:

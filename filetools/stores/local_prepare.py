@@ -77,18 +77,25 @@ class Preparer:
         return PreparedReplacement(disk, path, place, prepared.stat)
 
     def new(
-        self, path: WorkspacePath, content: bytes, mode: int | None, like: WorkspacePath | None = None
+        self,
+        path: WorkspacePath,
+        content: bytes,
+        mode: int | None,
+        like: WorkspacePath | None = None,
+        within: WorkspacePath | None = None,
     ) -> PreparedName | PreparedNameless:
         """Write a new file, without a name where that is possible, with the attributes of another one if there is one."""
         disk = self._disk
-        with Explained(disk.workspace, path), opened_parent(disk.workspace, path) as parent:
+        # A folder that is only about to be made takes rights, group and file system from the one that it will be in.
+        beside = path if within is None else within.child(path.name)
+        with Explained(disk.workspace, path), opened_parent(disk.workspace, beside) as parent:
             refuse_unwritable(parent, ".")
             if disk.capabilities.tmpfile and self._room.acquire(blocking=False):
                 nameless = self._nameless(path, parent, content, mode, like)
                 if nameless is not None:
                     return nameless
             place = disk.temporary()
-            place = disk.beside(path) if hands_down(parent) else disk.reachable(place, path, parent)
+            place = disk.beside(beside) if hands_down(parent) else disk.reachable(place, beside, parent)
             with written(place, content, NEW_FILE_MODE) as temporary:
                 self._dress(temporary, mode, like)
                 made = to_file_stat(os.fstat(temporary))

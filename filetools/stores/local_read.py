@@ -166,6 +166,24 @@ class LocalReading:
         finally:
             os.close(descriptor)
 
+    def look_into(
+        self, path: WorkspacePath, names: Collection[str] | None = None
+    ) -> tuple[FileStat, dict[str, FileStat]]:
+        """As `Store.look_into`: folder and names through one descriptor, so that both are of one folder."""
+        workspace = self._disk.workspace
+        descriptor = workspace.open_directory(path)
+        try:
+            with Explained(workspace, path):
+                own = to_file_stat(os.fstat(descriptor))
+                wanted = names if names is not None else [n for n in os.listdir(descriptor) if not _is_ours(n)]
+                found = {}
+                for name in wanted:
+                    with suppress(FileNotFoundError):
+                        found[name] = to_file_stat(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
+            return own, found
+        finally:
+            os.close(descriptor)
+
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
         """Return where in a folder some state directory lies; folders that vanish or cannot be read count as empty."""
         pending = [path]

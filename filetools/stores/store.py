@@ -6,7 +6,7 @@ All methods are synchronous and may block; they are called from worker threads, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -206,6 +206,7 @@ class Store(Protocol):
         new: bool,
         mode: int | None = None,
         like: WorkspacePath | None = None,
+        within: WorkspacePath | None = None,
     ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`.
 
@@ -216,6 +217,7 @@ class Store(Protocol):
                 attributes and ACL the temporary file takes over.
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
             like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
+            within: The nearest folder above that exists, where the parent of a new file is yet to be made.
 
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
@@ -308,6 +310,19 @@ class Store(Protocol):
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError
+        """
+
+    def look_into(
+        self, path: WorkspacePath, names: Collection[str] | None = None
+    ) -> tuple[FileStat, dict[str, FileStat]]:
+        """Return the facts of a folder itself, and those of names in it, without following links.
+
+        Args:
+            path: The folder.
+            names: The names; None for all, without those of filetools itself. Missing ones are left out.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
         """
 
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:

@@ -129,3 +129,5 @@ class Call(Struct, frozen=True, kw_only=True):
     """Versions whose bytes the decision needs."""
     durable: bool = False
     """Whether the caller waits until the change survives a power cut."""
+    bytes: int = 0
+    """Size of the contents that it brings, which limits how many calls share a turn."""

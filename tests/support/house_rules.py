@@ -26,7 +26,9 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("distribution", "errors", "models", "printable", "settings"),
     ("paths", "content"),
     ("stores", "locks", "journal", "events", "permissions"),
-    ("sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
+    ("tree",),
+    ("writer",),
+    ("changes", "sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
     ("facade",),
     ("tools",),
     ("app", "adapters"),
@@ -74,6 +76,7 @@ OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "wat
 
 LENT: Final[Mapping[tuple[str, str], str]] = {
     ("app/surroundings.py", "sqlite3"): "the doctor tells which SQLite this Python has",
+    ("tree/watchdog_observer.py", "watchdog"): "replaces the unit `watch`",
 }
 """Modules that may import another unit's package all the same, each with its reason."""
 
@@ -89,6 +92,7 @@ DISK: Final[Mapping[str, str]] = {
     "paths/": "opens what paths name, without a race",
     "locks/": "owns the lock files",
     "journal/": "owns the database and the contents beside it",
+    "tree/": "watches folders by their descriptors, and owns the lock file of the process that listens",
     "watch/": "scans folders where the kernel does not tell, and touches the bell",
     "settings.py": "reads settings.toml before there is a workspace",
     "app/state.py": "makes the state directory before there is a store",

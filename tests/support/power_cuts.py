@@ -29,7 +29,7 @@ from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.steps import folders
 from filetools.journal import segments
-from filetools.journal.writer import Writer
+from filetools.journal.writer import JournalWriter
 from filetools.models.records import Actor, ChangeRecord
 from filetools.sync import recovery
 from tests.support.crashing import snapshot
@@ -53,7 +53,7 @@ Model = dict[str, str | None]
 Say = Callable[[Any], None]
 
 
-def _without_sync(writer: Writer, _synchronous: str) -> None:
+def _without_sync(writer: JournalWriter, _synchronous: str) -> None:
     writer._connection.execute("PRAGMA synchronous = OFF")
 
 
@@ -62,7 +62,7 @@ BUGS: Final[dict[str, Callable[[], object]]] = {
     "no sync of folders above": lambda: setattr(
         filetools.stores.local.LocalStore, "_sync_names", lambda self, folder: None
     ),
-    "the journal is not synced": lambda: setattr(Writer, "_use", _without_sync),
+    "the journal is not synced": lambda: setattr(JournalWriter, "_use", _without_sync),
     "segments are not synced": lambda: setattr(segments, "_sync_bytes", lambda descriptor: None),
     "moved folders are not synced": lambda: setattr(folders, "sync_names", lambda parts, *paths: None),
     "torn files are saves": lambda: setattr(recovery, "is_left_by_power_cut", lambda found, versions: False),

@@ -1,0 +1,187 @@
+"""The state database: one connection that writes, in turns, and one for each thread that reads."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from filetools.errors import StorageFailedError
+from filetools.journal.core.schema import check_schema, make_tables
+from filetools.journal.translation import BUSY_SECONDS, TRANSLATED
+
+STATE_DATABASE: Final = "state.db"
+LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
+"""Size from which the write-ahead log is copied into the database, on a disk with room enough."""
+_SMALLEST_WAL_BYTES: Final = 256 * 1024
+_SHARE_OF_FREE: Final = 16
+"""The write-ahead log takes at most one part in so many of the free space."""
+_PAGE_BYTES: Final = 4096
+_FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
+Synchronous = Literal["FULL", "NORMAL"]
+
+
+class StateDatabase:
+    """An open state database. Lives as long as the workspace is open.
+
+    `transaction` belongs to the writer's thread; whoever calls it holds the root's lock. `rows` may be called in any
+    thread, and never waits for a transaction.
+
+    Attributes:
+        write: The writing connection, for statements inside a transaction.
+        generation: Another number means that what was read in former transactions may not hold any more.
+        has_log: Whether a write-ahead log is used; False where the file system has no shared memory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Open or create the database in a directory. The caller holds the root's lock.
+
+        Raises:
+            StateDamagedError: The file is not a database of filetools, or cannot be read.
+            StateVersionError: Another version of filetools made it.
+            AccessDeniedError, DiskFullError, StorageFailedError: The directory cannot be written.
+        """
+        self._path = directory / STATE_DATABASE
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._readers_lock = threading.Lock()
+        self._synchronous: Synchronous | None = None
+        self._sync_failed = False
+        self._data_version = -1
+        self.generation = 0
+        self._notes: set[str] = set()
+        with TRANSLATED:
+            self.write = self._connect()
+            try:
+                self.has_log = self._start_log()
+                self._prepare()
+            except BaseException:
+                self.write.close()
+                raise
+
+    @contextmanager
+    def transaction(self, synchronous: Synchronous) -> Iterator[sqlite3.Connection]:
+        """Run the block in one transaction, which is rolled back if the block raises.
+
+        Args:
+            synchronous: "FULL" if the commit must survive a power cut, with all commits before it.
+
+        Raises:
+            DiskFullError: No space; nothing was changed, and the next transaction may work again.
+            StorageFailedError: The disk failed. After a failed sync it is unknown whether the commit survives.
+        """
+        with TRANSLATED:
+            if self._sync_failed:
+                self._rewrite_log()
+            if synchronous != self._synchronous:
+                self.write.execute(f"PRAGMA synchronous = {synchronous}")
+                self._synchronous = synchronous
+            self.write.execute("BEGIN IMMEDIATE")
+        try:
+            with TRANSLATED:
+                # Changes when another connection has committed.
+                version = self.write.execute("PRAGMA data_version").fetchone()[0]
+                if version != self._data_version:
+                    self._data_version = version
+                    self.generation += 1
+                yield self.write
+                self.write.execute("COMMIT")
+        except BaseException as exc:
+            with suppress(sqlite3.Error):
+                self.write.execute("ROLLBACK")
+            self.generation += 1
+            self._note_failure(getattr(exc.__cause__ or exc, "sqlite_errorcode", None))
+            raise
+
+    def rows(self, query: str, arguments: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a query, as of the newest commit."""
+        with TRANSLATED:
+            return self._reader().execute(query, arguments).fetchall()
+
+    def has_note(self, name: str) -> bool:
+        """Whether meta has a row of a name, inside a transaction. Such rows are never removed."""
+        if name not in self._notes and self.write.execute("SELECT 1 FROM meta WHERE name = ?", (name,)).fetchone():
+            self._notes.add(name)
+        return name in self._notes
+
+    def epoch(self) -> str:
+        """Return what tells this database from one that was made anew or restored from a copy."""
+        return str(self.rows("SELECT value FROM meta WHERE name = 'epoch'")[0][0])
+
+    def close(self) -> None:
+        """Close all connections; may be called twice. No other call may be under way."""
+        with self._readers_lock:
+            readers, self._readers = self._readers, []
+        for connection in (*readers, self.write):
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        # Autocommit: transactions begin where this module says so.
+        connection = sqlite3.connect(
+            self._path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False, cached_statements=256
+        )
+        connection.execute("PRAGMA trusted_schema = OFF")
+        return connection
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            self._local.connection = connection
+            with self._readers_lock:
+                self._readers.append(connection)
+        return connection
+
+    def _start_log(self) -> bool:
+        try:
+            (mode,) = self.write.execute("PRAGMA journal_mode = WAL").fetchone()
+            self.write.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+                raise
+            mode = "delete"
+        if mode == "wal":
+            return True
+        # Without shared memory (9p, virtiofs, some FUSE). Turns exclude each other, and readers wait a commit's time.
+        self.write.execute("PRAGMA journal_mode = TRUNCATE")
+        return False
+
+    def _prepare(self) -> None:
+        free = os.statvfs(self._path.parent) if hasattr(os, "statvfs") else None
+        room = LARGEST_WAL_BYTES if free is None else free.f_bavail * free.f_frsize // _SHARE_OF_FREE
+        limit = max(_SMALLEST_WAL_BYTES, min(LARGEST_WAL_BYTES, room))
+        self.write.execute(f"PRAGMA wal_autocheckpoint = {limit // _PAGE_BYTES}")
+        self.write.execute(f"PRAGMA journal_size_limit = {limit}")
+        # Where a sync leaves data in the drive's own cache (macOS); does nothing elsewhere.
+        self.write.execute("PRAGMA fullfsync = ON")
+        self.write.execute("BEGIN IMMEDIATE")
+        try:
+            if not check_schema(self.write):
+                make_tables(self.write)
+            self.write.execute("COMMIT")
+        except BaseException:
+            self.write.execute("ROLLBACK")
+            raise
+
+    def _note_failure(self, code: int | None) -> None:
+        if code in _FAILED_SYNCS:
+            self._sync_failed = True
+        elif code is not None and code & 0xFF == sqlite3.SQLITE_FULL:
+            # The log may be what fills the disk: copied into the database, its space is free again.
+            with suppress(sqlite3.Error):
+                self.write.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _rewrite_log(self) -> None:
+        """Start the log anew: after a failed sync the kernel may have dropped what was written before, and says so once."""
+        (busy, _, _) = self.write.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StorageFailedError(
+                "the journal", "its last sync failed, and a reader keeps the log from being rewritten"
+            )
+        self._sync_failed = False

@@ -1,0 +1,71 @@
+"""The leader: the one process that listens for changes of a root. Any process may look at the tree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from filelock import lock_descriptor
+
+from filetools.tree.forks import abandon_in_child
+
+LEADER_FILE: Final = "leader.lock"
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Leadership:
+    """The right to listen, held from a successful `try_lead` to `close` or the end of the process. Not thread-safe.
+
+    Args:
+        directory: The state directory of the root.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._place = directory / LEADER_FILE
+        self._descriptor = -1
+        abandon_in_child(self)
+
+    @property
+    def is_leading(self) -> bool:
+        """True from a successful `try_lead` to `close`."""
+        return self._descriptor >= 0
+
+    def try_lead(self) -> bool:
+        """Return True if this process leads now. Does not wait; a follower calls this again every few seconds.
+
+        Where the file system has no locks, every process leads: that costs work, and nothing is missed.
+
+        Raises:
+            OSError: The file in the state directory cannot be opened.
+        """
+        if self.is_leading:
+            return True
+        # Opened for each try, because the file may have been replaced since; a follower holds nothing open.
+        descriptor = os.open(self._place, _FLAGS, 0o600)
+        # The name is looked at after the lock: others meet on the file that has it, and this one may have lost it.
+        if _is_won(descriptor) and os.fstat(descriptor).st_nlink:
+            self._descriptor = descriptor
+        else:
+            os.close(descriptor)
+        return self.is_leading
+
+    def close(self) -> None:
+        """Let another process lead; may be called twice."""
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close the descriptor, which ends the lock with its last holder.
+
+        Without unlocking: that would take the lock from the parent of a forked child.
+        """
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _is_won(descriptor: int) -> bool:
+    try:
+        return lock_descriptor(descriptor, blocking=False)
+    except OSError:
+        return True

@@ -1,0 +1,523 @@
+"""The one function that compares the disk with the rows of the tree, and records what other programs did."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct, structs
+
+from filetools.content.identity_cache import is_settled
+from filetools.errors import (
+    AccessDeniedError,
+    ChangedMeanwhileError,
+    DirectoryNotFoundError,
+    FileBusyError,
+    FileToolsError,
+    PathNotDirectoryError,
+    SymlinkNotAllowedError,
+)
+from filetools.journal.core.contents import ContentTable
+from filetools.journal.core.log import LogDraft
+from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.store import FileStat, Store
+from filetools.tree.hints import FolderId
+from filetools.tree.reading import SeenContent, read_content
+
+Names: TypeAlias = frozenset[str] | None
+"""Names in a folder; None for all of them."""
+UNSETTLED: Final = -1
+"""Stands for the ctime of a file so young that it may change and keep its times: the next look reads it again."""
+MOST_LOOKS: Final = 100
+"""At one folder in one observation, after which the tree changes faster than it can be read."""
+_REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.DELETE}
+_CREATIONS: Final = {"directory": Operation.CREATE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.CREATE}
+
+
+class Means(Struct, frozen=True, kw_only=True):
+    """What an observation works with."""
+
+    rows: TreeTable
+    store: Store
+    contents: ContentTable
+    draft: LogDraft
+    """Gets the records."""
+    is_left_out: Callable[[str, bool], bool]
+    """Tells of a path, and whether it is a folder, that ignore rules leave it out."""
+    knows_all: bool
+    """Whether the whole tree was looked at once: what is new from then on was made since. Before that it was found, and is
+    not recorded."""
+    largest_kept_bytes: int
+    """Size up to which the bytes of a foreign change are kept."""
+
+
+class Observation:
+    """One comparison. Lives for one transaction of the writer.
+
+    Attributes:
+        again: Names to look at once more, by folder: what is half written, or may only be on its way to another name.
+        new_folders: Paths of folders that came to be known, or moved; they are to be watched.
+        unread: Paths that could not be read.
+        busy: Paths that another program is writing now.
+        stats: Facts of the names that were asked for, by path.
+        missing: Keys that are to be taken for doubtful by the next patient look.
+    """
+
+    def __init__(self, means: Means, doubtful: frozenset[str] = frozenset()) -> None:
+        """Begin.
+
+        Args:
+            means: Where to look, and where to write what is found.
+            doubtful: Keys that were missing at the last patient look: those that are missing again are deleted.
+        """
+        self._means = means
+        self._rows = means.rows
+        self._doubtful = doubtful
+        self._waiting: deque[_Item] = deque()
+        self._gone: dict[str, TreeRow] = {}
+        self._replaced: list[tuple[WorkspacePath, FileStat]] = []
+        self._later: list[_Item] = []
+        self.again: dict[FolderId, Names] = {}
+        self.new_folders: list[WorkspacePath] = []
+        self.unread: list[str] = []
+        self.busy: list[str] = []
+        self.stats: dict[str, FileStat] = {}
+        self.missing: frozenset[str] = frozenset()
+
+    def whole_tree(self) -> None:
+        """Compare everything that is not left out."""
+        self._waiting.append(_Item(path=ROOT, names=None, deep=True))
+        self._work(patient=False)
+
+    def hinted(self, folders: Mapping[FolderId, Names]) -> None:
+        """Compare what hints name, patiently: a name that is gone counts as deleted when the next look misses it, too."""
+        self._waiting += sorted(
+            (_Item(path=WorkspacePath(row.path), names=names, deep=True, folder=folder)
+             for folder, names in folders.items() for row in self._rows.by_inode(*folder)[:1]),
+            key=lambda item: item.path,
+        )  # fmt: skip
+        self._work(patient=True)
+
+    def named(self, paths: Iterable[WorkspacePath]) -> None:
+        """Compare the paths that a call names, which count as deleted at once if they are gone.
+
+        Raises:
+            SymlinkNotAllowedError: A link is on the way to one of them.
+            ChangedMeanwhileError: The folders above one of them keep moving.
+        """
+        by_folder: dict[WorkspacePath, set[str]] = {}
+        for path in paths:
+            by_folder.setdefault(path.parent, set()).add(path.name)
+        self._waiting += [_Item(path=path, names=frozenset(names)) for path, names in by_folder.items()]
+        self._work(patient=False)
+
+    def below(self, paths: Iterable[WorkspacePath]) -> None:
+        """Compare everything below folders, ignore rules or not, because a call is about to change all of it."""
+        self._waiting += [_Item(path=path, names=None, deep=True, everything=True) for path in paths]
+        self._work(patient=False)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def _work(self, *, patient: bool) -> None:
+        looks: dict[str, int] = {}
+        while self._waiting:
+            while self._waiting:
+                item = self._waiting.popleft()
+                path = self._place_of(item)
+                if path is None:
+                    continue  # the folder is gone, and so it was recorded when its parent was looked at
+                looks[path] = looks.get(path, 0) + 1
+                if looks[path] > MOST_LOOKS:
+                    raise ChangedMeanwhileError(path, MOST_LOOKS)
+                if self._is_ready(item, path):
+                    self._look_into(item, path)
+            replaced, self._replaced = self._replaced, []
+            for path, stat in replaced:
+                self._replace(path, stat)
+            # What was put in the place of something else is known now, and can be looked into.
+            self._waiting += self._later
+            self._later.clear()
+        self._take_away(patient=patient)
+
+    def _place_of(self, item: _Item) -> WorkspacePath | None:
+        """Return where the item's folder is now: one that is known by its inode may have moved since."""
+        if item.folder is None or item.path.is_root:
+            return item.path
+        found = [row for row in self._rows.by_inode(*item.folder) if row.kind == "directory"]
+        return WorkspacePath(found[0].path) if found else None
+
+    def _is_ready(self, item: _Item, path: WorkspacePath) -> bool:
+        """Whether a folder is known; else its own folder is looked at first, and then the item again."""
+        if path.is_root:
+            return True
+        row = self._rows.at(path)
+        if row is not None and row.kind == "directory":
+            return True
+        if item.was_led:
+            return False  # no folder is there
+        self._waiting.appendleft(structs.replace(item, was_led=True))
+        self._waiting.appendleft(_Item(path=path.parent, names=frozenset((path.name,)), everything=item.everything))
+        return False
+
+    def _look_into(self, item: _Item, path: WorkspacePath) -> None:
+        try:
+            own, found = self._means.store.look_into(path, item.names)
+        except AccessDeniedError:
+            self.unread.append(path)
+            return
+        except (DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError):
+            if path.is_root:
+                raise
+            self._lead_up(item, path)
+            return
+        row = self._rows.at(path)
+        if row is None:  # the root, looked at for the first time
+            row = TreeRow(key="", path="", kind="directory", file=new_file_id(), mode=own.mode, identity=own.identity)
+            self._rows.put((row,))
+            self.new_folders.append(path)
+        elif row.identity is None or row.identity[:2] != own.identity[:2]:
+            if not path.is_root:
+                self._lead_up(item, path)
+                return
+            self._rows.put((structs.replace(row, identity=own.identity),))
+        known = self._known_in(row, item.names)
+        for name in sorted(found):
+            if "\\" in name or not _is_text(name):
+                self.unread.append(f"{path}/{ascii(name)[1:-1]}")  # no call can name it
+                continue
+            self._meet(item, path.child(name), found[name], known.pop(self._rows.key_of(path.child(name)), None))
+        self._gone.update(known)
+
+    def _lead_up(self, item: _Item, path: WorkspacePath) -> None:
+        """Look at the parent first: the folder is gone, or another one has its name."""
+        if not item.was_led:
+            self._waiting.appendleft(structs.replace(item, was_led=True))
+            self._waiting.appendleft(_Item(path=path.parent, names=frozenset((path.name,)), everything=item.everything))
+        elif not item.was_delayed:
+            self._later.append(structs.replace(item, was_delayed=True))
+        elif item.folder is not None:
+            self.again[item.folder] = None
+        # Else the names that a call asked for are gone with their folder.
+
+    def _known_in(self, folder: TreeRow, names: Names) -> dict[str, TreeRow]:
+        if names is None:
+            return self._rows.children(folder.key)
+        prefix = f"{folder.path}/" if folder.path else ""
+        found = (self._rows.at(f"{prefix}{name}") for name in names if _is_text(name))
+        return {row.key: row for row in found if row is not None and row.is_there}
+
+    def _meet(self, item: _Item, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
+        """Compare what is at a path with its row."""
+        self._gone.pop(self._rows.key_of(path), None)
+        if item.names is not None:
+            self.stats[path] = stat
+        if stat.type == "other":
+            if row is not None:
+                self._gone[row.key] = row
+            return
+        is_folder = stat.type == "directory"
+        if row is None:
+            leaves_out = item.names is None or item.deep
+            if leaves_out and not item.everything and self._means.is_left_out(path, is_folder):
+                return
+            self._come(item, path, stat)
+        elif row.kind != stat.type or (is_folder and _inode(row) != stat.identity[:2]):
+            self._replaced.append((path, stat))
+        elif is_folder:
+            if row.path != path:
+                self._respell(row, path)
+            if item.names is None and item.deep:
+                self._descend(item, path)
+        elif row.identity != stat.identity:
+            self._compare(row, path, stat)
+
+    def _descend(self, item: _Item, path: WorkspacePath) -> None:
+        if item.everything or not self._means.is_left_out(path, True):
+            self._waiting.append(_Item(path=path, names=None, deep=True, everything=item.everything))
+
+    # -- arrivals ----------------------------------------------------------------------------------------------------
+
+    def _come(self, item: _Item, path: WorkspacePath, stat: FileStat) -> None:
+        """Record what has come to a free path: a move if its inode is known and not at its old place any more."""
+        source = self._source_of(path, stat)
+        if source is not None:
+            self._move(source, path, stat)
+        elif not self._create(path, stat, item):
+            return
+        if stat.type == "directory":
+            self.new_folders.append(path)
+            if item.deep or source is not None:
+                self._waiting.append(_Item(path=path, names=None, deep=True, everything=item.everything))
+            else:
+                self.again[stat.identity[:2]] = None
+
+    def _create(self, path: WorkspacePath, stat: FileStat, item: _Item) -> bool:
+        rows, draft, key = self._rows, self._means.draft, self._rows.key_of(path)
+        former = rows.get(key)
+        file = new_file_id() if former is None else former.file
+        # A path that filetools has changed before is recorded, ignore rules or not.
+        was_left_out = former is None and not item.deep and self._means.is_left_out(path, stat.type == "directory")
+        is_recorded = former is not None or (self._means.knows_all and not was_left_out)
+        seen: SeenContent | None = None
+        if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
+            seen = self._read(path, stat)
+            if seen is None:
+                return False
+            stat = seen.stat
+        number = 0
+        if is_recorded:
+            after = None if seen is None else seen.digest
+            kind = _CREATIONS[stat.type]
+            number = draft.add(kind, path, key, file, after=after, size=_size(stat), mode=stat.mode).number
+        version = None if seen is None else seen.digest
+        identity = stat.identity if seen is None else seen.identity
+        row = TreeRow(
+            key=key,
+            path=path,
+            kind=stat.type,
+            file=file,
+            version=version,
+            mode=stat.mode,
+            identity=identity,
+            number=number,
+        )
+        rows.put((row,))
+        return True
+
+    def _source_of(self, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
+        """Return the row of what has moved to a path; None if it is new."""
+        for row in self._rows.by_inode(*stat.identity[:2]):
+            is_elsewhere = row.path != path and not path.is_below(row.path)
+            if row.kind == stat.type and is_elsewhere and not self._is_at(row, stat) and self._is_same(row, path, stat):
+                return row
+        return None
+
+    def _is_at(self, row: TreeRow, stat: FileStat) -> bool:
+        """Whether an inode is still at the path of a row, as with a second hard link."""
+        try:
+            now = self._means.store.stat(WorkspacePath(row.path))
+        except FileToolsError:
+            return False
+        return now is not None and now.identity[:2] == stat.identity[:2]
+
+    def _is_same(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
+        """Whether an inode stands for the same thing as before; a new file may have been given the inode of a deleted one."""
+        if row.kind != "directory":
+            # A rename keeps size and mtime.
+            return row.identity is not None and row.identity[2:4] == stat.identity[2:4]
+        known = {child.path[len(row.path) + 1 :] for child in self._rows.children(row.key).values()}
+        try:
+            _, found = self._means.store.look_into(path)
+        except FileToolsError:
+            return False
+        return bool(known & found.keys()) or (not known and not found)
+
+    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
+        key = self._rows.key_of(path)
+        kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
+        record = self._means.draft.add(
+            kind, path, key, row.file, old=(row.path, row.key), before=row.version, after=row.version, size=_size(stat),
+            mode=stat.mode,
+        )  # fmt: skip
+        if row.kind == "directory":
+            moved = self._rows.move_below(row, path)
+            self.new_folders += [WorkspacePath(below.path) for below in moved if below.kind == "directory"]
+        left = structs.replace(row, kind="absent", identity=None, number=record.number, file=new_file_id())
+        identity = row.identity if row.kind == "file" and row.identity is not None else stat.identity
+        # The ctime moved with the name; unsettled bytes stay so.
+        settled = (*stat.identity[:4], UNSETTLED if identity[4] == UNSETTLED else stat.identity[4])
+        arrived = structs.replace(row, key=key, path=path, mode=stat.mode, identity=settled, number=record.number)
+        self._rows.put((left, arrived))
+        self._gone.pop(row.key, None)
+
+    def _respell(self, row: TreeRow, path: WorkspacePath) -> None:
+        """Record a rename that changes only the spelling."""
+        kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
+        record = self._means.draft.add(
+            kind, path, row.key, row.file, old=(row.path, row.key), before=row.version, after=row.version, mode=row.mode
+        )
+        for below in self._rows.below(row.key):
+            self._rows.put((structs.replace(below, path=path + below.path[len(row.path) :]),))
+        self._rows.put((structs.replace(row, path=path, number=record.number),))
+
+    def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
+        """Read a file or link whose identity is another one, and record it if its bytes are."""
+        if row.path != path:
+            self._respell(row, path)
+            row = self._rows.get(row.key) or row
+        if row.number == 0 and row.version is None and not self._means.knows_all:
+            self._rows.put((structs.replace(row, mode=stat.mode, identity=stat.identity),))  # found, and not read yet
+            return
+        seen = self._read(path, stat)
+        if seen is None:
+            return
+        number = row.number
+        if seen.digest != row.version:
+            kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
+            number = self._means.draft.add(
+                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat),
+                mode=seen.stat.mode,
+            ).number  # fmt: skip
+        new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
+        self._rows.put((new,))
+
+    def read_row(self, row: TreeRow) -> TreeRow | None:
+        """Read the bytes of a file that was only found so far, so that its version is known and kept.
+
+        Returns:
+            The row with its version; None if it is busy or gone, which the next look finds.
+        """
+        path = WorkspacePath(row.path)
+        stat = self._means.store.stat(path)
+        seen = None if stat is None or stat.type != row.kind else self._read(path, stat)
+        if seen is None:
+            return None
+        read = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity)
+        self._rows.put((read,))
+        return read
+
+    def _read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
+        """Read and keep the bytes of a file, or the target of a link; None if it must be read later."""
+        try:
+            seen = read_content(self._means.store, path, stat, self._means.largest_kept_bytes)
+        except FileBusyError:
+            self.busy.append(path)
+            self._look_again(path)
+            return None
+        except AccessDeniedError:
+            self.unread.append(path)
+            return None
+        except FileToolsError:  # gone, or of another kind by now: the next look meets it
+            self._look_again(path)
+            return None
+        if seen.content is not None:
+            self._means.contents.keep(seen.digest, seen.content)
+        if not is_settled(seen.stat.identity, seen.taken_ns, tick_ns=self._means.store.tick_ns):
+            self._look_again(path)
+            return structs.replace(seen, identity=(*seen.stat.identity[:4], UNSETTLED))
+        return seen
+
+    def _look_again(self, path: WorkspacePath) -> None:
+        folder = self._rows.at(path.parent)
+        if folder is not None and folder.identity is not None:
+            inode = folder.identity[:2]
+            known = self.again.get(inode, frozenset())
+            self.again[inode] = None if known is None else known | {path.name}
+
+    # -- departures --------------------------------------------------------------------------------------------------
+
+    def _replace(self, path: WorkspacePath, stat: FileStat) -> None:
+        """Record that something of another kind, or another folder, is at a path. All plain arrivals were met before.
+
+        A follower of the log must not lose what still exists: what was here and is elsewhere now moves there first, and a
+        move replaces what is left here.
+        """
+        row = self._rows.at(path)
+        now = self._means.store.stat(path)
+        if row is None:
+            return  # it has moved, or was removed with what it was exchanged for
+        if now is None or now.identity[:2] != stat.identity[:2]:
+            self._look_again(path)  # it changed once more
+            return
+        source = self._source_below(row, path, stat)
+        for below in reversed(self._rows.below(row.key)):
+            if source is None or below.key != source.key:
+                self._forget(below)
+        if source is None:
+            self._forget(self._rows.get(row.key) or row)
+            self._come(_Item(path=path.parent, names=None, deep=True), path, stat)
+        else:
+            self._move(source, path, stat)
+
+    def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
+        """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
+        source = self._source_of(path, stat)
+        if source is None or row.identity is None or source.path.startswith(f"{row.path}/"):
+            return source
+        other = self._means.store.stat(WorkspacePath(source.path))
+        if other is None or other.identity[:2] != row.identity[:2]:
+            return source
+        # Two names were exchanged. One of them is recorded as removed and made anew.
+        for below in reversed(self._rows.below(source.key)):
+            self._forget(below)
+        self._forget(source)
+        self._move(row, WorkspacePath(source.path), other)
+        self._replaced = [each for each in self._replaced if each[0] != source.path]
+        if other.type == "directory":
+            self._waiting.append(_Item(path=WorkspacePath(source.path), names=None, deep=True))
+        return None
+
+    def _take_away(self, *, patient: bool) -> None:
+        """Record what is gone, what is below a folder before the folder itself."""
+        left = [row for key in sorted(self._gone, reverse=True) if (row := self._rows.get(key)) is not None]
+        self._gone.clear()
+        for row in left:
+            if not row.is_there:
+                continue
+            if patient and row.key not in self._doubtful:
+                self.missing |= {row.key}
+                self._look_again(WorkspacePath(row.path))
+                continue
+            for below in reversed(self._rows.below(row.key) if row.kind == "directory" else []):
+                self._forget(below)
+            self._forget(row)
+
+    def _forget(self, row: TreeRow) -> None:
+        """Record that one path is gone; what is below it is gone already."""
+        number = row.number
+        if row.is_there:
+            number = self._means.draft.add(
+                _REMOVALS.get(row.kind, Operation.DELETE),
+                row.path,
+                row.key,
+                row.file,
+                before=row.version,
+                mode=row.mode,
+            ).number
+        self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
+
+
+class _Item(Struct, frozen=True, kw_only=True):
+    """Something to look at."""
+
+    path: WorkspacePath
+    names: Names
+    deep: bool = False
+    """Whether folders that are found are looked at, too."""
+    everything: bool = False
+    """Whether ignore rules do not count."""
+    folder: FolderId | None = None
+    """The folder, if it is meant rather than its path."""
+    was_led: bool = False
+    """Whether its own folder was looked at just before."""
+    was_delayed: bool = False
+    """Whether it waited until what was exchanged at the folders above was recorded."""
+
+
+def new_file_id() -> int:
+    """Return an id for a file that was not known before."""
+    return int.from_bytes(os.urandom(7), "big")
+
+
+def _inode(row: TreeRow) -> FolderId | None:
+    return None if row.identity is None else row.identity[:2]
+
+
+def _size(stat: FileStat) -> int | None:
+    return stat.size if stat.type == "file" else None
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is valid UTF-8; the database keeps no other."""
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
+    """Return the identity under which a file may be known, if its bytes were read or written before `taken_ns`."""
+    if is_settled(stat.identity, taken_ns, tick_ns=tick_ns):
+        return stat.identity
+    return (*stat.identity[:4], UNSETTLED)

@@ -1,0 +1,99 @@
+"""Hints without notices: a timer that hints at everything, and the file systems that need it."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from pathlib import Path
+from typing import Final
+
+from filetools.paths.resolver import O_PATH
+from filetools.tree.hints import DirtyFolders
+
+POLL_SECONDS: Final = 2.0
+SHARE_OF_TIME: Final = 0.1
+"""Largest part of the time that looks may take; a large tree is looked at less often."""
+
+_SHARED: Final = (
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fakeowner", "fuse", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs",
+    "nfs", "ocfs2", "orangefs", "prl_fs", "smb", "vboxsf", "virtiofs", "vmhgfs",
+)  # fmt: skip
+"""What the names of file systems begin with that others change behind the back of this kernel."""
+_LOCAL: Final = frozenset({"fuseblk", "fuse.fuse-overlayfs", "nfsd"})
+"""Exceptions: all their changes go through this kernel."""
+_LAYERS: Final = re.compile(r"(?:lowerdir\+?|upperdir)=([^,]*)")
+
+
+class PollingTimer(threading.Thread):
+    """Hints at everything in turns, from `start` to `close`. The looks compare with the rows, so they miss nothing.
+
+    Args:
+        hints: Gets the hints.
+        seconds: Between two hints.
+    """
+
+    def __init__(self, hints: DirtyFolders, *, seconds: float = POLL_SECONDS) -> None:
+        super().__init__(name="filetools polling", daemon=True)
+        self._hints = hints
+        self._least_seconds = self._seconds = seconds
+        self._closing = threading.Event()
+
+    def note_look(self, seconds: float) -> None:
+        """Report how long a look at the whole tree took; the pauses become at least nine times as long."""
+        self._seconds = max(self._least_seconds, seconds * (1 / SHARE_OF_TIME - 1))
+
+    def run(self) -> None:
+        """Hint until closed."""
+        while not self._closing.wait(self._seconds):
+            self._hints.everything("poll")
+
+    def close(self) -> None:
+        """End the thread at once; may be called twice and from any thread."""
+        self._closing.set()
+        if self.is_alive() and threading.current_thread() is not self:
+            self.join()
+
+
+def reason_to_poll(folder: int) -> str | None:
+    """Return why notices do not report every change below a folder, or None if they do as far as is known.
+
+    Args:
+        folder: Descriptor of the folder.
+
+    Source: proc(5), /proc/pid/fdinfo and /proc/pid/mountinfo.
+    """
+    try:
+        # By the number of the mount: a path may lead to another one by now, and statfs calls every FUSE the same.
+        facts = re.search(r"^mnt_id:\s*(\d+)", Path(f"/proc/self/fdinfo/{folder}").read_text("ascii"), re.MULTILINE)
+        mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return None  # not Linux
+    line = next((each for each in mounts if facts is not None and each.startswith(f"{facts[1]} ")), "")
+    kind, _, options = line.partition(" - ")[2].partition(" ")
+    if kind != "overlay":
+        return reason_of(kind)
+    return next(filter(None, map(_reason_below, layers(options))), None)
+
+
+def reason_of(kind: str) -> str | None:
+    """Return the reason to poll a file system of some kind, such as "nfs4"; one that is unknown counts as local."""
+    if kind in _LOCAL or not kind.startswith(_SHARED):
+        return None
+    return f"other machines or programs can change files on {kind} without a notice to this system"
+
+
+def layers(options: str) -> list[str]:
+    """Return the folders that an overlay shows, from the options of its mount."""
+    return [place for found in _LAYERS.findall(options) for place in found.split(":") if place]
+
+
+def _reason_below(layer: str) -> str | None:
+    try:
+        descriptor = os.open(layer, (O_PATH or os.O_RDONLY) | os.O_CLOEXEC)
+    except OSError:
+        return None  # a folder outside of this container
+    try:
+        return reason_to_poll(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,69 @@
+"""Reading the bytes of a file that other programs may be writing."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Final
+
+from msgspec import Struct
+
+from filetools.errors import FileBusyError
+from filetools.journal.core.tree_rows import Identity
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Store
+
+_PART_BYTES: Final = 1024 * 1024
+
+
+class SeenContent(Struct, frozen=True, kw_only=True):
+    """What was read."""
+
+    digest: bytes
+    content: bytes | None
+    """None if it is too large to be kept."""
+    stat: FileStat
+    """Facts of the open file."""
+    identity: Identity
+    """Under which it may be known."""
+    taken_ns: int
+    """`time.time_ns()` before the first byte was read."""
+
+
+def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept_bytes: int) -> SeenContent:
+    """Read a file that nobody is writing, or the target of a link.
+
+    Args:
+        store: Where it is.
+        path: A regular file or a link.
+        stat: What it is.
+        largest_kept_bytes: A larger one is only hashed, part by part.
+
+    Raises:
+        FileBusyError: Another program has it open for writing, or it changed meanwhile.
+        PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+    """
+    taken_ns = time.time_ns()
+    if stat.type == "symlink":
+        target = store.read_link(path)
+        digest = hashlib.sha256(target).digest()
+        return SeenContent(digest=digest, content=target, stat=stat, identity=stat.identity, taken_ns=taken_ns)
+    reader = store.open(path)
+    try:
+        found = reader.stat
+        if found.size <= largest_kept_bytes:
+            content: bytes | None = reader.read_at(0, found.size)
+            assert content is not None
+            read, digest = len(content), hashlib.sha256(content).digest()
+        else:
+            content, read, hasher = None, 0, hashlib.sha256()
+            while part := reader.read_at(read, _PART_BYTES):
+                hasher.update(part)
+                read += len(part)
+            digest = hasher.digest()
+        # In this order: a writer that has gone leaves a change of the times behind.
+        if reader.is_being_written() or reader.has_changed() or read != found.size:
+            raise FileBusyError(path)
+    finally:
+        reader.close()
+    return SeenContent(digest=digest, content=content, stat=found, identity=found.identity, taken_ns=taken_ns)

@@ -1,0 +1,56 @@
+"""What the writer works on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from msgspec import Struct
+
+from filetools.journal.core.contents import ContentTable
+from filetools.journal.core.database import StateDatabase, Synchronous
+from filetools.journal.core.log import Log, LogDraft
+from filetools.journal.core.tree_rows import TreeTable
+from filetools.paths.workspace import Workspace
+from filetools.stores.store import Store
+from filetools.tree.observe import Means
+
+LARGEST_KEPT_BYTES: Final = 64 * 1024 * 1024
+"""Size up to which the bytes of a foreign change are kept."""
+
+
+class WriterState(Struct, frozen=True, kw_only=True):
+    """The disk and the database of one root. Lives as long as its writer, and is used in its thread."""
+
+    workspace: Workspace
+    store: Store
+    database: StateDatabase
+    log: Log
+    contents: ContentTable
+    rows: TreeTable
+    is_left_out: Callable[[str, bool], bool]
+    """Tells of a path, and whether it is a folder, that ignore rules leave it out."""
+    largest_kept_bytes: int = LARGEST_KEPT_BYTES
+
+    @contextmanager
+    def transaction(self, synchronous: Synchronous = "NORMAL") -> Iterator[LogDraft]:
+        """Run the block in one transaction, and add the records of its draft at the end."""
+        with self.database.transaction(synchronous):
+            self.rows.begin(self.database.generation)
+            draft = LogDraft(self.log.newest_inside(), time.time())
+            yield draft
+            self.log.add(draft.records)
+
+    def means(self, draft: LogDraft) -> Means:
+        """Return what an observation works with, inside a transaction."""
+        return Means(
+            rows=self.rows, store=self.store, contents=self.contents, draft=draft, is_left_out=self.is_left_out,
+            knows_all=self.database.has_note("looked_at"), largest_kept_bytes=self.largest_kept_bytes,
+        )  # fmt: skip
+
+    def note_whole_look(self) -> None:
+        """Remember that the whole tree was looked at, inside a transaction."""
+        if not self.database.has_note("looked_at"):
+            self.database.write.execute("INSERT OR IGNORE INTO meta VALUES ('looked_at', '1')")

@@ -1,0 +1,345 @@
+"""One turn of the writer: look, decide, prepare, commit, apply, mark. The caller holds the root's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from filetools.errors import (
+    ChangedMeanwhileError,
+    DirectoryNotFoundError,
+    FileBusyError,
+    FileToolsError,
+    PathExistsError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    VersionGoneError,
+)
+from filetools.journal.core.contents import digest_from, digest_of, version_from
+from filetools.journal.core.log import LogDraft, LogRecord
+from filetools.journal.core.tree_rows import TreeRow
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.tree.hints import FolderId
+from filetools.tree.observe import Names, Observation
+from filetools.writer.operations import (
+    Call,
+    Decided,
+    MakeFolder,
+    Move,
+    Put,
+    Remove,
+    RemoveFolder,
+    Seen,
+    Standing,
+    TreeOperation,
+)
+from filetools.writer.state import WriterState
+from filetools.writer.steps import Step
+
+_RACES: Final = (
+    PathExistsError, PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError, ChangedMeanwhileError,
+)  # fmt: skip
+"""Errors of an exchange that say that another program was there first: the call is decided anew."""
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """What became of a call."""
+
+    records: Sequence[LogRecord] = ()
+    """Its own, and of what its exchange brought to light."""
+    answer: object = None
+    error: BaseException | None = None
+    """Why it was refused, or failed; then the disk is as before."""
+    is_busy: bool = False
+    """Whether it is to be tried again soon: another program is writing a file that it needs."""
+    is_overtaken: bool = False
+    """Whether it is to be decided anew: another program changed what it needs."""
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """What a turn compares beside what its calls name."""
+
+    hints: Mapping[FolderId, Names] = {}
+    doubtful: frozenset[str] = frozenset()
+    whole_tree: bool = False
+
+
+class TurnResult(Struct, frozen=True, kw_only=True):
+    """What a turn did."""
+
+    done: Sequence[Done]
+    """For each call, in their order."""
+    records: Sequence[LogRecord] = ()
+    """All that it recorded, in the order of their numbers."""
+    again: Mapping[FolderId, Names] = {}
+    """What is to be looked at once more, soon."""
+    missing: frozenset[str] = frozenset()
+    """Doubtful at the next look."""
+    new_folders: Sequence[WorkspacePath] = ()
+    """To be watched."""
+    unread: Sequence[str] = ()
+    """Paths that could not be read."""
+    displaced: Sequence[Step] = ()
+    """Steps whose displaced files are to be tidied away."""
+
+
+class Turn:
+    """One turn. Used once."""
+
+    def __init__(self, state: WriterState, calls: Sequence[Call], look: Look) -> None:
+        self._state = state
+        self._calls = calls
+        self._look = look
+        self._steps: list[list[Step]] = [[] for _ in calls]
+        self._done: list[Done] = [Done() for _ in calls]
+        self._touched: set[str] = set()
+
+    def run(self) -> TurnResult:
+        """Do all of it.
+
+        Raises:
+            FileToolsError: The commit failed; nothing was changed.
+        """
+        state = self._state
+        durable = any(call.durable for call in self._calls)
+        try:
+            with state.transaction("FULL" if durable else "NORMAL") as draft:
+                observation = Observation(state.means(draft), self._look.doubtful)
+                self._observe(observation)
+                for number, call in enumerate(self._calls):
+                    self._done[number] = self._decide(number, call, observation, draft)
+                if draft.records and not any(self._steps):
+                    state.rows.note_applied(draft.records[-1].number)
+        except BaseException:
+            self._discard()
+            raise
+        records = list(draft.records)
+        if any(self._steps):
+            records += self._apply(records[-1].number)
+        return TurnResult(
+            done=self._done, records=records, again=observation.again, missing=observation.missing,
+            new_folders=observation.new_folders, unread=observation.unread,
+            displaced=[step for steps in self._steps for step in steps if step.displaced is not None],
+        )  # fmt: skip
+
+    def _observe(self, observation: Observation) -> None:
+        if self._look.whole_tree:
+            observation.whole_tree()
+            self._state.note_whole_look()
+        elif self._look.hints:
+            observation.hinted(self._look.hints)
+
+    # -- decide ------------------------------------------------------------------------------------------------------
+
+    def _decide(self, number: int, call: Call, observation: Observation, draft: LogDraft) -> Done:
+        """Look, ask the call what it wants, prepare it and enter it into the database; a refusal ends this call alone."""
+        steps = self._steps[number]
+        try:
+            if self._is_touched(call):
+                return Done(is_overtaken=True)  # by another call of this turn: it goes on from there in the next one
+            seen = self._see(call, observation)
+            decided = call.decide(seen)
+            self._read_former(decided, observation)
+            steps += [Step(self._state, operation) for operation in decided.operations]
+            self._prepare(steps)
+        except FileBusyError as exc:
+            self._drop(steps)
+            return Done(is_busy=True, error=exc)
+        except _RACES as exc:
+            self._drop(steps)
+            # A refusal of the decision is final; of the preparation it says that somebody was there first.
+            return Done(error=exc, is_overtaken=bool(exc.__cause__ is not None and steps))
+        except FileToolsError as exc:
+            self._drop(steps)
+            return Done(error=exc)
+        first: int | None = None
+        for step in steps:
+            step.enter(draft, call.actor, first)
+            first = first or step.records[0].batch
+            self._touched |= {row.key for row in step.former}
+        return Done(records=[record for step in steps for record in step.records], answer=decided.answer)
+
+    def _is_touched(self, call: Call) -> bool:
+        """Whether another call of this turn changes what a call names, or what is above or below it."""
+        if not self._touched:
+            return False
+        for want in call.wants:
+            key = self._state.rows.key_of(want.path)
+            above = {self._state.rows.key_of(folder) for folder in want.path.folders}
+            if key in self._touched or not self._touched.isdisjoint(above):
+                return True
+            if any(touched.startswith(f"{key}/") for touched in self._touched):
+                return True
+        return False
+
+    def _see(self, call: Call, observation: Observation) -> Seen:
+        paths = [want.path for want in call.wants]
+        observation.busy.clear()
+        observation.named(paths)
+        whole = [want.path for want in call.wants if want.whole]
+        if whole:
+            observation.below(whole)
+        if observation.busy:
+            raise FileBusyError(observation.busy[0])
+        standings: dict[str, Standing] = {}
+        below: dict[str, Sequence[Standing]] = {}
+        for want in call.wants:
+            row = self._state.rows.at(want.path)
+            standings[want.path] = self._standing(want.path, row, observation, with_content=want.content)
+            self._see_folders(want.path, standings)
+            if want.whole and row is not None and row.kind == "directory":
+                rows = self._state.rows.below(row.key)
+                below[want.path] = [
+                    self._standing(WorkspacePath(each.path), each, observation, with_content=want.content)
+                    for each in rows
+                ]
+        return Seen(
+            standings=standings, below=below, contents={version: self._bytes(version) for version in call.versions}
+        )
+
+    def _see_folders(self, path: WorkspacePath, standings: dict[str, Standing]) -> None:
+        for folder in reversed(path.folders):
+            if folder in standings:
+                return
+            row = self._state.rows.at(folder)
+            standings[folder] = _standing_of(folder, row)
+            if row is not None and row.kind == "directory":
+                # Folders above a folder are folders.
+                standings.update({each: Standing(path=each, kind="directory") for each in folder.folders})
+                return
+
+    def _standing(
+        self, path: WorkspacePath, row: TreeRow | None, observation: Observation, *, with_content: bool
+    ) -> Standing:
+        stat = observation.stats.get(path)
+        if stat is not None and stat.type == "other":
+            return Standing(path=path, kind="other", mode=stat.mode)
+        if row is None or not row.is_there or row.kind == "directory":
+            return _standing_of(path, row)
+        content = None
+        if with_content or row.version is None:
+            row = self._with_version(row, observation)
+            content = self._content(row) if with_content else None
+        return _standing_of(path, row, content=content, links=1 if stat is None else stat.links)
+
+    def _with_version(self, row: TreeRow, observation: Observation) -> TreeRow:
+        if row.version is not None:
+            return row
+        read = observation.read_row(row)
+        if read is None:
+            raise FileBusyError(row.path)
+        return read
+
+    def _content(self, row: TreeRow) -> bytes:
+        assert row.version is not None
+        try:
+            return self._state.contents.read_inside(row.version)
+        except VersionGoneError:  # too large to be kept: the disk has it
+            content, _ = self._state.store.read(WorkspacePath(row.path))
+            if digest_of(content) != row.version:
+                raise FileBusyError(row.path) from None
+            return content
+
+    def _bytes(self, version: str) -> bytes | None:
+        try:
+            return self._state.contents.read_inside(digest_from(version))
+        except VersionGoneError:
+            return None
+
+    def _read_former(self, decided: Decided, observation: Observation) -> None:
+        """Keep the bytes of everything that is about to go: what comes out is compared with them."""
+        for operation in decided.operations:
+            if isinstance(operation, Put | Remove | Move | RemoveFolder):
+                row = self._state.rows.at(operation.path)
+                below = [] if row is None else self._state.rows.below(row.key) if row.kind == "directory" else [row]
+                for each in below:
+                    if each.is_there and each.kind in ("file", "symlink") and not isinstance(operation, Move):
+                        self._with_version(each, observation)
+
+    def _prepare(self, steps: Sequence[Step]) -> None:
+        made = [step.operation.path for step in steps if isinstance(step.operation, MakeFolder)]
+        for step in steps:
+            step.prepare(_existing_folder(step.operation, made))
+
+    # -- apply -------------------------------------------------------------------------------------------------------
+
+    def _apply(self, newest: int) -> list[LogRecord]:
+        """Exchange names, then mark what is done and take back what could not be.
+
+        Args:
+            newest: Number of the last record of the commit.
+
+        Returns:
+            The further records.
+        """
+        failed: list[int] = []
+        for number, steps in enumerate(self._steps):
+            try:
+                for step in steps:
+                    step.apply()
+            except FileToolsError as exc:
+                failed.append(number)
+                self._done[number] = Done(error=exc, is_overtaken=isinstance(exc, _RACES))
+                _reverse(steps)
+        state = self._state
+        with state.transaction() as more:
+            for number, steps in enumerate(self._steps):
+                actor = self._calls[number].actor
+                for step in reversed(steps) if number in failed else ():
+                    step.enter_reversal(more, actor)
+                for step in steps if number not in failed else ():
+                    for surprise in step.surprises():
+                        step.enter_surprise(surprise, more, actor)
+                    state.rows.put(step.marked_rows())
+            if failed:
+                self._look_after(failed, more)
+            state.rows.note_applied(newest)
+        return more.records
+
+    def _look_after(self, failed: Sequence[int], draft: LogDraft) -> None:
+        """Compare the paths of calls that were taken back: another program was there."""
+        observation = Observation(self._state.means(draft))
+        for number in failed:
+            observation.named([path for step in self._steps[number] for path in _paths(step.operation)])
+
+    def _drop(self, steps: list[Step]) -> None:
+        for step in steps:
+            step.discard()
+        steps.clear()
+
+    def _discard(self) -> None:
+        for steps in self._steps:
+            self._drop(steps)
+
+
+def _reverse(steps: Sequence[Step]) -> None:
+    for step in reversed(steps):
+        try:
+            step.reverse()
+        except FileToolsError:
+            continue  # another program is at work there, too: what stays is recorded as found by the look that follows
+        finally:
+            step.discard()
+
+
+def _standing_of(path: WorkspacePath, row: TreeRow | None, *, content: bytes | None = None, links: int = 1) -> Standing:
+    if row is None or not row.is_there:
+        return Standing(path=path, number=0 if row is None else row.number)
+    return Standing(
+        path=WorkspacePath(row.path), kind=None if row.kind == "absent" else row.kind, version=version_from(row.version),
+        size=None if row.identity is None else row.identity[2], mode=row.mode, links=links, number=row.number, content=content,
+    )  # fmt: skip
+
+
+def _existing_folder(operation: TreeOperation, made: Sequence[WorkspacePath]) -> WorkspacePath | None:
+    """Return the nearest folder above a path that is not yet to be made; None if that is its parent."""
+    folder = operation.path.parent
+    while folder in made:
+        folder = folder.parent
+    return None if folder == operation.path.parent else folder
+
+
+def _paths(operation: TreeOperation) -> tuple[WorkspacePath, ...]:
+    return (operation.path, operation.to) if isinstance(operation, Move) else (operation.path,)

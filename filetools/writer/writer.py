@@ -1,0 +1,393 @@
+"""The writer: one thread that takes the calls that wait, and does them in turns under the root's lock."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from filetools.errors import ChangedMeanwhileError, FileToolsError, InternalError, LockTimeoutError
+from filetools.journal.core.log import LogRecord
+from filetools.tree.hints import DirtyFolders, FolderId
+from filetools.tree.observe import Names
+from filetools.writer.operations import Call
+from filetools.writer.root_lock import RootLock
+from filetools.writer.settle import settle
+from filetools.writer.state import WriterState
+from filetools.writer.steps import Step
+from filetools.writer.tidying import Tidying
+from filetools.writer.turn import Done, Look, Turn, TurnResult
+
+logger = logging.getLogger(__name__)
+
+MOST_CALLS: Final = 64
+"""In one turn."""
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Of contents that the calls of one turn bring with them; a single call may bring more."""
+MOST_TRIES: Final = 5
+"""Of a call that another program is quicker than each time."""
+BUSY_PAUSE_SECONDS: Final = 0.02
+BUSY_SECONDS: Final = 2.0
+"""How long a call waits for another program to finish writing."""
+SECOND_LOOK_SECONDS: Final = 0.01
+"""Until a name that is gone is looked for again: programs save by renaming."""
+WAIT_SECONDS: Final = 30.0
+T = TypeVar("T")
+
+
+class Pending:
+    """A call that waits for its turn. Made on a loop; the writer's thread claims it once."""
+
+    def __init__(self, call: Call, timeout_seconds: float) -> None:
+        self.call = call
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Done] = self.loop.create_future()
+        self.timeout_seconds = timeout_seconds
+        self.tries = 0
+        self.busy_since = 0.0
+        self.not_before = 0.0
+        self._lock = threading.Lock()
+        self._is_taken = False
+
+    def claim(self) -> bool:
+        """Take the call for a turn, or for giving it up; False if somebody has done so before."""
+        with self._lock:
+            was_taken, self._is_taken = self._is_taken, True
+            return not was_taken
+
+    def put_back(self) -> None:
+        """Let it wait again."""
+        self._is_taken = False
+
+    def settle(self, done: Done) -> None:
+        """Tell the caller; on its loop."""
+        if self.future.done():
+            return
+        if done.error is not None:
+            self.future.set_exception(done.error)
+        else:
+            self.future.set_result(done)
+
+
+class Writer:
+    """Serves one root in one process. Lives from `start` until `close`.
+
+    Args:
+        state: The disk and the database; used in the writer's thread only.
+        lock: The root's lock.
+        on_records: Gets all records in the order of their numbers, those of other processes too. In the writer's thread.
+        on_folders: Gets the folders that came to be known, or moved, for the watcher. In the writer's thread.
+        published: Number of the newest record that nobody needs to hear of; None for the newest one at the start.
+    """
+
+    def __init__(
+        self,
+        state: WriterState,
+        lock: RootLock,
+        *,
+        on_records: Callable[[Sequence[LogRecord]], None] = lambda records: None,
+        on_folders: Callable[[Sequence[str]], None] = lambda paths: None,
+        published: int | None = None,
+    ) -> None:
+        self._state = state
+        self._lock = lock
+        self.dirty: Final = DirtyFolders(self.wake)
+        """Gets the hints of the watcher."""
+        self._on_records = on_records
+        self._on_folders = on_folders
+        self._published = published
+        self._waiting: deque[Pending] = deque()
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._condition = threading.Condition()
+        self._is_awake = False
+        self._is_closing = False
+        self._wants_whole_look = False
+        self._again: dict[FolderId, Names] = {}
+        self._again_at = 0.0
+        self._missing: frozenset[str] = frozenset()
+        self._tidying = Tidying(state)
+        self._thread = threading.Thread(target=self._main, name="filetools writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work; what a dead process left is settled before anything else."""
+        self.wake()
+        self._thread.start()
+
+    async def run(self, call: Call, timeout_seconds: float = WAIT_SECONDS) -> Done:
+        """Do a call, and return once it is on the disk.
+
+        A call that is cancelled before its turn is dropped; in its turn it is finished, and reported to listeners.
+
+        Args:
+            call: What to do.
+            timeout_seconds: How long it may wait for its turn.
+
+        Raises:
+            FileToolsError: The call was refused, or failed; nothing of it is on the disk.
+            LockTimeoutError: Another process held the root's lock for too long.
+            FileBusyError: Another program kept writing a file that it needs.
+            ChangedMeanwhileError: Another program was quicker each time.
+        """
+        pending = Pending(call, timeout_seconds)
+        timer = pending.loop.call_later(timeout_seconds, self._give_up, pending)
+        self._add(pending)
+        try:
+            return await pending.future
+        except asyncio.CancelledError:
+            pending.claim()
+            raise
+        finally:
+            timer.cancel()
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Run something in a turn of its own, under the root's lock; what it raises is logged. From any thread."""
+        with self._condition:
+            self._tasks.append(task)
+            self._is_awake = True
+            self._condition.notify()
+
+    def look_at_everything(self) -> None:
+        """Compare the whole tree with what is known of it, soon. From any thread."""
+        self._wants_whole_look = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Look for hints, and for records of other processes. From any thread."""
+        with self._condition:
+            self._is_awake = True
+            self._condition.notify()
+
+    def close(self, timeout_seconds: float = 5.0) -> bool:
+        """Finish what waits, and end the thread.
+
+        Returns:
+            False if it still waits for another process that holds the lock; it ends with this process.
+        """
+        with self._condition:
+            self._is_closing = True
+            self._condition.notify()
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    # -- on the loop -------------------------------------------------------------------------------------------------
+
+    def _add(self, pending: Pending) -> None:
+        with self._condition:
+            if self._is_closing:
+                raise InternalError("The workspace is closed")
+            self._waiting.append(pending)
+            self._is_awake = True
+            self._condition.notify()
+
+    def _give_up(self, pending: Pending) -> None:
+        if pending.claim():
+            path = pending.call.wants[0].path if pending.call.wants else ""
+            error = LockTimeoutError(path, pending.timeout_seconds, self._lock.holder())
+            pending.settle(Done(error=error))
+
+    # -- in the thread -----------------------------------------------------------------------------------------------
+
+    def _main(self) -> None:
+        is_first = True
+        while True:
+            with self._condition:
+                while not self._is_awake and not self._is_closing:
+                    if not self._condition.wait(self._seconds_to_wait()):
+                        break
+                self._is_awake = False
+                if self._is_closing and not self._waiting and not self._tasks:
+                    return
+            try:
+                if is_first or self._has_work():
+                    self._take_turn()
+                    is_first = False
+                else:
+                    self._publish(())
+            except Exception:
+                # Whatever it is, the thread must serve the calls that come.
+                logger.exception("A turn of the writer failed")
+
+    def _seconds_to_wait(self) -> float | None:
+        """Return how long nothing is to be done; None for as long as nobody comes."""
+        now, soonest = time.monotonic(), None
+        times = [pending.not_before for pending in self._waiting]
+        if self._again:
+            times.append(self._again_at)
+        if self._tidying.is_waiting:
+            times.append(self._tidying.next_at)
+        if times:
+            soonest = max(min(times) - now, 0.0005)
+        return soonest
+
+    def _has_work(self) -> bool:
+        now = time.monotonic()
+        return (
+            bool(self._tasks)
+            or self._wants_whole_look
+            or not self.dirty.is_empty
+            or (bool(self._again) and self._again_at <= now)
+            or (self._tidying.is_waiting and self._tidying.next_at <= now)
+            or any(pending.not_before <= now for pending in list(self._waiting))
+        )
+
+    def _take_turn(self) -> None:
+        claimed: list[Pending] = []
+        results: list[TurnResult] = []
+        try:
+            self._lock.acquire()
+            try:
+                settled = settle(self._state)
+                claimed = self._claim()
+                results.append(self._turn(claimed))
+                self._run_tasks()
+            finally:
+                self._lock.release()
+        except BaseException as exc:
+            error = exc if isinstance(exc, FileToolsError) else InternalError(f"The writer failed: {exc!r}")
+            self._answer([(pending, Done(error=error)) for pending in claimed or self._claim()])
+            if not isinstance(exc, FileToolsError):
+                raise
+            logger.warning("A turn failed: %s", exc)
+            return
+        (result,) = results
+        self._publish([*settled, *result.records])
+        self._answer(list(zip(claimed, result.done, strict=True)))
+        self._remember(result)
+
+    def _claim(self) -> list[Pending]:
+        """Take the calls of this turn out of the queue, in their order."""
+        now, size = time.monotonic(), 0
+        left: list[Pending] = []
+        claimed: list[Pending] = []
+        with self._condition:
+            while self._waiting and len(claimed) < MOST_CALLS and size < MOST_BYTES:
+                pending = self._waiting.popleft()
+                if pending.not_before > now:
+                    left.append(pending)
+                elif pending.claim():
+                    claimed.append(pending)
+                    size += pending.call.bytes
+            self._waiting.extendleft(reversed(left))
+            self._is_awake = self._is_awake or bool(self._waiting)
+        return claimed
+
+    def _turn(self, claimed: Sequence[Pending]) -> TurnResult:
+        look = self._look()
+        calls = [pending.call for pending in claimed]
+        try:
+            return Turn(self._state, calls, look).run()
+        except FileToolsError:
+            if len(calls) < 2:
+                raise
+        # The commit failed, perhaps by one of them alone.
+        done: list[Done] = []
+        records: list[LogRecord] = []
+        displaced: list[Step] = []
+        for call in calls:
+            try:
+                result = Turn(self._state, [call], Look()).run()
+            except FileToolsError as exc:
+                done.append(Done(error=exc))
+            else:
+                done += result.done
+                records += result.records
+                displaced += result.displaced
+        return TurnResult(done=done, records=records, displaced=displaced, again=look.hints)
+
+    def _look(self) -> Look:
+        """Return what is to be compared now: hints, and what was to be looked at again."""
+        hints: dict[FolderId, Names] = {}
+        if not self.dirty.is_empty:
+            taken = self.dirty.take()
+            self._wants_whole_look = self._wants_whole_look or taken.everything
+            hints.update(taken.folders)
+        if self._again and self._again_at <= time.monotonic():
+            again, self._again = self._again, {}
+            for folder, names in again.items():
+                hints[folder] = _joined(hints.get(folder, frozenset()), names)
+        whole, self._wants_whole_look = self._wants_whole_look, False
+        missing = frozenset[str]()
+        if hints:
+            missing, self._missing = self._missing, missing
+        return Look(hints=hints, doubtful=missing, whole_tree=whole)
+
+    def _run_tasks(self) -> None:
+        self._tidying.work()
+        while self._tasks:
+            task = self._tasks.popleft()
+            try:
+                task()
+            except Exception:
+                logger.exception("A task of the writer failed")
+
+    def _answer(self, results: Sequence[tuple[Pending, Done]]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Pending, Done]]] = {}
+        for pending, done in results:
+            if (final := self._final(pending, done)) is not None:
+                by_loop.setdefault(pending.loop, []).append((pending, final))
+        for loop, ended in by_loop.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle_all, ended)
+
+    def _final(self, pending: Pending, done: Done) -> Done | None:
+        """Return what the caller is told, or None if the call waits for another turn."""
+        now = time.monotonic()
+        if done.is_busy:
+            pending.busy_since = pending.busy_since or now
+            if now - pending.busy_since > BUSY_SECONDS:
+                return done
+            pending.not_before = now + BUSY_PAUSE_SECONDS
+        elif done.is_overtaken:
+            pending.tries += done.error is not None
+            if pending.tries >= MOST_TRIES:
+                path = pending.call.wants[0].path if pending.call.wants else ""
+                return Done(error=ChangedMeanwhileError(path, MOST_TRIES))
+            pending.not_before = 0.0
+        else:
+            return done
+        pending.put_back()
+        with self._condition:
+            # Before whatever came later: a call is served in its order again.
+            self._waiting.appendleft(pending)
+            self._is_awake = self._is_awake or pending.not_before == 0.0
+        return None
+
+    def _publish(self, own: Sequence[LogRecord]) -> None:
+        """Hand on all records that were not handed on yet, in their order, whichever process made them."""
+        if self._published is None:
+            self._published = own[0].number - 1 if own else self._state.log.newest()
+        if own and own[0].number == self._published + 1:
+            self._hand_on(own)
+        while records := self._state.log.after(self._published):
+            self._hand_on(records)
+
+    def _hand_on(self, records: Sequence[LogRecord]) -> None:
+        self._published = records[-1].number
+        try:
+            self._on_records(records)
+        except Exception:
+            # Foreign code in this thread: one failing listener must not stop the writer.
+            logger.exception("Handing on records failed")
+
+    def _remember(self, result: TurnResult) -> None:
+        if result.again:
+            self._again_at = time.monotonic() + SECOND_LOOK_SECONDS
+            for folder, names in result.again.items():
+                self._again[folder] = _joined(self._again.get(folder, frozenset()), names)
+        self._missing |= result.missing
+        if result.new_folders:
+            self._on_folders(result.new_folders)
+        self._tidying.add(result.displaced)
+
+
+def _settle_all(ended: Sequence[tuple[Pending, Done]]) -> None:
+    for pending, done in ended:
+        pending.settle(done)
+
+
+def _joined(one: Names, other: Names) -> Names:
+    return None if one is None or other is None else one | other

@@ -1,0 +1,111 @@
+"""A root with a writer of its own: what the facade will stand on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filetools.content.version import version_of
+from filetools.journal.core.contents import ContentTable
+from filetools.journal.core.database import StateDatabase
+from filetools.journal.core.log import Log, LogRecord
+from filetools.journal.core.tree_rows import TreeTable
+from filetools.models.records import Actor
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local import LocalStore
+from filetools.stores.store import Store
+from filetools.writer.operations import Call, Decided, Put, Seen, TreeOperation, Want
+from filetools.writer.root_lock import RootLock
+from filetools.writer.state import WriterState
+from filetools.writer.turn import Done
+from filetools.writer.writer import Writer
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+Decide = Callable[[Seen], Decided]
+
+
+def at(path: str) -> WorkspacePath:
+    return WorkspacePath(path)
+
+
+def nothing_left_out(_path: str, _is_folder: bool) -> bool:
+    return False
+
+
+@dataclass
+class Core:
+    """A root, its state and its writer."""
+
+    root: Path
+    state: WriterState
+    lock: RootLock
+    writer: Writer
+    heard: list[LogRecord] = field(default_factory=list)
+
+    async def do(self, *operations: TreeOperation, durable: bool = False, actor: Actor = ALICE) -> Done:
+        """Do operations as they are, whatever is there."""
+        wants = [Want(path=path) for each in operations for path in (each.path, getattr(each, "to", each.path))]
+        return await self.decide(lambda seen: Decided(operations=operations), *wants, durable=durable, actor=actor)
+
+    async def decide(self, decide: Decide, *wants: Want, durable: bool = False, actor: Actor = ALICE) -> Done:
+        return await self.writer.run(Call(actor=actor, wants=wants, decide=decide, durable=durable))
+
+    async def write(self, path: str, text: str) -> Done:
+        return await self.do(Put(path=at(path), content=text.encode()))
+
+    def content(self, version: str) -> bytes:
+        return self.state.contents.read(bytes.fromhex(version.removeprefix("sha256:")))
+
+
+def open_state(
+    root: Path, store: Store | None = None, workspace: Workspace | None = None
+) -> tuple[WriterState, RootLock]:
+    """Open the state of a root, making what is missing; the store is a plain one unless it is given."""
+    directory = root / ".filetools" / "state"
+    directory.mkdir(parents=True, exist_ok=True)
+    workspace = workspace or Workspace.open(root)
+    store = store or LocalStore(workspace, private_directory=directory)
+    lock = RootLock(directory)
+    lock.acquire()
+    try:
+        database = StateDatabase(directory)
+    finally:
+        lock.release()
+    state = WriterState(
+        workspace=workspace, store=store, database=database, log=Log(database),
+        contents=ContentTable(database, directory / "contents"), rows=TreeTable(database.write, workspace.key_of),
+        is_left_out=nothing_left_out,
+    )  # fmt: skip
+    return state, lock
+
+
+def close_state(state: WriterState, lock: RootLock) -> None:
+    state.database.close()
+    state.store.close()
+    state.workspace.close()
+    lock.close()
+
+
+@asynccontextmanager
+async def opened_core(root: Path, store: Store | None = None) -> AsyncIterator[Core]:
+    """Open a root with a running writer."""
+    state, lock = open_state(root, store)
+    heard: list[LogRecord] = []
+
+    def hear(records: Sequence[LogRecord]) -> None:
+        heard.extend(records)
+
+    core = Core(root, state, lock, Writer(state, lock, on_records=hear, published=0), heard)
+    core.writer.start()
+    try:
+        yield core
+    finally:
+        assert core.writer.close()
+        close_state(state, lock)
+
+
+def versions(texts: dict[str, str]) -> dict[str, str]:
+    return {path: version_of(text.encode()) for path, text in texts.items()}
