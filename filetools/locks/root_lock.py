@@ -59,14 +59,13 @@ class RootLock:
         """
         try:
             _lock(self._file.descriptor)
-            if os.fstat(self._file.descriptor).st_nlink == 0:
-                self.release()
-                raise StateDamagedError("it was removed while the workspace was open")
             self._file.write_at(0, self._line)  # for `holder`
-        except StateDamagedError:
-            raise
+            has_name = os.fstat(self._file.descriptor).st_nlink > 0
         except OSError as exc:
             raise self._folder.refusal(LOCK_NAME, exc) from exc
+        if not has_name:
+            self.release()
+            raise StateDamagedError("it was removed while the workspace was open")
 
     def release(self) -> None:
         """Let the next process go on."""
