@@ -247,7 +247,9 @@ def decide_copy(
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
     refuse_changed(seen, now, knowledge)
     if file_or_nothing(seen, source, settings).kind is None:
+        missing_folders(seen, source)
         raise PathNotFoundError(source)
+    refuse_size(source, origin.size or 0, settings)
     content = bytes_now(seen, origin)
     facts = inspect(content, name=path)[0]
     answer = WriteAnswer(path=path, content=content, facts=facts, before=now, unchanged=False)
