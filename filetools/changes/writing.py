@@ -155,7 +155,7 @@ def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Kn
         plain = replace(plain, is_same_change=is_stale)
     elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
         # Who leaves most of a file out writes less than there was; so most writes never search their text.
-        plain = replace(plain, left_out=left_out(lambda: read_now(seen, now, knowledge)[1], coded.text))
+        plain = replace(plain, left_out=left_out(lambda: inspect(bytes_now(seen, now), name=path)[1], coded.text))
     return put_decision(seen, plain, settings, create_parents=new.create_parents)
 
 

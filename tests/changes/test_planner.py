@@ -7,50 +7,31 @@ from collections.abc import Sequence
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from filetools.changes.overlay import Overlay, base_tree
 from filetools.changes.planner import plan, planned
-from filetools.errors import FileToolsError, PathExistsError, VersionGoneError
-from filetools.paths.workspace_path import WorkspacePath
-from filetools.writer.operations import MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
+from filetools.writer.operations import MakeFolder, Move, Put, RemoveFolder, TreeOperation
 from tests.changes.trees import (
     NotApplicableError,
     Tree,
     is_like,
+    make,
+    move,
     perform,
+    put,
     random_operation,
     random_tree,
+    refusal_of,
+    remove,
+    remove_folder,
     seen_of,
     shown_by,
     tree_of,
-)
+)  # fmt: skip
 from tests.support.dose import SEED, dose
 
 LISTS: Final = 1000
-
-
-def path(text: str) -> WorkspacePath:
-    return WorkspacePath(text)
-
-
-def put(where: str, content: bytes = b"new", mode: int | None = None) -> Put:
-    return Put(path=path(where), content=content, mode=mode)
-
-
-def move(where: str, to: str) -> Move:
-    return Move(path=path(where), to=path(to))
-
-
-def remove(where: str) -> Remove:
-    return Remove(path=path(where))
-
-
-def make(where: str, mode: int | None = None) -> MakeFolder:
-    return MakeFolder(path=path(where), mode=mode)
-
-
-def remove_folder(where: str) -> RemoveFolder:
-    return RemoveFolder(path=path(where))
 
 
 FILES: Final = tree_of({"a": b"A", "b": b"B", "c": b"C", "d": None, "d/x": b"X", "d/sub": None, "d/sub/y": b"Y"})
@@ -102,13 +83,12 @@ def test_a_plan_has_the_fewest_operations_in_a_safe_order(name: str) -> None:
 
 
 def test_an_operation_that_cannot_be_applied_is_refused() -> None:
-    with pytest.raises(PathExistsError):
-        planned(seen_of(FILES), [move("a", "b")])
+    assert refusal_of(lambda: planned(seen_of(FILES), [move("a", "b")])).code == "FILE_EXISTS"
 
 
 def test_bytes_that_cannot_be_had_are_not_written_anew() -> None:
-    with pytest.raises(VersionGoneError):
-        planned(seen_of(FILES, with_content=False), [move("a", "t"), move("b", "a"), move("t", "b")])
+    exchange = [move("a", "t"), move("b", "a"), move("t", "b")]
+    assert refusal_of(lambda: planned(seen_of(FILES, with_content=False), exchange)).code == "VERSION_GONE"
 
 
 def test_a_file_without_bytes_leaves_a_folder_before_that_is_removed() -> None:
@@ -117,12 +97,8 @@ def test_a_file_without_bytes_leaves_a_folder_before_that_is_removed() -> None:
 
 
 def test_what_an_operation_undoes_stays_with_it() -> None:
-    wanted: list[TreeOperation] = [
-        Move(path=path("a"), to=path("n"), undoes=1),
-        Put(path=path("n"), content=b"new", undoes=2),
-        Remove(path=path("b"), undoes=3),
-        RemoveFolder(path=path("d"), undoes=4),
-    ]
+    plain: list[TreeOperation] = [move("a", "n"), put("n"), remove("b"), remove_folder("d")]
+    wanted = [replace(each, undoes=number) for number, each in enumerate(plain, 1)]
     assert planned(seen_of(FILES), wanted) == wanted
 
 
@@ -170,8 +146,7 @@ def _is_taken(operation: TreeOperation, tree: Tree, overlay: Overlay) -> bool:
         perform(made, operation, makes_parents=True)
     except NotApplicableError:
         before = shown_by(overlay)
-        with pytest.raises(FileToolsError):
-            overlay.apply(operation)
+        refusal_of(lambda: overlay.apply(operation))
         assert shown_by(overlay) == before
         return False
     overlay.apply(operation)
