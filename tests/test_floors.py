@@ -105,7 +105,9 @@ def test_no_exception_has_outlived_its_reason() -> None:
         (module.unit, name.split(".")[1]) for module in present for _, name in module.imports() if is_inner(name)
     }
     assert set(house.SIDEWAYS) <= sideways
-    assert set(house.LENT) <= {(module.place, name.partition(".")[0]) for module in present for _, name in module.imports()}
+    assert set(house.LENT) <= {
+        (module.place, name.partition(".")[0]) for module in present for _, name in module.imports()
+    }
     long = {module.place for module in present if module.source.count("\n") > house.LINES_OF_MODULE}
     assert set(house.LONG_MODULES) <= long
 
