@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -218,6 +219,11 @@ class Workspace:
         """Return the text that is equal for all spellings of a path which the root's file system takes for one file."""
         # A plain text: of each path of a tree one is kept, and no search for garbage visits those.
         return self._names.key(str(path))
+
+    @property
+    def key_of(self) -> Callable[[str], str]:
+        """As `key`, without its cost where the file system takes each spelling for a name of its own."""
+        return self.key if self._names.ignores_case or self._names.ignores_form else str
 
     def locate(self, path: WorkspacePath) -> WorkspacePath:
         """Return where a path really lies: the path itself, or, with `follow_symlinks`, what its links lead to.

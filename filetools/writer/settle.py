@@ -42,7 +42,7 @@ def settle(state: WriterState, *, after_power_cut: bool = False) -> list[LogReco
         rows = state.rows.unapplied()
         if after_power_cut:
             known = {row.key for row in rows}
-            rows += [row for row in state.rows.unsynced(limit=10_000_000) if row.key not in known]
+            rows += [row for row in state.rows.unsynced() if row.key not in known]
             rows.sort(key=lambda row: (row.number, row.key))
         found = [_Left(row, state.log.record_inside(state.database.write, row.number), after_power_cut) for row in rows]
         for left in found:
@@ -56,6 +56,7 @@ def settle(state: WriterState, *, after_power_cut: bool = False) -> list[LogReco
             identity = stat.identity if is_same and stat is not None and _has_bytes(state, row) else None
             state.rows.put((structs.replace(row, applied=True, identity=identity, temporary=None),))
         Observation(state.means(draft)).named([WorkspacePath(row.path) for row in rows if row.path])
+        state.rows.note_applied(state.log.newest_inside())
     return draft.records
 
 

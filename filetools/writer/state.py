@@ -37,21 +37,20 @@ class WriterState(Struct, frozen=True, kw_only=True):
     @contextmanager
     def transaction(self, synchronous: Synchronous = "NORMAL") -> Iterator[LogDraft]:
         """Run the block in one transaction, and add the records of its draft at the end."""
-        with self.database.transaction(synchronous) as connection:
-            self.rows.begin()
-            draft = LogDraft(self.log.newest_inside(connection), time.time())
+        with self.database.transaction(synchronous):
+            self.rows.begin(self.database.generation)
+            draft = LogDraft(self.log.newest_inside(), time.time())
             yield draft
-            if draft.records:
-                self.log.add(draft.records)
+            self.log.add(draft.records)
 
     def means(self, draft: LogDraft) -> Means:
         """Return what an observation works with, inside a transaction."""
-        found = self.database.write.execute("SELECT 1 FROM meta WHERE name = 'looked_at'").fetchone()
         return Means(
             rows=self.rows, store=self.store, contents=self.contents, draft=draft, is_left_out=self.is_left_out,
-            knows_all=found is not None, largest_kept_bytes=self.largest_kept_bytes,
+            knows_all=self.database.has_note("looked_at"), largest_kept_bytes=self.largest_kept_bytes,
         )  # fmt: skip
 
     def note_whole_look(self) -> None:
         """Remember that the whole tree was looked at, inside a transaction."""
-        self.database.write.execute("INSERT OR IGNORE INTO meta VALUES ('looked_at', '1')")
+        if not self.database.has_note("looked_at"):
+            self.database.write.execute("INSERT OR IGNORE INTO meta VALUES ('looked_at', '1')")

@@ -110,12 +110,14 @@ class Turn:
                 self._observe(observation)
                 for number, call in enumerate(self._calls):
                     self._done[number] = self._decide(number, call, observation, draft)
+                if draft.records and not any(self._steps):
+                    state.rows.note_applied(draft.records[-1].number)
         except BaseException:
             self._discard()
             raise
         records = list(draft.records)
         if any(self._steps):
-            records += self._apply()
+            records += self._apply(records[-1].number)
         return TurnResult(
             done=self._done, records=records, again=observation.again, missing=observation.missing,
             new_folders=observation.new_folders, unread=observation.unread,
@@ -263,8 +265,15 @@ class Turn:
 
     # -- apply -------------------------------------------------------------------------------------------------------
 
-    def _apply(self) -> list[LogRecord]:
-        """Exchange names, then mark what is done and take back what could not be; returns the further records."""
+    def _apply(self, newest: int) -> list[LogRecord]:
+        """Exchange names, then mark what is done and take back what could not be.
+
+        Args:
+            newest: Number of the last record of the commit.
+
+        Returns:
+            The further records.
+        """
         failed: list[int] = []
         for number, steps in enumerate(self._steps):
             try:
@@ -286,6 +295,7 @@ class Turn:
                     state.rows.put(step.marked_rows())
             if failed:
                 self._look_after(failed, more)
+            state.rows.note_applied(newest)
         return more.records
 
     def _look_after(self, failed: Sequence[int], draft: LogDraft) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -41,10 +41,15 @@ def tree_of(files: Mapping[str, bytes | None]) -> Tree:
     }
 
 
-def seen_of(tree: Tree, *, with_content: bool = True) -> Seen:
-    """Return what a call sees of a tree, if it asks for the whole root."""
-    standings = [_standing(path, entry, with_content) for path, entry in sorted(tree.items())]
-    return Seen(standings={each.path: each for each in standings}, below={ROOT: standings})
+def seen_of(tree: Tree, *, with_content: bool = True, kept: Sequence[bytes] = ()) -> Seen:
+    """Return what a call sees of a tree if it asks for everything, and for the versions of some kept contents."""
+    all_of_it = [_standing(path, entry, with_content) for path, entry in sorted(tree.items())]
+    folders = (ROOT, *(each.path for each in all_of_it if each.kind == "directory"))
+    return Seen(
+        standings={each.path: each for each in all_of_it},
+        below={folder: [each for each in all_of_it if each.path.is_below(folder)] for folder in folders},
+        contents={version_of(content): content for content in kept},
+    )
 
 
 def _standing(path: str, entry: Entry, with_content: bool) -> Standing:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from filetools.errors import StorageFailedError
 from filetools.journal.core.schema import check_schema, make_tables
-from filetools.journal.translation import BUSY_SECONDS, TRANSLATED
+from filetools.journal.translation import BUSY_SECONDS, NO_SHARED_MEMORY, TRANSLATED
 
 STATE_DATABASE: Final = "state.db"
 LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
@@ -33,6 +33,7 @@ class StateDatabase:
 
     Attributes:
         write: The writing connection, for statements inside a transaction.
+        generation: Another number means that what was read in former transactions may not hold any more.
         has_log: Whether a write-ahead log is used; False where the file system has no shared memory.
     """
 
@@ -50,6 +51,9 @@ class StateDatabase:
         self._readers_lock = threading.Lock()
         self._synchronous: Synchronous | None = None
         self._sync_failed = False
+        self._data_version = -1
+        self.generation = 0
+        self._notes: set[str] = set()
         with TRANSLATED:
             self.write = self._connect()
             try:
@@ -79,11 +83,17 @@ class StateDatabase:
             self.write.execute("BEGIN IMMEDIATE")
         try:
             with TRANSLATED:
+                # Changes when another connection has committed.
+                version = self.write.execute("PRAGMA data_version").fetchone()[0]
+                if version != self._data_version:
+                    self._data_version = version
+                    self.generation += 1
                 yield self.write
                 self.write.execute("COMMIT")
         except BaseException as exc:
             with suppress(sqlite3.Error):
                 self.write.execute("ROLLBACK")
+            self.generation += 1
             self._note_failure(getattr(exc.__cause__ or exc, "sqlite_errorcode", None))
             raise
 
@@ -91,6 +101,12 @@ class StateDatabase:
         """Return all rows of a query, as of the newest commit."""
         with TRANSLATED:
             return self._reader().execute(query, arguments).fetchall()
+
+    def has_note(self, name: str) -> bool:
+        """Whether meta has a row of a name, inside a transaction. Such rows are never removed."""
+        if name not in self._notes and self.write.execute("SELECT 1 FROM meta WHERE name = ?", (name,)).fetchone():
+            self._notes.add(name)
+        return name in self._notes
 
     def epoch(self) -> str:
         """Return what tells this database from one that was made anew or restored from a copy."""
@@ -123,16 +139,24 @@ class StateDatabase:
         return connection
 
     def _start_log(self) -> bool:
-        try:
-            (mode,) = self.write.execute("PRAGMA journal_mode = WAL").fetchone()
-            self.write.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError as exc:
-            if exc.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-                raise
-            mode = "delete"
+        """Choose the journal mode of a fresh database; one that exists keeps its own, whoever opens it."""
+        (mode,) = self.write.execute("PRAGMA journal_mode").fetchone()
+        is_fresh = not self.write.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if is_fresh:
+            try:
+                (mode,) = self.write.execute("PRAGMA journal_mode = WAL").fetchone()
+                self.write.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError as exc:
+                if exc.sqlite_errorcode not in NO_SHARED_MEMORY:
+                    raise
+                # No shared memory (9p, virtiofs, some FUSE). The file says WAL by now, and cannot be read like that.
+                self.write.close()
+                for part in self._path.parent.glob(f"{STATE_DATABASE}*"):
+                    part.unlink()
+                self.write, mode = self._connect(), "delete"
         if mode == "wal":
             return True
-        # Without shared memory (9p, virtiofs, some FUSE). Turns exclude each other, and readers wait a commit's time.
+        # Turns exclude each other, and readers wait a commit's time.
         self.write.execute("PRAGMA journal_mode = TRUNCATE")
         return False
 

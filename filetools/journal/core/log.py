@@ -69,11 +69,13 @@ class Log:
 
     def add(self, records: Sequence[LogRecord]) -> None:
         """Add records, whose numbers follow the newest one."""
-        self._database.write.executemany(_INSERT, [_values(record) for record in records])
+        for record in records:
+            self._database.write.execute(_INSERT, _values(record))
 
-    def newest_inside(self, connection: sqlite3.Connection) -> int:
-        """Return the newest number, as a connection sees it; 0 if there is none."""
-        return int(connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()[0])
+    def newest_inside(self) -> int:
+        """Return the newest number inside a transaction of the writer; 0 if there is none."""
+        query = "SELECT coalesce(max(number), 0) FROM records"
+        return int(self._database.write.execute(query).fetchone()[0])
 
     def newest(self) -> int:
         """Return the newest committed number; 0 if there is none."""
@@ -84,10 +86,10 @@ class Log:
         query = f"SELECT {_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ?"
         return [record_from(row) for row in self._database.rows(query, (number, limit))]
 
-    def of_key(self, key: str, limit: int = 1000) -> list[LogRecord]:
-        """Return the records of a key, newest first, at most `limit`."""
-        query = f"SELECT {_COLUMNS} FROM records WHERE key = ? ORDER BY number DESC LIMIT ?"
-        return [record_from(row) for row in self._database.rows(query, (key, limit))]
+    def of_file(self, file: int, limit: int = 1000) -> list[LogRecord]:
+        """Return the records of a file, by its id, newest first, at most `limit`."""
+        query = f"SELECT {_COLUMNS} FROM records WHERE file = ? ORDER BY number DESC LIMIT ?"
+        return [record_from(row) for row in self._database.rows(query, (file, limit))]
 
     def record_inside(self, connection: sqlite3.Connection, number: int) -> LogRecord | None:
         """Return one record, as a connection sees it; None if it is gone."""

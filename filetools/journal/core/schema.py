@@ -37,7 +37,6 @@ _TABLES: Final = (
         undoes INTEGER,
         origin TEXT NOT NULL
     )""",
-    "CREATE INDEX records_of_key ON records (key, number)",
     "CREATE INDEX records_of_file ON records (file, number)",
     "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
     "CREATE INDEX records_that_undo ON records (undoes) WHERE undoes IS NOT NULL",
@@ -63,9 +62,9 @@ _TABLES: Final = (
     ) WITHOUT ROWID""",
     "CREATE INDEX tree_in_folder ON tree (folder)",
     "CREATE INDEX tree_by_inode ON tree (inode) WHERE inode IS NOT NULL",
-    "CREATE INDEX tree_by_number ON tree (number) WHERE number > 0",
-    "CREATE INDEX tree_unapplied ON tree (number) WHERE applied = 0",
-    "CREATE INDEX tree_unsynced ON tree (number) WHERE synced = 0",
+    # Everything up to `applied` is on the disk, and up to `synced` it survives a power cut.
+    "CREATE TABLE reached (id INTEGER PRIMARY KEY, applied INTEGER NOT NULL, synced INTEGER NOT NULL)",
+    "INSERT INTO reached VALUES (1, 0, 0)",
     # `bytes` NULL: they lie in a file of their own.
     "CREATE TABLE contents (hash BLOB PRIMARY KEY, size INTEGER NOT NULL, bytes BLOB)",
     """CREATE TABLE snapshots (

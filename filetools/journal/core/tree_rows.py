@@ -50,8 +50,14 @@ _COLUMNS: Final = (
     " temporary"
 )
 _SELECT: Final = f"SELECT {_COLUMNS} FROM tree"
+MOST_REMEMBERED: Final = 10_000
+"""Rows that are kept in memory from one turn to the next."""
 _BY_KEY: Final = f"{_SELECT} WHERE key = ?"
-_PUT: Final = f"INSERT OR REPLACE INTO tree ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
+_INSERT: Final = f"INSERT INTO tree ({_COLUMNS}) VALUES ({', '.join('?' * 16)}) ON CONFLICT (key) DO UPDATE SET "
+# An update writes each index of which it names a column: the folder follows from the key, and the inode is often the same.
+_NAMES: Final = [name.strip() for name in _COLUMNS.split(",") if name.strip() not in ("key", "folder")]
+_PUT: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
+_PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
 
 
 def folder_of(key: str) -> str | None:
@@ -71,20 +77,26 @@ class TreeTable:
         """
         self._connection = connection
         self._known: dict[str, TreeRow | None] = {}
+        self._generation = -1
         self.key_of: Final = key_of
 
-    def begin(self) -> None:
-        """Forget what was read in former transactions: other processes may have changed it."""
-        self._known.clear()
+    def begin(self, generation: int) -> None:
+        """Begin a transaction of a database that has this generation: what was read in another one is forgotten."""
+        if generation != self._generation or len(self._known) > MOST_REMEMBERED:
+            self._generation = generation
+            self._known.clear()
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
         try:
             return self._known[key]
         except KeyError:
-            row = self._connection.execute(_BY_KEY, (key,)).fetchone()
-        found = self._known[key] = None if row is None else row_from(row)
-        return found
+            found = self._known[key] = self._read(key)
+            return found
+
+    def _read(self, key: str) -> TreeRow | None:
+        row = self._connection.execute(_BY_KEY, (key,)).fetchone()
+        return None if row is None else row_from(row)
 
     def at(self, path: str) -> TreeRow | None:
         """Return the row of a path, in any spelling."""
@@ -93,7 +105,9 @@ class TreeTable:
     def put(self, rows: Iterable[TreeRow]) -> None:
         """Set rows."""
         for row in rows:
-            self._connection.execute(_PUT, _tree_values(row))
+            former = self._known.get(row.key)
+            is_same = former is not None and _inode_of(former) == _inode_of(row)
+            self._connection.execute(_PUT_SAME if is_same else _PUT, _tree_values(row))
             self._known[row.key] = row
 
     def children(self, folder: str) -> dict[str, TreeRow]:
@@ -117,12 +131,22 @@ class TreeTable:
 
     def unapplied(self) -> list[TreeRow]:
         """Return what was committed and is perhaps not on the disk, oldest first."""
-        return [row_from(row) for row in self._connection.execute(f"{_SELECT} WHERE applied = 0 ORDER BY number, key")]
+        return [row for row in self._changed_since("applied") if not row.applied]
 
-    def unsynced(self, limit: int = 1000) -> list[TreeRow]:
+    def unsynced(self) -> list[TreeRow]:
         """Return what a power cut may take back, oldest first."""
-        query = f"{_SELECT} WHERE synced = 0 ORDER BY number LIMIT ?"
-        return [row_from(row) for row in self._connection.execute(query, (limit,))]
+        return [row for row in self._changed_since("synced") if not row.synced]
+
+    def _changed_since(self, reached: Literal["applied", "synced"]) -> list[TreeRow]:
+        keys = self._connection.execute(
+            f"SELECT key, old_key FROM records WHERE number > (SELECT {reached} FROM reached)"
+        ).fetchall()
+        rows = [row for key in {key for pair in keys for key in pair if key is not None} if (row := self._read(key))]
+        return sorted(rows, key=lambda row: (row.number, row.key))
+
+    def note_applied(self, number: int) -> None:
+        """Note that all records up to a number are on the disk."""
+        self._connection.execute("UPDATE reached SET applied = ? WHERE applied < ?", (number, number))
 
     def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
         """Give everything below a folder that moves its new paths, and return the new rows; the old ones are gone."""
@@ -138,6 +162,13 @@ class TreeTable:
     def mark_synced(self, synced: Sequence[tuple[str, int]]) -> None:
         """Mark rows as safe from a power cut, each as (key, number); one that has changed since stays unmarked."""
         self._connection.executemany("UPDATE tree SET synced = 1 WHERE key = ? AND number = ? AND applied = 1", synced)
+        left = self.unsynced()
+        newest = self._connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()[0]
+        self._connection.execute("UPDATE reached SET synced = ?", (left[0].number - 1 if left else newest,))
+
+
+def _inode_of(row: TreeRow) -> int | None:
+    return None if row.identity is None else row.identity[1]
 
 
 def _tree_values(row: TreeRow) -> tuple[Any, ...]:
