@@ -123,8 +123,8 @@ class Overlay:
     def find(self, path: WorkspacePath) -> OverlayNode | None:
         """Return the node at a path; None if nothing is there."""
         node: OverlayNode | None = self.root
-        for at in _with_parents(path):
-            node = None if node is None else self.child(node, at)
+        for name, key in self._steps(path):
+            node = None if node is None else self.child(node, name, key)
         return node
 
     def standing(self, path: WorkspacePath) -> Standing:
@@ -176,14 +176,14 @@ class Overlay:
         found.update(node.children)
         return [child for _, child in sorted(found.items()) if child.kind is not None]
 
-    def child(self, node: OverlayNode, path: WorkspacePath) -> OverlayNode | None:
-        """Return what is at a path in the folder of a node."""
-        listed = node.children.get(self.fold(path))
+    def child(self, node: OverlayNode, name: str, key: str) -> OverlayNode | None:
+        """Return what a folder has under a name; `key` is the last part of its key."""
+        listed = node.children.get(key)
         if listed is not None:
             return None if listed.kind is None else listed
         if node.kind != "directory" or node.origin is None:
             return None
-        standing = self.base.standing(node.origin.path.child(path.name))
+        standing = self.base.standing(node.origin.path.child(name))
         return None if standing.kind is None else shown(standing)
 
     def place(self, path: WorkspacePath, node: OverlayNode) -> None:
@@ -193,17 +193,22 @@ class Overlay:
             PathNotDirectoryError: One of them is something else.
         """
         folder = self.root
-        for at in path.folders:
-            child = self.child(folder, at) or OverlayNode(name=at.name, kind="directory")
+        *above, (_, last) = self._steps(path)
+        for depth, (name, key) in enumerate(above):
+            child = self.child(folder, name, key) or OverlayNode(name=name, kind="directory")
             if child.kind != "directory":
-                raise PathNotDirectoryError(at)
-            folder.children[self.fold(at)] = child
+                raise PathNotDirectoryError(path.folders[depth])
+            folder.children[key] = child
             folder = child
-        folder.children[self.fold(path)] = node
+        folder.children[last] = node
 
     def fold(self, path: WorkspacePath) -> str:
         """Return the last part of a path's key."""
         return self.base.key(path).rpartition("/")[2]
+
+    def _steps(self, path: WorkspacePath) -> list[tuple[str, str]]:
+        """Return each part of a path with that of its key."""
+        return list(zip(path.parts, self.base.key(path).split("/"), strict=True)) if path else []
 
     def _make(self, operation: Put | MakeFolder | Link) -> None:
         path, now = operation.path, self.find(operation.path)
@@ -285,9 +290,3 @@ def refuse_other_kind(path: WorkspacePath, kind: EntryType | None) -> None:
         raise SymlinkNotAllowedError(path, path)
     if kind == "other":
         raise NotRegularFileError(path)
-
-
-def _with_parents(path: WorkspacePath) -> Iterator[WorkspacePath]:
-    yield from path.folders
-    if not path.is_root:
-        yield path

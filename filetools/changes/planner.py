@@ -65,19 +65,19 @@ class _Planning:
         self._targets: dict[str, WorkspacePath] = {}
         """By path of the base: where a file or folder shall be that does not show through."""
         self._pending: dict[str, tuple[WorkspacePath, OverlayNode]] = {}
-        """By path of the base: what is not yet there."""
+        """By path of the base: what has not got its new name yet."""
         self._moved_folders: list[Move] = []
         for path, node, _ in explicit_nodes(overlay):
             self._wanted.place(path, replace(node, children={}))
 
     def rename(self) -> None:
         """Plan the renames, and decide what is written anew."""
-        self._see()
-        while self._pending:
-            anew = [each for each in self._pending.values() if self._is_doomed(*each)] or self._rename_all()
+        while anew := self._doomed() or self._rename_all():
             for path, node in anew:
                 self._write_anew(path, node)
-            self._see()
+            # From the start: what was renamed out of a folder may have to be written anew by now.
+            self.operations, self._now = [], Overlay(self._base)
+            self._moved_folders = []
 
     def make(self) -> None:
         """Plan everything else."""
@@ -102,16 +102,22 @@ class _Planning:
                 if (now.kind == "directory") is is_folder:
                     self._clear(path, undoes)
 
-    def _see(self) -> None:
+    def _doomed(self) -> list[tuple[WorkspacePath, OverlayNode]]:
+        """Return what must be written anew, and can be, since a folder that held it is removed."""
         self._targets, self._pending = {}, {}
         for path, node, parent in explicit_nodes(self._wanted):
             if node.kind is None or node.origin is None:
                 continue
             self._targets[node.origin.path] = path
-            if parent.origin is None or node.origin.path != parent.origin.path.child(node.name):
-                now = self._now.find(path)
-                if now is None or now.name != node.name or _origin(now) != node.origin.path:
-                    self._pending[node.origin.path] = (path, node)
+            has_moved = parent.origin is None or node.origin.path != parent.origin.path.child(node.name)
+            if has_moved:
+                self._pending[node.origin.path] = (path, node)
+        return [
+            (path, node)
+            for origin, (path, node) in self._pending.items()
+            if self._survivor(WorkspacePath(origin).parent) is None
+            and (node.kind == "directory" or self._wanted.content_of(node) is not None)
+        ]
 
     def _rename_all(self) -> list[tuple[WorkspacePath, OverlayNode]]:
         """Rename what can be renamed, until some wait for each other; return those, or nothing."""
@@ -151,6 +157,8 @@ class _Planning:
         if now is not None and _origin(now) != node.origin.path:
             self._clear(path, None)
         move = Move(path=self._place_of(node.origin.path), to=path, undoes=node.undoes_move)
+        if move.path == path:
+            return  # away and back, into a folder that was made again
         self._do(move)
         if node.kind == "directory":
             self._moved_folders.append(move)
@@ -162,13 +170,6 @@ class _Planning:
                 origin = move.to + origin[len(move.path) :]
         return WorkspacePath(origin)
 
-    def _is_doomed(self, _path: WorkspacePath, node: OverlayNode) -> bool:
-        """Whether a node must be written anew, and can be, since a folder that held it is removed."""
-        assert node.origin is not None
-        if self._survivor(node.origin.path.parent) is not None:
-            return False
-        return node.kind == "directory" or self._wanted.content_of(node) is not None
-
     def _survivor(self, folder: WorkspacePath) -> OverlayNode | None:
         """Return the node that a folder of the base becomes; None if it is removed."""
         survivor: OverlayNode | None = self._wanted.root
@@ -176,7 +177,7 @@ class _Planning:
             target = self._targets.get(at)
             above, survivor = survivor, None if target is None else self._wanted.find(target)
             if survivor is None and above is not None:
-                child = self._wanted.child(above, at)
+                child = self._wanted.child(above, at.name, self._wanted.fold(at))
                 is_own = child is not None and child.kind == "directory" and _origin(child) in (None, at)
                 survivor = child if is_own else None
         return survivor

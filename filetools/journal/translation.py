@@ -25,7 +25,7 @@ _DAMAGE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.
 """Something is missing in the state directory, or something else stands in its place; all else is the system's trouble."""
 _SHORT_OF_BYTES: Final = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
-_NO_SHARED_MEMORY: Final = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP)
+NO_SHARED_MEMORY: Final = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP)
 
 
 class Translation:
@@ -73,7 +73,7 @@ def of_sqlite(error: sqlite3.Error) -> FileToolsError:
         return LockTimeoutError(_WHAT, BUSY_SECONDS, "a program that does not go through filetools")
     if primary == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_SHMSIZE:
         return DiskFullError(_WHAT)
-    if code in _NO_SHARED_MEMORY:
+    if code in NO_SHARED_MEMORY:
         reason = "its file system gives processes no memory to share, as some network, virtual and FUSE ones do"
         return StorageFailedError(_WHAT, reason, suggested_action="Keep the state on another disk with state_dir.")
     if primary == sqlite3.SQLITE_IOERR and code not in _SHORT_OF_BYTES:

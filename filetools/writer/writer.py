@@ -12,10 +12,10 @@ from typing import Final, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InternalError, LockTimeoutError
 from filetools.journal.core.log import LogRecord
+from filetools.locks.root_lock import RootLock
 from filetools.tree.hints import DirtyFolders, FolderId
 from filetools.tree.observe import Names
 from filetools.writer.operations import Call
-from filetools.writer.root_lock import RootLock
 from filetools.writer.settle import settle
 from filetools.writer.state import WriterState
 from filetools.writer.steps import Step

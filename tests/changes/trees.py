@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+import pytest
 from msgspec import Struct
 
 from filetools.changes.overlay import Overlay
 from filetools.content.version import version_of
+from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, Standing, TreeOperation
@@ -33,6 +35,33 @@ class NotApplicableError(Exception):
     """Raised when a disk would refuse an operation."""
 
 
+def put(where: str, content: bytes = b"new", mode: int | None = None) -> Put:
+    return Put(path=WorkspacePath(where), content=content, mode=mode)
+
+
+def move(where: str, to: str) -> Move:
+    return Move(path=WorkspacePath(where), to=WorkspacePath(to))
+
+
+def remove(where: str) -> Remove:
+    return Remove(path=WorkspacePath(where))
+
+
+def make(where: str, mode: int | None = None) -> MakeFolder:
+    return MakeFolder(path=WorkspacePath(where), mode=mode)
+
+
+def remove_folder(where: str) -> RemoveFolder:
+    return RemoveFolder(path=WorkspacePath(where))
+
+
+def refusal_of(decide: Callable[[], object]) -> FileToolsError:
+    """Return what a decision is refused with."""
+    with pytest.raises(FileToolsError) as refusal:
+        decide()
+    return refusal.value
+
+
 def tree_of(files: Mapping[str, bytes | None]) -> Tree:
     """Return a tree of files, and of folders where the content is None."""
     return {
@@ -41,10 +70,15 @@ def tree_of(files: Mapping[str, bytes | None]) -> Tree:
     }
 
 
-def seen_of(tree: Tree, *, with_content: bool = True) -> Seen:
-    """Return what a call sees of a tree, if it asks for the whole root."""
-    standings = [_standing(path, entry, with_content) for path, entry in sorted(tree.items())]
-    return Seen(standings={each.path: each for each in standings}, below={ROOT: standings})
+def seen_of(tree: Tree, *, with_content: bool = True, kept: Sequence[bytes] = ()) -> Seen:
+    """Return what a call sees of a tree if it asks for everything, and for the versions of some kept contents."""
+    all_of_it = [_standing(path, entry, with_content) for path, entry in sorted(tree.items())]
+    folders = (ROOT, *(each.path for each in all_of_it if each.kind == "directory"))
+    return Seen(
+        standings={each.path: each for each in all_of_it},
+        below={folder: [each for each in all_of_it if each.path.is_below(folder)] for folder in folders},
+        contents={version_of(content): content for content in kept},
+    )
 
 
 def _standing(path: str, entry: Entry, with_content: bool) -> Standing:

@@ -12,13 +12,13 @@ from filetools.journal.core.contents import ContentTable
 from filetools.journal.core.database import StateDatabase
 from filetools.journal.core.log import Log, LogRecord
 from filetools.journal.core.tree_rows import TreeTable
+from filetools.locks.root_lock import RootLock
 from filetools.models.records import Actor
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.writer.operations import Call, Decided, Put, Seen, TreeOperation, Want
-from filetools.writer.root_lock import RootLock
 from filetools.writer.state import WriterState
 from filetools.writer.turn import Done
 from filetools.writer.writer import Writer

@@ -16,6 +16,7 @@ from filetools.models.words import STATE_PATH
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.tools.dialects.mcp_filesystem.looking import PathGlob
+from filetools.tree.inotify import InotifyThread
 from filetools.writer.writer import Writer
 
 
@@ -41,6 +42,11 @@ def exit_code_of(agent: AgentProcess) -> int | None:
 def expression_of(glob: PathGlob) -> str:
     """Return the regular expression a glob of the filesystem server became."""
     return glob._expression.pattern
+
+
+def known_watches(thread: InotifyThread) -> int:
+    """Return how many watches a thread remembers."""
+    return len(thread._folders) + len(thread._watches)
 
 
 def adopt_state(root: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from filetools.errors import StorageFailedError
 from filetools.journal.core.schema import check_schema, make_tables
-from filetools.journal.translation import BUSY_SECONDS, TRANSLATED
+from filetools.journal.translation import BUSY_SECONDS, NO_SHARED_MEMORY, TRANSLATED
 
 STATE_DATABASE: Final = "state.db"
 LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
@@ -139,16 +139,24 @@ class StateDatabase:
         return connection
 
     def _start_log(self) -> bool:
-        try:
-            (mode,) = self.write.execute("PRAGMA journal_mode = WAL").fetchone()
-            self.write.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError as exc:
-            if exc.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-                raise
-            mode = "delete"
+        """Choose the journal mode of a fresh database; one that exists keeps its own, whoever opens it."""
+        (mode,) = self.write.execute("PRAGMA journal_mode").fetchone()
+        is_fresh = not self.write.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if is_fresh:
+            try:
+                (mode,) = self.write.execute("PRAGMA journal_mode = WAL").fetchone()
+                self.write.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError as exc:
+                if exc.sqlite_errorcode not in NO_SHARED_MEMORY:
+                    raise
+                # No shared memory (9p, virtiofs, some FUSE). The file says WAL by now, and cannot be read like that.
+                self.write.close()
+                for part in self._path.parent.glob(f"{STATE_DATABASE}*"):
+                    part.unlink()
+                self.write, mode = self._connect(), "delete"
         if mode == "wal":
             return True
-        # Without shared memory (9p, virtiofs, some FUSE). Turns exclude each other, and readers wait a commit's time.
+        # Turns exclude each other, and readers wait a commit's time.
         self.write.execute("PRAGMA journal_mode = TRUNCATE")
         return False
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from filelock import lock_descriptor, unlock_descriptor
 
-from filetools.errors import WorkspaceGoneError
-from filetools.journal.translation import TRANSLATED
+from filetools.errors import StateDamagedError
+from filetools.locks.lock_folder import LockFolder
 
 try:
     import fcntl
@@ -26,7 +26,6 @@ else:
 
 LOCK_NAME: Final = "turn.lock"
 _POLL_SECONDS: Final = 0.002
-_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class RootLock:
@@ -40,37 +39,45 @@ class RootLock:
         """Open the lock file in a state directory.
 
         Raises:
-            AccessDeniedError, StateDamagedError: It cannot be opened.
+            StateDamagedError: Something else has its name.
+            AccessDeniedError, DiskFullError: It cannot be opened.
         """
-        with TRANSLATED:
-            self._descriptor = os.open(directory / LOCK_NAME, _FLAGS, 0o600)
-        self._process = os.getpid()
+        self._folder = LockFolder(directory)
+        try:
+            self._file = self._folder.open(LOCK_NAME, create=True)
+        except OSError as exc:
+            self._folder.close()
+            raise self._folder.refusal(LOCK_NAME, exc) from exc
+        self._line = b"%-10d" % os.getpid()
 
     def acquire(self) -> None:
         """Wait for the lock, however long that takes.
 
         Raises:
-            WorkspaceGoneError: The lock file was removed, so that it excludes nobody any more.
+            StateDamagedError: The lock file was removed, so that it excludes nobody any more.
+            AccessDeniedError: The system refuses the lock.
         """
-        with TRANSLATED:
-            _lock(self._descriptor)
-            if os.fstat(self._descriptor).st_nlink == 0:
-                unlock_descriptor(self._descriptor)
-                raise WorkspaceGoneError("its state directory was removed")
-            os.pwrite(self._descriptor, b"%-10d" % self._process, 0)  # for `holder`
+        try:
+            _lock(self._file.descriptor)
+            self._file.write_at(0, self._line)  # for `holder`
+            has_name = os.fstat(self._file.descriptor).st_nlink > 0
+        except OSError as exc:
+            raise self._folder.refusal(LOCK_NAME, exc) from exc
+        if not has_name:
+            self.release()
+            raise StateDamagedError("it was removed while the workspace was open")
 
     def release(self) -> None:
         """Let the next process go on."""
-        unlock_descriptor(self._descriptor)
+        unlock_descriptor(self._file.descriptor)
 
     def holder(self) -> str:
         """Return who took the lock last, for messages. In any thread."""
         with suppress(OSError, ValueError):
-            return f"process {int(os.pread(self._descriptor, 10, 0))}"
+            return f"process {int(self._file.read_at(0, 10))}"
         return "another process"
 
     def close(self) -> None:
         """Close the lock file; may be called twice."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        self._file.close()
+        self._folder.close()

@@ -1,0 +1,405 @@
+"""Decisions about whole texts: write, create, replace, append and copy. Each is a pure function of what the call sees."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from filetools.changes.knowledge import (
+    Knowledge,
+    KnownVersion,
+    base_bytes,
+    base_of_text,
+    bytes_now,
+    file_or_nothing,
+    read_as,
+    read_now,
+    refuse_changed,
+    refuse_size,
+    require_read,
+    require_version,
+)
+from filetools.changes.rebasing import merged_text, unmergeable
+from filetools.content.diff import PatchHunk
+from filetools.content.elision import left_out
+from filetools.content.ends import ends_like
+from filetools.content.facts import ContentFacts, describe, inspect
+from filetools.content.formats import UTF8, TextFormat, encode, format_named
+from filetools.content.text_edits import TextEdit
+from filetools.content.version import version_of
+from filetools.errors import (
+    DirectoryNotFoundError,
+    EncodingError,
+    HardLinkedError,
+    InvalidArgumentError,
+    PathExistsError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+)
+from filetools.models.words import Newline
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.settings import Settings
+from filetools.writer.operations import Decided, MakeFolder, Put, Seen, Standing
+
+
+class NewText(Struct, frozen=True, kw_only=True):
+    """What a write asks for."""
+
+    content: str | bytes
+    encoding: str | None = None
+    """Codec for text, or "base64" for bytes; None keeps the file's own, UTF-8 for a new file."""
+    newline: Literal["exact", "keep"] | None = None
+    """"exact" writes line ends as given; "keep" gives each line the end that it has in the file; None only keeps CRLF."""
+    expected_version: str | None = None
+    """Version that the writer names: the full form, or 12 or more hex digits of it."""
+    merges_stale: bool = False
+    """Whether the text is merged if the file is not at the named version; else that is refused."""
+    require_read: bool = False
+    """Whether replacing a file without naming its version needs a writer that has read, or written, all of it."""
+    require_version: bool = False
+    """Whether replacing a file needs its version."""
+    create_parents: bool = True
+
+
+class WriteAnswer(Struct, frozen=True, kw_only=True):
+    """What a write, an append or a copy did."""
+
+    path: WorkspacePath
+    content: bytes
+    facts: ContentFacts
+    before: Standing
+    """What was at the path."""
+    unchanged: bool
+    """Whether the file already held exactly these bytes, with the mode that was asked for."""
+    sent: bytes | None = None
+    """The whole text that the caller sent, unmerged; None for a change to what is there."""
+    merged: bool = False
+    """Whether text of others was merged with what was sent."""
+    foreign: tuple[PatchHunk, ...] = ()
+    """After a merge, what the file has and the sent text has not."""
+    newline: Newline | None = None
+    """Line end that was kept although the caller wrote another."""
+    encoding: str | None = None
+    """Codec that the actor named, in this call or when it read the file."""
+    added_bytes: int | None = None
+    """For an append: how many bytes were added."""
+    edits: tuple[TextEdit, ...] | None = None
+    """What made the file's text this one, in order, where that is known."""
+    left_out: int | None = None
+    """Line of the text that says that the rest is unchanged, though most of the file is gone."""
+    is_same_change: bool = False
+    """Whether others have made the same change since the writer knew the file."""
+
+    @property
+    def created(self) -> bool:
+        """Whether the file is new."""
+        return self.before.kind is None
+
+
+class EncodedText(Struct, frozen=True, kw_only=True):
+    """A caller's content as bytes."""
+
+    content: bytes
+    text: str | None = None
+    """What they say; None for bytes as such."""
+    text_format: TextFormat = UTF8
+    keeps_crlf: bool = False
+    """Whether LF became CRLF, as the file has it."""
+
+
+def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings) -> Decided:
+    """Replace or create a file. What its writer knows is replaced; what others have changed since is merged or refused.
+
+    Args:
+        seen: With the bytes of the file, and of each base in `knowledge`.
+        path: The file.
+        new: What is asked for.
+        knowledge: What the writer knows of the file.
+        settings: Limits, prose files, and what happens to files with several names.
+
+    Returns:
+        The operations, and a `WriteAnswer`.
+
+    Raises:
+        VersionMismatchError: The file is not at the named version, or must be read first.
+        EditConflictError: Changes of others overlap with these; both sides are in the details.
+        EncodingError: The file's encoding lacks a character, or base64 is malformed.
+        FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, DirectoryNotFoundError,
+        PathNotDirectoryError, HardLinkedError, InvalidArgumentError
+    """
+    now = file_or_nothing(seen, path, settings)
+    coded = encoded(seen, now, new, knowledge)
+    refuse_size(path, len(coded.content), settings)
+    facts = _facts(path, coded)
+    is_new = facts.version != now.version
+    named = None if isinstance(new.content, bytes) or new.encoding == "base64" else new.encoding or knowledge.encoding
+    if is_new:
+        require_read(
+            seen, now, knowledge, expected=new.expected_version, needs_version=new.require_version,
+            needs_read=new.require_read,
+        )  # fmt: skip
+    known = base_of_text(seen, now, knowledge, expected=new.expected_version, may_merge=new.merges_stale)
+    plain = WriteAnswer(
+        path=path, content=coded.content, facts=facts, before=now, unchanged=False, sent=coded.content, encoding=named,
+        newline="crlf" if coded.keeps_crlf else None,
+    )  # fmt: skip
+    is_stale = known is not None and known.base != now.version
+    if is_new and known is not None and is_stale:
+        plain = _merged(seen, plain, new, coded, knowledge, known, settings)
+    if plain.facts.version == now.version:
+        plain = replace(plain, is_same_change=is_stale)
+    elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
+        # Who leaves most of a file out writes less than there was; so most writes never search their text.
+        plain = replace(plain, left_out=left_out(lambda: inspect(bytes_now(seen, now), name=path)[1], coded.text))
+    return put_decision(seen, plain, settings, create_parents=new.create_parents)
+
+
+def decide_create(
+    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
+) -> Decided:
+    """Create a file; what its writer knew of an earlier one at this path does not count. Otherwise as `decide_write`.
+
+    Raises:
+        PathExistsError: There is a file.
+    """
+    if file_or_nothing(seen, path, settings).kind is not None:
+        raise PathExistsError(path)
+    new = replace(new, expected_version=None)
+    return decide_write(seen, path=path, new=new, knowledge=replace(knowledge, rows=()), settings=settings)
+
+
+def decide_replace(
+    seen: Seen,
+    *,
+    path: WorkspacePath,
+    content: bytes,
+    knowledge: Knowledge,
+    settings: Settings,
+    expected_version: str | None = None,
+) -> Decided:
+    """Give a file these bytes, whatever their writer knows of it. Otherwise as `decide_write`."""
+    now = file_or_nothing(seen, path, settings)
+    refuse_size(path, len(content), settings)
+    require_version(seen, now, knowledge, expected_version)
+    facts = inspect(content, name=path)[0]
+    answer = WriteAnswer(path=path, content=content, facts=facts, before=now, unchanged=False, sent=content)
+    return put_decision(seen, answer, settings)
+
+
+def decide_append(
+    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
+) -> Decided:
+    """Add to the end of a file, whatever it holds; a missing one is created. Otherwise as `decide_write`."""
+    now = file_or_nothing(seen, path, settings)
+    require_version(seen, now, knowledge, new.expected_version)
+    if now.kind is None:
+        return decide_create(seen, path=path, new=new, knowledge=knowledge, settings=settings)
+    added = encoded(seen, now, new, knowledge, is_continuation=True)
+    before = bytes_now(seen, now)
+    refuse_size(path, len(before) + len(added.content), settings)
+    content = before + added.content
+    facts, text = inspect(content, name=path)
+    place = len(text or "") - len(added.text or "")
+    answer = WriteAnswer(
+        path=path, content=content, facts=facts, before=now, unchanged=False, added_bytes=len(added.content),
+        edits=None if added.text is None else (TextEdit(place, place, added.text),),
+        newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding,
+    )  # fmt: skip
+    return put_decision(seen, answer, settings)
+
+
+def decide_copy(
+    seen: Seen,
+    *,
+    source: WorkspacePath,
+    path: WorkspacePath,
+    overwrite: bool,
+    knowledge: Knowledge,
+    settings: Settings,
+) -> Decided:
+    """Copy a file's bytes and mode.
+
+    Args:
+        seen: With the bytes of the source.
+        source: The file.
+        path: Where the copy is made.
+        overwrite: Whether an existing file is replaced.
+        knowledge: What the actor knows of `path`.
+        settings: As in `decide_write`.
+
+    Raises:
+        PathNotFoundError: There is no source.
+        PathExistsError: There is a file, and it must not be replaced.
+        VersionMismatchError: Others have changed the file that would be replaced.
+        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError, InvalidArgumentError,
+        PathNotDirectoryError, HardLinkedError
+    """
+    now = file_or_nothing(seen, path, settings)
+    if now.kind is not None and not overwrite:
+        raise PathExistsError(path)
+    origin = seen.at(source)
+    if source == path or (now.kind is not None and origin.path == now.path):
+        raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
+    refuse_changed(seen, now, knowledge)
+    if file_or_nothing(seen, source, settings).kind is None:
+        missing_folders(seen, source)
+        raise PathNotFoundError(source)
+    refuse_size(source, origin.size or 0, settings)
+    content = bytes_now(seen, origin)
+    facts = inspect(content, name=path)[0]
+    answer = WriteAnswer(path=path, content=content, facts=facts, before=now, unchanged=False)
+    return put_decision(seen, answer, settings, mode=origin.mode)
+
+
+def put_decision(
+    seen: Seen, answer: WriteAnswer, settings: Settings, *, mode: int | None = None, create_parents: bool = True
+) -> Decided:
+    """Return the decision to give a file the bytes of an answer: no operation if it has them, and the mode.
+
+    Raises:
+        DirectoryNotFoundError: The folder is missing, and must not be made.
+        PathNotDirectoryError: Something else is where a folder is needed.
+        HardLinkedError: The file has several names, and the settings do not allow to separate them.
+    """
+    operations = put_operations(
+        seen, answer.before, answer.content, answer.facts.version, settings, mode=mode, create_parents=create_parents
+    )
+    return Decided(operations=operations, answer=replace(answer, unchanged=not operations))
+
+
+def put_operations(
+    seen: Seen,
+    now: Standing,
+    content: bytes,
+    version: str,
+    settings: Settings,
+    *,
+    mode: int | None = None,
+    create_parents: bool = True,
+) -> Sequence[MakeFolder | Put]:
+    """Return what gives a file its bytes, as `put_decision`."""
+    if version == now.version and mode in (None, now.mode):
+        return ()
+    missing = missing_folders(seen, now.path)
+    if missing and not create_parents:
+        raise DirectoryNotFoundError(now.path.parent)
+    if now.links > 1 and settings.hard_links != "break":
+        raise HardLinkedError(now.path, now.links)
+    return (*missing, Put(path=now.path, content=content, mode=mode))
+
+
+def missing_folders(seen: Seen, path: WorkspacePath) -> Sequence[MakeFolder]:
+    """Return what makes the folders above a path that do not exist, outermost first.
+
+    Raises:
+        PathNotDirectoryError: Something else is where a folder is needed.
+    """
+    missing = []
+    for folder in path.folders:
+        kind = seen.at(folder).kind
+        if kind is None:
+            missing.append(MakeFolder(path=folder))
+        elif kind != "directory":
+            raise PathNotDirectoryError(folder)
+    return missing
+
+
+def encoded(
+    seen: Seen, now: Standing, new: NewText, knowledge: Knowledge, *, is_continuation: bool = False
+) -> EncodedText:
+    """Return the bytes of a new text, in the form of the file that it replaces.
+
+    Args:
+        seen: What the call asked for.
+        now: The file.
+        new: The text.
+        knowledge: What its writer knows of the file.
+        is_continuation: True for text that follows existing text, so that it gets no byte-order mark.
+
+    Raises:
+        EncodingError: The file's encoding cannot hold a character, or base64 is malformed.
+        InvalidArgumentError: There is no such encoding.
+    """
+    if isinstance(new.content, bytes):
+        return EncodedText(content=new.content)
+    if new.encoding == "base64":
+        return EncodedText(content=from_base64(new.content, now.path))
+    facts, text_there = (None, None) if now.kind is None else read_now(seen, now, knowledge)
+    text_format = (facts and facts.text_format) or UTF8
+    if new.encoding:
+        text_format = format_named(new.encoding)
+    if is_continuation:
+        text_format = TextFormat(encoding=text_format.encoding, bom=b"")
+    text = new.content.removeprefix("\ufeff") if text_format.bom else new.content
+    newline = None if facts is None else facts.newline
+    # Models answer in LF, and a file that has nothing but CRLF keeps it.
+    keeps_crlf = newline == "crlf" and "\r" not in text and new.newline != "exact" and new.encoding is None
+    if keeps_crlf:
+        text = text.replace("\n", "\r\n")
+    elif new.newline == "keep" and newline in ("cr", "mixed"):
+        text = ends_like(text, text_there or "")
+    content = encode(text, text_format, path=now.path)
+    return EncodedText(content=content, text=text, text_format=text_format, keeps_crlf=keeps_crlf)
+
+
+def from_base64(text: str, path: str) -> bytes:
+    """Return the bytes of a text in base64.
+
+    Raises:
+        EncodingError: It is malformed.
+    """
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise EncodingError(path, "base64", str(exc)) from exc
+    # The decoder stops at the first padding that fits, and drops bits that belong to no byte.
+    last = base64.b64encode(content[(len(content) - 1) // 3 * 3 :]).decode("ascii") if content else ""
+    if len(text) != (len(content) + 2) // 3 * 4 or not text.endswith(last):
+        raise EncodingError(path, "base64", "its end is not what an encoder writes; the text was cut or padded")
+    return content
+
+
+def _facts(path: WorkspacePath, coded: EncodedText) -> ContentFacts:
+    version = version_of(coded.content)
+    return describe(coded.content, coded.text, coded.text_format, name=path, version=version)
+
+
+def _merged(
+    seen: Seen,
+    plain: WriteAnswer,
+    new: NewText,
+    coded: EncodedText,
+    knowledge: Knowledge,
+    known: KnownVersion,
+    settings: Settings,
+) -> WriteAnswer:
+    """Put a text that was made from another version on top of what the file holds."""
+    now = plain.before
+    if now.kind is None:
+        raise unmergeable(plain.path, known.base, None, reason="it is no longer there")
+    facts = read_now(seen, now, knowledge)[0]
+    if coded.text is None or not isinstance(new.content, str):
+        raise unmergeable(plain.path, known.base, now.version, reason="it is binary and cannot be merged")
+    base = base_bytes(seen, now, known.base)
+    merged = merged_text(
+        plain.path,
+        base=base,
+        base_facts=read_as(base, known.encoding, name=plain.path)[0],
+        current=bytes_now(seen, now),
+        facts=facts,
+        proposed=new.content,
+        by_words=settings.is_prose(plain.path),
+    )
+    return replace(
+        plain,
+        content=merged.content,
+        facts=inspect(merged.content, name=plain.path)[0],
+        foreign=merged.foreign,
+        merged=merged.content != coded.content,
+        newline=None,
+    )

@@ -1,0 +1,102 @@
+"""What an overlay shows after some operations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from filetools.changes.overlay import BaseTree, Overlay, base_tree
+from filetools.changes.planner import plan
+from filetools.content.version import version_of
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.writer.operations import Link, Seen, Standing, TreeOperation
+from tests.changes.trees import (
+    Entry,
+    make,
+    move,
+    put,
+    refusal_of,
+    remove,
+    remove_folder,
+    seen_of,
+    shown_by,
+    tree_of,
+)  # fmt: skip
+
+TREE: Final = tree_of({"a": b"A", "d": None, "d/x": b"X", "d/e": None}) | {"l": Entry("symlink", b"a", None)}
+
+
+def path(text: str) -> WorkspacePath:
+    return WorkspacePath(text)
+
+
+def overlay_with(*operations: TreeOperation) -> Overlay:
+    overlay = Overlay(base_tree(seen_of(TREE)))
+    for operation in operations:
+        overlay.apply(operation)
+    return overlay
+
+
+REFUSED: Final[dict[str, tuple[str, TreeOperation]]] = {
+    "the root": ("INVALID_ARGUMENT", remove_folder("")),
+    "write a folder": ("IS_A_DIRECTORY", put("d")),
+    "write a link": ("SYMLINK_NOT_ALLOWED", put("l")),
+    "write below a file": ("NOT_A_DIRECTORY", put("a/n")),
+    "make a folder over a file": ("FILE_EXISTS", make("a")),
+    "make a link over a file": ("FILE_EXISTS", Link(path=path("a"), target=b"d")),
+    "remove nothing": ("FILE_NOT_FOUND", remove("n")),
+    "remove a folder as a file": ("IS_A_DIRECTORY", remove("d")),
+    "remove no folder": ("DIR_NOT_FOUND", remove_folder("n")),
+    "remove a file as a folder": ("NOT_A_DIRECTORY", remove_folder("a")),
+    "move nothing": ("FILE_NOT_FOUND", move("n", "m")),
+    "move onto something": ("FILE_EXISTS", move("a", "d")),
+    "move into itself": ("INVALID_ARGUMENT", move("d", "d/e/d")),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_an_operation_is_refused_and_changes_nothing(case: str) -> None:
+    code, operation = REFUSED[case]
+    overlay = overlay_with()
+    assert (refusal_of(lambda: overlay.apply(operation)).code, shown_by(overlay)) == (code, TREE)
+
+
+def test_what_is_below_a_moved_folder_is_seen_at_its_new_place() -> None:
+    overlay = overlay_with(move("d", "p/d"), put("p/d/x", b"new"), remove("a"))
+    assert overlay.standing(path("p/d/x")) == Standing(
+        path=path("p/d/x"), kind="file", version=version_of(b"new"), size=3, mode=0o644, number=1, content=b"new"
+    )
+    assert [each.path for each in overlay.below(ROOT)] == ["l", "p", "p/d", "p/d/e", "p/d/x"]
+    assert overlay.standing(path("d/x")) == Standing(path=path("d/x"))
+
+
+def test_a_folder_that_is_made_again_is_empty() -> None:
+    overlay = overlay_with(remove_folder("d"), make("d", 0o700))
+    assert overlay.below(path("d")) == []
+    assert overlay.standing(path("d")) == Standing(path=path("d"), kind="directory", mode=0o700)
+
+
+def test_bytes_of_a_version_that_the_call_asked_for_are_found() -> None:
+    there = Standing(path=path("a"), kind="file", version=version_of(b"A"))
+    overlay = Overlay(base_tree(Seen(standings={"a": there}, contents={version_of(b"A"): b"A"})))
+    overlay.apply(move("a", "b"))
+    assert overlay.content(path("b")) == b"A"
+
+
+def test_only_what_is_asked_for_is_read() -> None:
+    read: list[str] = []
+
+    def standing(where: WorkspacePath) -> Standing:
+        read.append(where)
+        return seen_of(TREE).at(where)
+
+    overlay = Overlay(BaseTree(standing=standing, below=lambda _: [], content=lambda _: None))
+    overlay.apply(put("d/n"))
+    assert read == ["d", "d/n", "d"]
+
+
+def test_a_path_may_have_more_parts_than_python_has_frames() -> None:
+    deep = path("/".join(["x"] * 1100))
+    overlay = overlay_with(put(deep))
+    assert (overlay.below(deep.parent)[0].path, len(plan(overlay))) == (deep, 1100)

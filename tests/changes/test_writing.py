@@ -1,0 +1,262 @@
+"""Decisions about whole texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from filetools.changes.knowledge import Knowledge, KnownVersion
+from filetools.changes.writing import (
+    NewText,
+    WriteAnswer,
+    decide_append,
+    decide_copy,
+    decide_create,
+    decide_replace,
+    decide_write,
+)  # fmt: skip
+from filetools.content.facts import inspect
+from filetools.content.text_edits import TextEdit
+from filetools.content.version import version_of
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.settings import Settings
+from filetools.writer.operations import Decided, Put, Seen, Standing
+from tests.changes.trees import Entry, make, put, refusal_of, seen_of, tree_of
+
+AGENT: Final = Actor(kind="agent", id="a")
+NOBODY: Final = Knowledge(actor=AGENT)
+SETTINGS: Final = Settings(max_write_bytes=1000)
+OLD: Final = b"one\ntwo\nthree\nfour\nfive\n"
+SEEN: Final = seen_of(
+    tree_of({"a.txt": OLD, "d": None, "w.txt": b"one\r\ntwo\r\n", "m.txt": b"\xef\xbb\xbfone\r\ntwo\n"})
+    | {"link": Entry("symlink", b"a.txt", None), "pipe": Entry("other", None, None), "b": Entry("file", b"\0", 0o755)}
+)
+
+
+def knows(*contents: bytes, encoding: str | None = None, is_whole: bool = True) -> Knowledge:
+    """Return what an agent knows that has read some versions, one after the other."""
+    rows = [
+        KnownVersion(version=version_of(each), base=version_of(each), encoding=encoding, is_whole=is_whole)
+        for each in contents
+    ]
+    return Knowledge(actor=AGENT, rows=rows)
+
+
+def seen_with(path: str, content: bytes, *kept: bytes) -> Seen:
+    return seen_of(tree_of({path: content}), kept=kept)
+
+
+def write(seen: Seen, path: str, content: str | bytes, knowledge: Knowledge = NOBODY, **options: Any) -> Decided:
+    new = NewText(content=content, **options)
+    return decide_write(seen, path=WorkspacePath(path), new=new, knowledge=knowledge, settings=SETTINGS)
+
+
+def written(decided: Decided) -> bytes:
+    (operation,) = decided.operations
+    assert isinstance(operation, Put)
+    return operation.content
+
+
+def answer_of(decided: Decided) -> WriteAnswer:
+    assert isinstance(decided.answer, WriteAnswer)
+    return decided.answer
+
+
+REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]]] = {
+    "a folder": ("IS_A_DIRECTORY", "d", "x", NOBODY, {}),
+    "a link": ("SYMLINK_NOT_ALLOWED", "link", "x", NOBODY, {}),
+    "a pipe": ("NOT_A_REGULAR_FILE", "pipe", "x", NOBODY, {}),
+    "below a file": ("NOT_A_DIRECTORY", "a.txt/x", "x", NOBODY, {}),
+    "no folder": ("DIR_NOT_FOUND", "n/x", "x", NOBODY, {"create_parents": False}),
+    "too large": ("FILE_TOO_LARGE", "n", "x" * 1001, NOBODY, {}),
+    "no such encoding": ("INVALID_ARGUMENT", "n", "x", NOBODY, {"encoding": "klingon"}),
+    "no such character": ("ENCODING_ERROR", "n", "\u20ac", NOBODY, {"encoding": "latin-1"}),
+    "cut base64": ("ENCODING_ERROR", "n", "YQ=", NOBODY, {"encoding": "base64"}),
+    "not a version": ("INVALID_ARGUMENT", "a.txt", "x", NOBODY, {"expected_version": "newest"}),
+    "another version": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"expected_version": version_of(b"x")}),
+    "a missing version": ("VERSION_MISMATCH", "n", "x", NOBODY, {"expected_version": version_of(b"x")}),
+    "an unknown version": (
+        "VERSION_MISMATCH", "a.txt", "x", NOBODY, {"expected_version": "0" * 64, "merges_stale": True},
+    ),
+    "no version": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"require_version": True}),
+    "not read": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"require_read": True}),
+    "read in part": (
+        "VERSION_MISMATCH", "a.txt", "x", knows(OLD, is_whole=False), {"expected_version": version_of(OLD)},
+    ),
+    "text that is not kept": ("VERSION_MISMATCH", "a.txt", "x", knows(b"gone"), {}),
+    "deleted since": ("EDIT_CONFLICT", "n", "x", knows(OLD), {}),
+    "binary by now": ("EDIT_CONFLICT", "b", "x", knows(OLD), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_write_is_refused(case: str) -> None:
+    code, path, content, knowledge, options = REFUSED[case]
+    seen = replace(SEEN, contents={version_of(OLD): OLD})
+    assert refusal_of(lambda: write(seen, path, content, knowledge, **options)).code == code
+
+
+def test_an_overlap_is_refused_with_both_sides() -> None:
+    seen = seen_with("a.txt", OLD.replace(b"two", b"theirs"), OLD)
+    refusal = refusal_of(lambda: write(seen, "a.txt", OLD.decode().replace("two", "mine"), knows(OLD)))
+    details = refusal.details
+    assert refusal.code == "EDIT_CONFLICT"
+    assert details["conflicts"] == [{"base": "two\n", "current": "theirs\n", "yours": "mine\n", "line": 2}]
+    assert details["base_version"] == version_of(OLD)
+    assert details["current_version"] == version_of(OLD.replace(b"two", b"theirs"))
+    assert "-two\n+theirs\n" in details["diff"]
+
+
+def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
+    seen = seen_with("a.txt", OLD.replace(b"two", b"theirs"), OLD)
+    details = refusal_of(lambda: write(seen, "a.txt", "x", knows(OLD), expected_version=version_of(OLD))).details
+    assert details["expected_version"] == version_of(OLD)
+    assert "-two\n+theirs\n" in details["diff"]
+
+
+def test_a_file_with_other_names_is_replaced_only_if_they_may_be_separated() -> None:
+    linked = replace(SEEN.at(WorkspacePath("a.txt")), links=2)
+    decide = partial(
+        decide_write, Seen(standings={"a.txt": linked}), path=linked.path, new=NewText(content="x"), knowledge=NOBODY
+    )
+    assert refusal_of(partial(decide, settings=Settings(hard_links="refuse"))).code == "HARD_LINKED"
+    assert decide(settings=Settings(hard_links="break")).operations == (put("a.txt", b"x"),)
+
+
+def test_a_new_file_comes_after_the_folders_that_it_needs() -> None:
+    path, content = WorkspacePath("p/q/n.txt"), b"x"
+    assert write(SEEN, path, "x") == Decided(
+        operations=(make("p"), make("p/q"), put("p/q/n.txt", b"x")),
+        answer=WriteAnswer(
+            path=path, content=content, facts=inspect(content, name=path)[0], before=Standing(path=path),
+            unchanged=False, sent=content,
+        ),
+    )  # fmt: skip
+
+
+def test_the_same_bytes_are_no_operation() -> None:
+    decided = write(SEEN, "a.txt", OLD.decode())
+    assert (decided.operations, answer_of(decided).unchanged) == ((), True)
+
+
+def test_changes_to_other_lines_are_merged() -> None:
+    theirs = OLD.replace(b"one", b"ONE")
+    decided = write(seen_with("a.txt", theirs, OLD), "a.txt", OLD.decode().replace("five", "FIVE"), knows(OLD))
+    assert written(decided) == b"ONE\ntwo\nthree\nfour\nFIVE\n"
+    answer = answer_of(decided)
+    assert (answer.merged, answer.sent) == (True, OLD.replace(b"five", b"FIVE"))
+    assert [hunk.lines for hunk in answer.foreign] == [("-one", "+ONE")]
+
+
+def test_a_named_older_version_is_merged_if_asked() -> None:
+    theirs, mine = OLD.replace(b"one", b"ONE"), OLD.decode().replace("five", "FIVE")
+    known = replace(NOBODY, had=[version_of(OLD)])
+    expected = version_of(OLD).removeprefix("sha256:")[:12]
+    seen = seen_with("a.txt", theirs, OLD)
+    assert written(write(seen, "a.txt", mine, known, expected_version=expected, merges_stale=True)) == (
+        b"ONE\ntwo\nthree\nfour\nFIVE\n"
+    )
+
+
+def test_a_change_that_others_have_made_is_told() -> None:
+    theirs = OLD.replace(b"one", b"ONE")
+    decided = write(seen_with("a.txt", theirs, OLD), "a.txt", theirs.decode(), knows(OLD))
+    assert (decided.operations, answer_of(decided).is_same_change) == ((), True)
+
+
+def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_knows() -> None:
+    theirs = OLD.replace(b"one", b"ONE")
+    row = KnownVersion(version=version_of(theirs), base=version_of(OLD))
+    seen = seen_with("a.txt", theirs, OLD)
+    decided = write(
+        seen, "a.txt", OLD.decode() + "six\n", Knowledge(actor=AGENT, rows=[row]), expected_version=row.version
+    )
+    assert written(decided) == theirs + b"six\n"
+
+
+FORMS: Final[dict[str, tuple[str, str | bytes, dict[str, Any], bytes]]] = {
+    "crlf is kept": ("w.txt", "uno\ntwo\n", {}, b"uno\r\ntwo\r\n"),
+    "crlf is not kept if ends are exact": ("w.txt", "uno\ntwo\n", {"newline": "exact"}, b"uno\ntwo\n"),
+    "each line keeps its end": ("m.txt", "uno\ntwo\n", {"newline": "keep"}, b"\xef\xbb\xbfuno\r\ntwo\n"),
+    "a mark is not doubled": ("m.txt", "\ufeffx", {}, b"\xef\xbb\xbfx"),
+    "an encoding": ("n", "\xe4", {"encoding": "latin-1"}, b"\xe4"),
+    "base64": ("n", "AAE=", {"encoding": "base64"}, b"\0\1"),
+    "bytes": ("w.txt", b"a\nb", {}, b"a\nb"),
+}
+
+
+@pytest.mark.parametrize("case", FORMS)
+def test_a_text_takes_the_form_of_its_file(case: str) -> None:
+    path, content, options, expected = FORMS[case]
+    assert written(write(SEEN, path, content, **options)) == expected
+
+
+def test_a_text_is_written_in_the_encoding_that_its_writer_read_it_in() -> None:
+    content = "\xe4\xf6".encode("utf-16-le")
+    decided = write(seen_with("a.txt", content), "a.txt", "\xe4", knows(content, encoding="utf-16-le"))
+    assert (written(decided), answer_of(decided).encoding) == ("\xe4".encode("utf-16-le"), "utf-16-le")
+
+
+def test_a_text_that_leaves_most_of_the_file_out_is_told() -> None:
+    assert answer_of(write(SEEN, "a.txt", "... rest unchanged\n")).left_out == 1
+
+
+def test_an_existing_file_is_not_created() -> None:
+    decide = partial(decide_create, SEEN, new=NewText(content="x"), knowledge=knows(OLD), settings=SETTINGS)
+    assert refusal_of(lambda: decide(path=WorkspacePath("a.txt"))).code == "FILE_EXISTS"
+    # What its writer knew of a former file there does not count.
+    assert decide(path=WorkspacePath("n")).operations == (put("n", b"x"),)
+
+
+def test_bytes_replace_a_file_whatever_their_writer_knows() -> None:
+    path = WorkspacePath("a.txt")
+    decided = decide_replace(SEEN, path=path, content=b"\0", knowledge=knows(b"gone"), settings=SETTINGS)
+    assert decided.operations == (put("a.txt", b"\0"),)
+
+
+def test_an_append_to_another_version_is_refused() -> None:
+    new, path = NewText(content="x", expected_version="0" * 12), WorkspacePath("a.txt")
+    refusal = refusal_of(lambda: decide_append(SEEN, path=path, new=new, knowledge=NOBODY, settings=SETTINGS))
+    assert refusal.code == "VERSION_MISMATCH"
+
+
+def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
+    decided = decide_append(
+        SEEN, path=WorkspacePath("w.txt"), new=NewText(content="x\n"), knowledge=knows(b"gone"), settings=SETTINGS
+    )
+    answer = answer_of(decided)
+    assert written(decided) == b"one\r\ntwo\r\nx\r\n"
+    assert (answer.added_bytes, answer.newline, answer.edits) == (3, "crlf", (TextEdit(10, 10, "x\r\n"),))
+
+
+def copy(source: str, to: str, knowledge: Knowledge = NOBODY, *, overwrite: bool = False) -> Decided:
+    paths = {"source": WorkspacePath(source), "path": WorkspacePath(to)}
+    return decide_copy(SEEN, **paths, overwrite=overwrite, knowledge=knowledge, settings=SETTINGS)
+
+
+COPIES: Final[dict[str, tuple[str, Callable[[], Decided]]]] = {
+    "nothing": ("FILE_NOT_FOUND", partial(copy, "n", "new")),
+    "below a file": ("NOT_A_DIRECTORY", partial(copy, "a.txt/n", "new")),
+    "a folder": ("IS_A_DIRECTORY", partial(copy, "d", "new")),
+    "a link": ("SYMLINK_NOT_ALLOWED", partial(copy, "link", "new")),
+    "onto a file": ("FILE_EXISTS", partial(copy, "b", "a.txt")),
+    "onto itself": ("INVALID_ARGUMENT", partial(copy, "a.txt", "a.txt", overwrite=True)),
+    "onto what others changed": ("VERSION_MISMATCH", partial(copy, "b", "a.txt", knows(b"older"), overwrite=True)),
+}
+
+
+@pytest.mark.parametrize("case", COPIES)
+def test_a_copy_is_refused(case: str) -> None:
+    code, decide = COPIES[case]
+    assert refusal_of(decide).code == code
+
+
+def test_a_copy_has_the_bytes_and_the_mode() -> None:
+    decided = copy("b", "a.txt", knows(OLD), overwrite=True)
+    assert decided.operations == (put("a.txt", b"\0", 0o755),)
+    assert answer_of(decided).before.version == version_of(OLD)
