@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.changes.knowledge import Knowledge, KnownVersion
+from filetools.changes.tree_decisions import decide_copy
 from filetools.changes.writing import (
     NewText,
     WriteAnswer,
     decide_append,
-    decide_copy,
     decide_create,
     decide_replace,
     decide_write,
