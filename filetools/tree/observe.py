@@ -74,10 +74,10 @@ class Observation:
         self._means = means
         self._rows = means.rows
         self._doubtful = doubtful
-        self._waiting: deque[_Item] = deque()
+        self._waiting: deque[_ToCompare] = deque()
         self._gone: dict[str, TreeRow] = {}
         self._replaced: list[tuple[WorkspacePath, FileStat]] = []
-        self._later: list[_Item] = []
+        self._later: list[_ToCompare] = []
         self._listed: set[FolderId] = set()
         self.again: dict[FolderId, Names] = {}
         self.new_folders: list[WorkspacePath] = []
@@ -88,13 +88,13 @@ class Observation:
 
     def whole_tree(self) -> None:
         """Compare everything that is not left out."""
-        self._waiting.append(_Item(path=ROOT, names=None, deep=True))
+        self._waiting.append(_ToCompare(path=ROOT, names=None, deep=True))
         self._work(patient=False)
 
     def hinted(self, folders: Mapping[FolderId, Names]) -> None:
         """Compare what hints name, patiently: a name that is gone counts as deleted when the next look misses it, too."""
         self._waiting += sorted(
-            (_Item(path=WorkspacePath(row.path), names=names, folder=folder)
+            (_ToCompare(path=WorkspacePath(row.path), names=names, folder=folder)
              for folder, names in folders.items() for row in self._rows.by_inode(*folder)[:1]),
             key=lambda item: item.path,
         )  # fmt: skip
@@ -109,12 +109,14 @@ class Observation:
         by_folder: dict[WorkspacePath, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.parent, set()).add(path.name)
-        self._waiting += [_Item(path=path, names=frozenset(names), is_call=True) for path, names in by_folder.items()]
+        self._waiting += [
+            _ToCompare(path=path, names=frozenset(names), is_call=True) for path, names in by_folder.items()
+        ]
         self._work(patient=False)
 
     def below(self, paths: Iterable[WorkspacePath]) -> None:
         """Compare everything below folders, ignore rules or not, because a call is about to change all of it."""
-        self._waiting += [_Item(path=path, names=None, deep=True, everything=True) for path in paths]
+        self._waiting += [_ToCompare(path=path, names=None, deep=True, everything=True) for path in paths]
         self._work(patient=False)
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -140,14 +142,14 @@ class Observation:
             self._later.clear()
         self._take_away(patient=patient)
 
-    def _place_of(self, item: _Item) -> WorkspacePath | None:
+    def _place_of(self, item: _ToCompare) -> WorkspacePath | None:
         """Return where the item's folder is now: one that is known by its inode may have moved since."""
         if item.folder is None or item.path.is_root:
             return item.path
         found = [row for row in self._rows.by_inode(*item.folder) if row.kind == "directory"]
         return WorkspacePath(found[0].path) if found else None
 
-    def _is_ready(self, item: _Item, path: WorkspacePath) -> bool:
+    def _is_ready(self, item: _ToCompare, path: WorkspacePath) -> bool:
         """Whether a folder is known; else its own folder is looked at first, and then the item again."""
         if path.is_root:
             return True
@@ -160,7 +162,7 @@ class Observation:
         self._waiting.appendleft(_led(item, path))
         return False
 
-    def _look_into(self, item: _Item, path: WorkspacePath) -> None:
+    def _look_into(self, item: _ToCompare, path: WorkspacePath) -> None:
         try:
             own, found = self._means.store.look_into(path, item.names)
         except AccessDeniedError:
@@ -195,7 +197,7 @@ class Observation:
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
 
-    def _lead_up(self, item: _Item, path: WorkspacePath) -> None:
+    def _lead_up(self, item: _ToCompare, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
         if not item.was_led:
             self._waiting.appendleft(structs.replace(item, was_led=True))
@@ -213,7 +215,7 @@ class Observation:
         found = (self._rows.at(f"{prefix}{name}") for name in names if _is_text(name))
         return {row.key: row for row in found if row is not None and row.is_there}
 
-    def _meet(self, item: _Item, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
+    def _meet(self, item: _ToCompare, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
         """Compare what is at a path with its row."""
         self._gone.pop(self._rows.key_of(path), None)
         if item.names is not None:
@@ -240,13 +242,13 @@ class Observation:
         elif row.identity != stat.identity:
             self._compare(row, path, stat)
 
-    def _descend(self, item: _Item, path: WorkspacePath) -> None:
+    def _descend(self, item: _ToCompare, path: WorkspacePath) -> None:
         if item.everything or not self._means.is_left_out(path, True):
-            self._waiting.append(_Item(path=path, names=None, deep=True, everything=item.everything))
+            self._waiting.append(_ToCompare(path=path, names=None, deep=True, everything=item.everything))
 
     # -- arrivals ----------------------------------------------------------------------------------------------------
 
-    def _come(self, item: _Item, path: WorkspacePath, stat: FileStat) -> None:
+    def _come(self, item: _ToCompare, path: WorkspacePath, stat: FileStat) -> None:
         """Record what has come to a free path: a move if its inode is known and not at its old place any more."""
         source = self._source_of(path, stat)
         if source is not None:
@@ -263,9 +265,9 @@ class Observation:
     def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
         """Look at all of a folder that is new at its place."""
         self.new_folders.append(path)
-        self._waiting.append(_Item(path=path, names=None, deep=True, everything=everything))
+        self._waiting.append(_ToCompare(path=path, names=None, deep=True, everything=everything))
 
-    def _create(self, path: WorkspacePath, stat: FileStat, item: _Item) -> bool:
+    def _create(self, path: WorkspacePath, stat: FileStat, item: _ToCompare) -> bool:
         rows, key = self._rows, self._rows.key_of(path)
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
@@ -320,7 +322,7 @@ class Observation:
             others = [
                 WorkspacePath(each.path) for each in self._rows.by_inode(*stat.identity[:2]) if each.key != row.key
             ]
-            self._waiting += [_Item(path=path.parent, names=frozenset((path.name,))) for path in others]
+            self._waiting += [_ToCompare(path=path.parent, names=frozenset((path.name,))) for path in others]
         number = row.number
         if seen.digest != row.version:
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
@@ -399,7 +401,7 @@ class Observation:
                 self._forget(below)
         if source is None:
             self._forget(self._rows.get(row.key) or row)
-            self._come(_Item(path=path.parent, names=None, deep=True), path, stat)
+            self._come(_ToCompare(path=path.parent, names=None, deep=True), path, stat)
         else:
             # The move replaces the folders that held the source, too; what comes with it may have the same names.
             gone = [structs.replace(each, kind="absent", identity=None) for each in between]
@@ -459,7 +461,7 @@ class Observation:
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
 
 
-class _Item(Struct, frozen=True, kw_only=True):
+class _ToCompare(Struct, frozen=True, kw_only=True):
     """Something to look at."""
 
     path: WorkspacePath
@@ -478,9 +480,9 @@ class _Item(Struct, frozen=True, kw_only=True):
     """Whether it waited until what was exchanged at the folders above was recorded."""
 
 
-def _led(item: _Item, path: WorkspacePath) -> _Item:
+def _led(item: _ToCompare, path: WorkspacePath) -> _ToCompare:
     """Return what looks at the folder of an item by its name."""
-    return _Item(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
+    return _ToCompare(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
 
 
 def _inode(row: TreeRow) -> FolderId | None:

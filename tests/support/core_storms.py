@@ -18,8 +18,8 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -54,6 +54,8 @@ class Storm:
     own_steps: int = 40
     others: int = 0
     """Further processes with writers of their own."""
+    only: tuple[str, ...] = ()
+    """What programs do, by the names of `Program.actions`; everything if empty."""
 
 
 @dataclass
@@ -73,8 +75,9 @@ class Result:
 class Program:
     """A program that knows nothing of filetools. All its errors are those of anybody who meets others at work."""
 
-    def __init__(self, root: Path, seed: int) -> None:
+    def __init__(self, root: Path, seed: int, only: Sequence[str] = ()) -> None:
         self.root = root
+        self.only = only
         self.random = random.Random(seed)
         self.counts: Counter[str] = Counter()
         self.serial = 0
@@ -83,7 +86,8 @@ class Program:
     def run(self, steps: int) -> None:
         for _ in range(steps):
             with suppress(OSError):  # somebody else was there first
-                name, action = self.random.choice(self.actions())
+                actions = [each for each in self.actions() if not self.only or each[0] in self.only]
+                name, action = self.random.choice(actions)
                 action()
                 self.counts[name] += 1
             if self.random.random() < 0.25:
@@ -395,14 +399,14 @@ def differences(name: str, found: Tree, disk: Tree) -> list[str]:
     ]
 
 
-def judge(core: Core, before: Tree, own: Sequence[tuple[int, str]]) -> list[str]:
+def judge(core: Core, before: Tree | None = None, own: Sequence[tuple[int, str]] = ()) -> list[str]:
     """Return all that is wrong at rest."""
     disk, rows, log = tree_on_disk(core.root), tree_in_rows(core), core.state.log
     records: list[LogRecord] = []
     while more := log.after(records[-1].number if records else 0):
         records += more
     faults = differences("rows", rows, disk)
-    faults += _follow(Follower(dict(before)), records, disk, {version for _, version in own})
+    faults += _follow(Follower(dict(before or {})), records, disk, {version for _, version in own})
     by_number = {record.number: record for record in records}
     for number, version in own:
         record = by_number.get(number)
@@ -494,6 +498,16 @@ async def _poll(core: Core) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
+@asynccontextmanager
+async def noticing_core(root: Path) -> AsyncIterator[Core]:
+    """Open an empty root whose changes are noticed by inotify."""
+    root.mkdir()
+    async with opened_core(root) as core:
+        with watched(core):
+            await look_at_everything(core)
+            yield core
+
+
 async def storm(root: Path, told: Storm) -> Result:
     """Run a storm, wait until it has calmed down, and judge."""
     root.mkdir()
@@ -529,7 +543,7 @@ async def _rage(root: Path, told: Storm, own: OwnWrites, result: Result) -> list
     parts = [("program", number) for number in range(told.programs)]
     parts += [("own", number) for number in range(100, 100 + told.others)]
     processes = [
-        forked("tests.support.core_storms", part, root, str(told.seed * 1000 + number), str(told.steps))
+        forked("tests.support.core_storms", part, root, str(told.seed * 1000 + number), str(told.steps), *told.only)
         for part, number in parts
     ]
     written: list[tuple[int, str]] = []
@@ -549,13 +563,13 @@ async def _write_as_other(root: Path, seed: int, steps: int) -> list[tuple[int, 
         return own.done
 
 
-def _main(part: str, root: str, seed: str, steps: str) -> None:
+def _main(part: str, root: str, seed: str, steps: str, *only: str) -> None:
     counts: dict[str, int] = {}
     written: list[tuple[int, str]] = []
     if part == "own":
         written = asyncio.run(_write_as_other(Path(root), int(seed), int(steps)))
     else:
-        program = Program(Path(root), int(seed))
+        program = Program(Path(root), int(seed), only)
         program.run(int(steps))
         counts = dict(program.counts)
     sys.stdout.write(json.dumps({"counts": counts, "written": written}) + "\n")
