@@ -597,18 +597,17 @@ class ChangedMeanwhileError(FileToolsError):
 
 
 class HardLinkedError(FileToolsError, PermissionError):
-    """Raised when a file has further names that filetools cannot see or may not replace."""
+    """Raised when a file has several names, and the settings do not allow to separate them."""
 
     code = "HARD_LINKED"
     action = "Write to another path, or have the user set hard_links to 'break', which replaces only this name."
 
-    def __init__(self, path: str, links: int, *, forbidden: str | None = None) -> None:
-        reason = (
-            "not all of them inside the workspace"
-            if forbidden is None
-            else f"one of them {forbidden}, which is protected"
+    def __init__(self, path: str, links: int) -> None:
+        super().__init__(
+            f"{path} has {links} names (hard links), and the settings do not allow to separate them",
+            path=path,
+            details={"links": links},
         )
-        super().__init__(f"{path} has {links} names, {reason}", path=path, details={"links": links})
 
 
 class VersionGoneError(FileToolsError, LookupError):

@@ -201,8 +201,8 @@ class Settings:
     """Names of files in which two changes of one line are merged by words; "!" takes names out again. Elsewhere by lines."""
     follow_symlinks: bool = False
     """Whether links that stay inside the root are followed; otherwise every link is refused."""
-    hard_links: Literal["refuse", "break"] = "refuse"
-    """A file with names outside the root is not replaced; with "break", any written name gets a file of its own."""
+    hard_links: Literal["refuse", "break"] = "break"
+    """A write to a file with several names gives the written name a file of its own, with a warning; "refuse" refuses it."""
     lock_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """Longest wait for the locks of one call."""
     max_read_bytes: Annotated[int, Field(gt=0)] = 10 * MIB

@@ -259,11 +259,12 @@ def file_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> Stan
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: Something else is there.
-        FileTooLargeError: The file is larger than any that filetools writes.
+        FileTooLargeError: The file has no version, since it is larger than any that filetools writes and keeps.
     """
     now = seen.at(path)
     refuse_other_kind(path, now.kind)
-    refuse_size(path, now.size or 0, settings)
+    if now.version is None:
+        refuse_size(path, now.size or 0, settings)
     return now
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ from filetools.errors import (
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, Standing, TreeOperation
+
+_KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "directory", Link: "symlink"}
 
 
 class BaseTree(Struct, frozen=True, kw_only=True):
@@ -116,9 +119,9 @@ class Overlay:
             case Move():
                 self._move(operation)
             case Remove() | RemoveFolder():
-                self._remove(operation)
+                self.place(operation.path, _removed(operation, self.find(operation.path)))
             case _:
-                self._make(operation)
+                self.place(operation.path, _made(operation, self.find(operation.path)))
 
     def find(self, path: WorkspacePath) -> OverlayNode | None:
         """Return the node at a path; None if nothing is there."""
@@ -130,18 +133,12 @@ class Overlay:
     def standing(self, path: WorkspacePath) -> Standing:
         """Return what would be at a path; `kind` is None if nothing would."""
         node = self.find(path)
-        return Standing(path=path) if node is None else self._as_standing(path.parent, node)
+        return Standing(path=path) if node is None else _as_standing(path.parent, node)
 
     def content(self, path: WorkspacePath) -> bytes | None:
         """Return the bytes of a file or the target of a link; None if there is none, or they cannot be had."""
         node = self.find(path)
-        return None if node is None else self.content_of(node)
-
-    def content_of(self, node: OverlayNode) -> bytes | None:
-        """Return the bytes of a node, as `content`."""
-        if node.content is not None or node.origin is None:
-            return node.content
-        return self.base.content(node.origin)
+        return None if node is None else content_of(self.base, node)
 
     def below(self, path: WorkspacePath) -> list[Standing]:
         """Return everything that would be below a folder, folders before what is in them."""
@@ -152,7 +149,7 @@ class Overlay:
         while waiting:
             folder, node = waiting.pop()
             for child in self.children(node, listed):
-                found.append(self._as_standing(folder, child))
+                found.append(_as_standing(folder, child))
                 if child.kind == "directory":
                     waiting.append((folder.child(child.name), child))
         return found
@@ -210,37 +207,6 @@ class Overlay:
         """Return each part of a path with that of its key."""
         return list(zip(path.parts, self.base.key(path).split("/"), strict=True)) if path else []
 
-    def _make(self, operation: Put | MakeFolder | Link) -> None:
-        path, now = operation.path, self.find(operation.path)
-        undoes = operation.undoes or (None if now is None else now.undoes)
-        made: OverlayNode
-        match operation:
-            case MakeFolder():
-                if now is not None and now.kind != "directory":
-                    raise PathExistsError(path)
-                made = now or OverlayNode(name=path.name, kind="directory")
-                made = replace(made, mode=made.mode if operation.mode is None else operation.mode)
-            case Put():
-                if now is not None:
-                    refuse_other_kind(path, now.kind)
-                made = now or OverlayNode(name=path.name, kind="file")
-                mode = made.mode if operation.mode is None else operation.mode
-                made = replace(made, content=operation.content, mode=mode)
-            case _:
-                if now is not None and now.kind != "symlink":
-                    raise PathExistsError(path)
-                made = replace(now or OverlayNode(name=path.name, kind="symlink"), content=operation.target)
-        self.place(path, replace(made, undoes=undoes))
-
-    def _remove(self, operation: Remove | RemoveFolder) -> None:
-        path, now = operation.path, self.find(operation.path)
-        is_folder = isinstance(operation, RemoveFolder)
-        if now is None:
-            raise DirectoryNotFoundError(path) if is_folder else PathNotFoundError(path)
-        if is_folder != (now.kind == "directory"):
-            raise PathNotDirectoryError(path) if is_folder else PathIsDirectoryError(path)
-        self.place(path, OverlayNode(name=path.name, kind=None, undoes=operation.undoes))
-
     def _move(self, operation: Move) -> None:
         path, to, now = operation.path, operation.to, self.find(operation.path)
         if now is None:
@@ -254,15 +220,12 @@ class Overlay:
         if not is_same:
             self.place(path, OverlayNode(name=path.name, kind=None))
 
-    def _as_standing(self, folder: WorkspacePath, node: OverlayNode) -> Standing:
-        path = folder.child(node.name) if node.name else ROOT
-        found = Standing(path=path, kind=node.kind) if node.origin is None else replace(node.origin, path=path)
-        if node.mode is not None:
-            found = replace(found, mode=node.mode)
-        if node.content is None:
-            return found
-        size = len(node.content)
-        return replace(found, content=node.content, version=version_of(node.content), size=size, links=1)
+
+def content_of(base: BaseTree, node: OverlayNode) -> bytes | None:
+    """Return the bytes of a file or the target of a link; None if they cannot be had."""
+    if node.content is not None or node.origin is None:
+        return node.content
+    return base.content(node.origin)
 
 
 def explicit_nodes(overlay: Overlay) -> Iterator[tuple[WorkspacePath, OverlayNode, OverlayNode]]:
@@ -290,3 +253,41 @@ def refuse_other_kind(path: WorkspacePath, kind: EntryType | None) -> None:
         raise SymlinkNotAllowedError(path, path)
     if kind == "other":
         raise NotRegularFileError(path)
+
+
+def _made(operation: Put | MakeFolder | Link, now: OverlayNode | None) -> OverlayNode:
+    """Return what an operation makes of what is there."""
+    path, kind = operation.path, _KINDS[type(operation)]
+    if now is not None and now.kind != kind:
+        if isinstance(operation, Put):
+            refuse_other_kind(path, now.kind)
+        raise PathExistsError(path)
+    made = now or OverlayNode(name=path.name, kind=kind)
+    match operation:
+        case Put():
+            made = replace(made, content=operation.content)
+        case Link():
+            made = replace(made, content=operation.target)
+    mode = None if isinstance(operation, Link) else operation.mode
+    return replace(made, mode=made.mode if mode is None else mode, undoes=operation.undoes or made.undoes)
+
+
+def _removed(operation: Remove | RemoveFolder, now: OverlayNode | None) -> OverlayNode:
+    """Return what an operation leaves of what is there."""
+    path, is_folder = operation.path, isinstance(operation, RemoveFolder)
+    if now is None:
+        raise DirectoryNotFoundError(path) if is_folder else PathNotFoundError(path)
+    if is_folder != (now.kind == "directory"):
+        raise PathNotDirectoryError(path) if is_folder else PathIsDirectoryError(path)
+    return OverlayNode(name=path.name, kind=None, undoes=operation.undoes)
+
+
+def _as_standing(folder: WorkspacePath, node: OverlayNode) -> Standing:
+    path = folder.child(node.name) if node.name else ROOT
+    found = Standing(path=path, kind=node.kind) if node.origin is None else replace(node.origin, path=path)
+    if node.mode is not None:
+        found = replace(found, mode=node.mode)
+    if node.content is None:
+        return found
+    size = len(node.content)
+    return replace(found, content=node.content, version=version_of(node.content), size=size, links=1)

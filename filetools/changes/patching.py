@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes.editing import EditAnswer, changed_text, existing_file
-from filetools.changes.knowledge import Knowledge, bytes_now, file_or_nothing, read_now
+from filetools.changes.knowledge import Knowledge, bytes_now, file_or_nothing, name_or_nothing, read_now
 from filetools.changes.planner import planned
 from filetools.changes.tree_decisions import decide_delete, decide_move
 from filetools.changes.writing import missing_folders, put_operations
@@ -156,6 +156,7 @@ def _patched(seen: Seen, target: PatchTarget, settings: Settings) -> tuple[Patch
         decided = decide_delete(seen, path=path, knowledge=target.knowledge, settings=settings)
         return file, decided.operations
     if target.to is not None and not patch.hunks and patch.mode is None:
+        name_or_nothing(seen, path, settings)  # a patch is about files: it moves no folder
         known = (target.knowledge, target.knowledge_of_new or Knowledge(actor=target.knowledge.actor))
         decided = decide_move(
             seen, source=path, destination=target.to, overwrite=False, knowledge=known, settings=settings

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from filetools.changes.overlay import BaseTree, Overlay, OverlayNode, base_tree, explicit_nodes
+from filetools.changes.overlay import BaseTree, Overlay, OverlayNode, base_tree, content_of, explicit_nodes
 from filetools.content.version import version_of
 from filetools.errors import NotRegularFileError, VersionGoneError
 from filetools.paths.workspace_path import WorkspacePath
@@ -74,7 +74,7 @@ class _Planning:
         """Plan the renames, and decide what is written anew."""
         while anew := self._doomed() or self._rename_all():
             for path, node in anew:
-                self._write_anew(path, node)
+                _write_anew(self._wanted, path, node)
             # From the start: what was renamed out of a folder may have to be written anew by now.
             self.operations, self._now = [], Overlay(self._base)
             self._moved_folders = []
@@ -116,22 +116,26 @@ class _Planning:
             (path, node)
             for origin, (path, node) in self._pending.items()
             if self._survivor(WorkspacePath(origin).parent) is None
-            and (node.kind == "directory" or self._wanted.content_of(node) is not None)
+            and (node.kind == "directory" or content_of(self._base, node) is not None)
         ]
 
     def _rename_all(self) -> list[tuple[WorkspacePath, OverlayNode]]:
-        """Rename what can be renamed, until some wait for each other; return those, or nothing."""
+        """Rename what can be renamed; return what waits for each other."""
+        waiting: list[str] = []
+        stuck: set[str] = set()
         for origin in list(self._pending):
             stack = [origin] if origin in self._pending else []
             while stack:
                 blocker = self._blocker(*self._pending[stack[-1]])
                 if blocker is None:
                     self._rename(*self._pending.pop(stack.pop()))
-                elif blocker in stack:
-                    return [self._pending[each] for each in stack[stack.index(blocker) :]]
+                elif blocker in stack or blocker in stuck:
+                    waiting += stack[stack.index(blocker) :] if blocker in stack else []
+                    stuck.update(stack)
+                    break
                 else:
                     stack.append(blocker)
-        return []
+        return [self._pending[each] for each in waiting]
 
     def _blocker(self, path: WorkspacePath, node: OverlayNode) -> str | None:
         """Return the origin of something that must be renamed first."""
@@ -145,7 +149,7 @@ class _Planning:
         if origin in self._pending or now.kind != "directory":
             return origin if origin in self._pending else None
         # Whatever leaves a folder leaves it before the folder is removed.
-        return next((each for each in self._pending if self._place_of(each).is_below(path)), None)
+        return next((each for each in self._pending if _after(self._moved_folders, each).is_below(path)), None)
 
     def _rename(self, path: WorkspacePath, node: OverlayNode) -> None:
         assert node.origin is not None
@@ -156,19 +160,12 @@ class _Planning:
         now = self._now.find(path)
         if now is not None and _origin(now) != node.origin.path:
             self._clear(path, None)
-        move = Move(path=self._place_of(node.origin.path), to=path, undoes=node.undoes_move)
+        move = Move(path=_after(self._moved_folders, node.origin.path), to=path, undoes=node.undoes_move)
         if move.path == path:
             return  # away and back, into a folder that was made again
         self._do(move)
         if node.kind == "directory":
             self._moved_folders.append(move)
-
-    def _place_of(self, origin: str) -> WorkspacePath:
-        """Return where something of the base is at this step."""
-        for move in self._moved_folders:
-            if origin == move.path or origin.startswith(f"{move.path}/"):
-                origin = move.to + origin[len(move.path) :]
-        return WorkspacePath(origin)
 
     def _survivor(self, folder: WorkspacePath) -> OverlayNode | None:
         """Return the node that a folder of the base becomes; None if it is removed."""
@@ -181,22 +178,6 @@ class _Planning:
                 is_own = child is not None and child.kind == "directory" and _origin(child) in (None, at)
                 survivor = child if is_own else None
         return survivor
-
-    def _write_anew(self, path: WorkspacePath, node: OverlayNode) -> None:
-        """Want a node to be made in place of being renamed."""
-        assert node.origin is not None
-        mode = node.origin.mode if node.mode is None else node.mode
-        made = OverlayNode(name=node.name, kind=node.kind, mode=mode, undoes=node.undoes or node.undoes_move)
-        if node.kind == "directory":
-            inside = {self._wanted.fold(path.child(each.name)): each for each in self._wanted.children(node, {})}
-            self._wanted.place(path, replace(made, children=inside | node.children))
-            return
-        content = self._wanted.content_of(node)
-        if node.kind == "other":
-            raise NotRegularFileError(path)
-        if content is None:
-            raise VersionGoneError(path, str(node.origin.version))
-        self._wanted.place(path, replace(made, content=content))
 
     def _make_folder(self, path: WorkspacePath, node: OverlayNode) -> None:
         now = self._now.find(path)
@@ -226,6 +207,31 @@ class _Planning:
     def _do(self, operation: TreeOperation) -> None:
         self._now.apply(operation)
         self.operations.append(operation)
+
+
+def _after(moves: Iterable[Move], origin: str) -> WorkspacePath:
+    """Return where something is after renames of folders."""
+    for move in moves:
+        if origin == move.path or origin.startswith(f"{move.path}/"):
+            origin = move.to + origin[len(move.path) :]
+    return WorkspacePath(origin)
+
+
+def _write_anew(wanted: Overlay, path: WorkspacePath, node: OverlayNode) -> None:
+    """Want a node to be made in place of being renamed."""
+    assert node.origin is not None
+    mode = node.origin.mode if node.mode is None else node.mode
+    made = OverlayNode(name=node.name, kind=node.kind, mode=mode, undoes=node.undoes or node.undoes_move)
+    if node.kind == "directory":
+        inside = {wanted.fold(path.child(each.name)): each for each in wanted.children(node, {})}
+        wanted.place(path, replace(made, children=inside | node.children))
+        return
+    content = content_of(wanted.base, node)
+    if node.kind == "other":
+        raise NotRegularFileError(path)
+    if content is None:
+        raise VersionGoneError(path, str(node.origin.version))
+    wanted.place(path, replace(made, content=content))
 
 
 def _origin(node: OverlayNode) -> WorkspacePath | None:

@@ -1,4 +1,4 @@
-"""Decisions that give and take names: move, delete, make and delete folders. Each is a pure function of what the call sees."""
+"""Decisions that give and take names: move, copy, delete, make folders. Each is a pure function of what the call sees."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from filetools.changes.knowledge import Knowledge, name_or_nothing, refuse_changed, require_version
-from filetools.changes.writing import missing_folders
+from filetools.changes.knowledge import (
+    Knowledge,
+    bytes_now,
+    file_or_nothing,
+    name_or_nothing,
+    refuse_changed,
+    refuse_size,
+    require_version,
+)
+from filetools.changes.writing import WriteAnswer, missing_folders, put_decision
+from filetools.content.facts import inspect
 from filetools.errors import (
     DirectoryNotEmptyError,
     DirectoryNotFoundError,
@@ -133,6 +142,49 @@ def decide_move(
         return Decided(answer=answer)
     move = Move(path=origin.path, to=destination)
     return Decided(operations=(*missing_folders(seen, destination), *replaced, move), answer=answer)
+
+
+def decide_copy(
+    seen: Seen,
+    *,
+    source: WorkspacePath,
+    path: WorkspacePath,
+    overwrite: bool,
+    knowledge: Knowledge,
+    settings: Settings,
+) -> Decided:
+    """Copy a file's bytes and mode.
+
+    Args:
+        seen: With the bytes of the source.
+        source: The file.
+        path: Where the copy is made.
+        overwrite: Whether an existing file is replaced.
+        knowledge: What the actor knows of `path`.
+        settings: Limits, and what happens to files with several names.
+
+    Raises:
+        PathNotFoundError: There is no source.
+        PathExistsError: There is a file, and it must not be replaced.
+        VersionMismatchError: Others have changed the file that would be replaced.
+        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError, InvalidArgumentError,
+        PathNotDirectoryError, HardLinkedError
+    """
+    now = file_or_nothing(seen, path, settings)
+    if now.kind is not None and not overwrite:
+        raise PathExistsError(path)
+    origin = seen.at(source)
+    if source == path or (now.kind is not None and origin.path == now.path):
+        raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
+    refuse_changed(seen, now, knowledge)
+    if file_or_nothing(seen, source, settings).kind is None:
+        missing_folders(seen, source)
+        raise PathNotFoundError(source)
+    refuse_size(source, origin.size or 0, settings)
+    content = bytes_now(seen, origin)
+    facts = inspect(content, name=path)[0]
+    answer = WriteAnswer(path=path, content=content, facts=facts, before=now, unchanged=False)
+    return put_decision(seen, answer, settings, mode=origin.mode)
 
 
 def decide_delete(

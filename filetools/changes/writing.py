@@ -1,4 +1,4 @@
-"""Decisions about whole texts: write, create, replace, append and copy. Each is a pure function of what the call sees."""
+"""Decisions about whole texts: write, create, replace, and append. Each is a pure function of what the call sees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from filetools.changes.knowledge import (
     file_or_nothing,
     read_as,
     read_now,
-    refuse_changed,
     refuse_size,
     require_read,
     require_version,
@@ -36,10 +35,8 @@ from filetools.errors import (
     DirectoryNotFoundError,
     EncodingError,
     HardLinkedError,
-    InvalidArgumentError,
     PathExistsError,
     PathNotDirectoryError,
-    PathNotFoundError,
 )
 from filetools.models.words import Newline
 from filetools.paths.workspace_path import WorkspacePath
@@ -155,7 +152,7 @@ def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Kn
         plain = replace(plain, is_same_change=is_stale)
     elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
         # Who leaves most of a file out writes less than there was; so most writes never search their text.
-        plain = replace(plain, left_out=left_out(lambda: read_now(seen, now, knowledge)[1], coded.text))
+        plain = replace(plain, left_out=left_out(lambda: inspect(bytes_now(seen, now), name=path)[1], coded.text))
     return put_decision(seen, plain, settings, create_parents=new.create_parents)
 
 
@@ -211,47 +208,6 @@ def decide_append(
         newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding,
     )  # fmt: skip
     return put_decision(seen, answer, settings)
-
-
-def decide_copy(
-    seen: Seen,
-    *,
-    source: WorkspacePath,
-    path: WorkspacePath,
-    overwrite: bool,
-    knowledge: Knowledge,
-    settings: Settings,
-) -> Decided:
-    """Copy a file's bytes and mode.
-
-    Args:
-        seen: With the bytes of the source.
-        source: The file.
-        path: Where the copy is made.
-        overwrite: Whether an existing file is replaced.
-        knowledge: What the actor knows of `path`.
-        settings: As in `decide_write`.
-
-    Raises:
-        PathNotFoundError: There is no source.
-        PathExistsError: There is a file, and it must not be replaced.
-        VersionMismatchError: Others have changed the file that would be replaced.
-        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError, InvalidArgumentError,
-        PathNotDirectoryError, HardLinkedError
-    """
-    now = file_or_nothing(seen, path, settings)
-    if now.kind is not None and not overwrite:
-        raise PathExistsError(path)
-    origin = seen.at(source)
-    if source == path or (now.kind is not None and origin.path == now.path):
-        raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
-    refuse_changed(seen, now, knowledge)
-    if file_or_nothing(seen, source, settings).kind is None:
-        raise PathNotFoundError(source)
-    content = bytes_now(seen, origin)
-    facts = inspect(content, name=path)[0]
-    answer = WriteAnswer(path=path, content=content, facts=facts, before=now, unchanged=False)
-    return put_decision(seen, answer, settings, mode=origin.mode)
 
 
 def put_decision(

@@ -8,7 +8,6 @@ from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
 from filetools.facade.known_names import KnownNames
-from filetools.facade.linked import LinkedNames
 from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
@@ -41,5 +40,4 @@ class Parts(Struct, frozen=True, kw_only=True):
     crew: WorkerPool
     names: KnownNames
     views: RememberedViews = field(default_factory=RememberedViews)
-    links: LinkedNames = field(default_factory=LinkedNames)
     lines: RememberedLines = field(default_factory=RememberedLines)

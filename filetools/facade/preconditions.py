@@ -233,17 +233,15 @@ def _record_put(parts: Parts, actor: Actor, step: PutFile) -> None:
     decision = step.decision
     if decision is None:
         return
-    # Who writes a file under one of its names knows it under the others.
-    for key in (step.seen.key, *(parts.workspace.key(name) for name in step.other_names)):
-        if decision.sent is None:
-            _record_made(parts, actor, key, step)
-            continue
-        sent = decision.sent
-        parts.tracker.record_seen(actor, key, sent.version, content=sent.content, encoding=decision.encoding)
-        told = {step.version, decision.told_version, step.seen.version if decision.in_buffer else None}
-        for version in told - {sent.version}:
-            if version is not None:
-                parts.tracker.record_reported(actor, key, version, base=sent.version)
+    if decision.sent is None:
+        _record_made(parts, actor, step.seen.key, step)
+        return
+    key, sent = step.seen.key, decision.sent
+    parts.tracker.record_seen(actor, key, sent.version, content=sent.content, encoding=decision.encoding)
+    told = {step.version, decision.told_version, step.seen.version if decision.in_buffer else None}
+    for version in told - {sent.version}:
+        if version is not None:
+            parts.tracker.record_reported(actor, key, version, base=sent.version)
 
 
 def _record_made(parts: Parts, actor: Actor, key: str, step: PutFile) -> None:

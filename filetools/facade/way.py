@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ from filetools.errors import (
 from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
 from filetools.facade.steps.foreign_folders import Noticed, tell_of_gone_folders, tell_of_new_folders
-from filetools.facade.steps.linked import with_other_names
 from filetools.facade.steps.parents import UnheldError
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
@@ -99,7 +98,7 @@ def go(
         observer: Who is told meanwhile.
 
     Raises:
-        UnheldError: Folders must be made, or a file has further names, and their locks must be held; nothing was changed.
+        UnheldError: Folders must be made, and their locks must be held; nothing was changed.
         AbortedError: The observer said so; nothing was changed.
         ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
         FileToolsError: A step refused or failed; nothing was changed.
@@ -125,7 +124,7 @@ def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[s
     tell_of_new_folders(parts, steps, folders, noticed)
     adoptions = _adoptions(steps)
     try:
-        active, others = with_other_names(parts, _decided(parts, steps, beat), actor, folders)
+        active = _decided(parts, steps, beat)
     except (FileToolsError, UnsavedQuestion):
         if _are_from_memory(steps):
             return _try(parts, steps, actor, folders, observer)
@@ -135,7 +134,6 @@ def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[s
         return _try(parts, steps, actor, folders, observer)
     if not active:
         return _unchanged(parts, steps, adopt(parts, adoptions))
-    adoptions = _adoptions([*steps, *others])
     unheld = [folder for step in active for folder in step.new_folders(parts) if folder not in folders]
     if unheld:
         raise UnheldError(unheld)
@@ -160,8 +158,8 @@ def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[s
     records += surprises
     parts.journal.marks.applied(record.number for record in records)
     changes = {id(step): record for step, record in zip(active, own, strict=True)}
-    changes |= {id(other.twin): changes[id(other)] for other in others if other.twin is not None}
-    outcome = partial(_outcome, records, tuple(changes.get(id(step)) for step in steps), surprises)
+    warnings = (*_kept(surprises), *_separated(parts, active))
+    outcome = partial(_outcome, records, tuple(changes.get(id(step)) for step in steps), warnings)
     if follower is None:
         return outcome("in_sync")
     if isinstance(follower, InlineFollower):
@@ -182,10 +180,10 @@ def _begin_mirrors(
 def _outcome(
     records: tuple[ChangeRecord, ...],
     changes: tuple[ChangeRecord | None, ...],
-    surprises: Sequence[ChangeRecord],
+    warnings: tuple[dict[str, Any], ...],
     mirror: MirrorStatus,
 ) -> Outcome:
-    return Outcome(records=records, changes=changes, mirror=mirror, warnings=_warnings(surprises, mirror))
+    return Outcome(records=records, changes=changes, mirror=mirror, warnings=(*warnings, *_behind(mirror)))
 
 
 def _are_from_memory(steps: Sequence[Step]) -> bool:
@@ -368,8 +366,8 @@ def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple
     return parts.journal.commit(surprises, actor)
 
 
-def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:
-    kept = tuple(
+def _kept(surprises: Sequence[ChangeRecord]) -> Iterator[dict[str, Any]]:
+    return (
         {
             "code": "CHANGED_MEANWHILE",
             "path": record.path,
@@ -379,11 +377,17 @@ def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[
         for record in surprises
         if record.actor.kind == "external"
     )
+
+
+def _separated(parts: Parts, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
+    return (warning for step in steps if isinstance(step, PutFile) and (warning := step.separated(parts)) is not None)
+
+
+def _behind(mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:
     if mirror != "pending":
-        return kept
+        return ()
     behind = SyncFailedError(None, "the mirror is not ready; it catches up by itself")
     return (
-        *kept,
         {
             "code": behind.code,
             "message": behind.message,

@@ -88,10 +88,6 @@ class LateStore:
         """As `Store.prepare`."""
         return self._opened().prepare(path, content, new=new, mode=mode, like=like, within=within)
 
-    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
-        """As `Store.prepare_link`."""
-        return self._opened().prepare_link(path, prepared)
-
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """As `Store.make_directory`."""
         return self._opened().make_directory(path, mode)

@@ -12,7 +12,6 @@ from functools import partial
 from filetools.errors import (
     DirectoryNotEmptyError,
     FileToolsError,
-    InternalError,
     PathExistsError,
     PathNotFoundError,
     SymlinkNotAllowedError,
@@ -30,7 +29,6 @@ from filetools.stores.local_disk import (
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
-from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.owners import foreign_name_for, foreign_trash_name
 from filetools.stores.private import private_name
 from filetools.stores.reading import to_file_stat
@@ -75,12 +73,6 @@ class LocalChanging:
         if new:
             return self._preparer.new(path, content, mode, like, within)
         return self._preparer.replacement(path, content, mode)
-
-    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
-        """Prepare one more name of a file that was prepared to replace another name of the same file."""
-        if not isinstance(prepared, PreparedReplacement):
-            raise InternalError("Only what replaces a file can have further names", path=path)
-        return self._preparer.link(path, prepared)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """Create one directory whose parent exists; False if it was there already.

@@ -64,18 +64,6 @@ class Preparer:
                 made = to_file_stat(copy_attributes(live, temporary, mode))
         return PreparedReplacement(disk, path, place, made)
 
-    def link(self, path: WorkspacePath, prepared: PreparedReplacement) -> PreparedReplacement:
-        """Give a prepared file one more temporary name, which can replace another name of the file it replaces."""
-        disk = self._disk
-        with Explained(disk.workspace, path), opened_parent(disk.workspace, path) as parent:
-            refuse_unwritable(parent, path.name)
-            place = disk.reachable(disk.temporary(), path, parent)
-            with prepared.waiting().opened() as source, place.opened() as folder:
-                os.link(
-                    prepared.waiting().name, place.name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False
-                )
-        return PreparedReplacement(disk, path, place, prepared.stat)
-
     def new(
         self,
         path: WorkspacePath,

@@ -224,17 +224,6 @@ class Store(Protocol):
             DirectoryNotFoundError: The parent does not exist.
         """
 
-    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
-        """Prepare one more name of a file that was prepared to replace another name of the same file.
-
-        Args:
-            path: The further name; a regular file stands there.
-            prepared: What `prepare` of this store returned for the first name; not live yet.
-
-        Raises:
-            AccessDeniedError, DiskFullError: Found out here, before anything is recorded.
-        """
-
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """Create one directory whose parent exists; False if it was there already.
 

@@ -43,8 +43,7 @@ class Leadership:
             return True
         # Opened for each try, because the file may have been replaced since; a follower holds nothing open.
         descriptor = os.open(self._place, _FLAGS, 0o600)
-        # The name is looked at after the lock: others meet on the file that has it, and this one may have lost it.
-        if _is_won(descriptor) and os.fstat(descriptor).st_nlink:
+        if _is_won(descriptor):
             self._descriptor = descriptor
         else:
             os.close(descriptor)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct, structs
 
-from filetools.content.identity_cache import is_settled
 from filetools.errors import (
     AccessDeniedError,
     ChangedMeanwhileError,
@@ -21,19 +19,18 @@ from filetools.errors import (
 )
 from filetools.journal.core.contents import ContentTable
 from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
+from filetools.journal.core.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import FolderId
-from filetools.tree.reading import SeenContent, read_content
+from filetools.tree.moves import new_file_id, record_move, record_spelling, source_of
+from filetools.tree.reading import UNSETTLED, SeenContent, read_content, settled_identity
 
 Names: TypeAlias = frozenset[str] | None
 """Names in a folder; None for all of them."""
-UNSETTLED: Final = -1
-"""Stands for the ctime of a file so young that it may change and keep its times: the next look reads it again."""
 MOST_LOOKS: Final = 100
-"""At one folder in one observation, after which the tree changes faster than it can be read."""
+"""At the same names in one observation, after which the tree changes faster than it can be read."""
 _REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.DELETE}
 _CREATIONS: Final = {"directory": Operation.CREATE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.CREATE}
 
@@ -81,6 +78,7 @@ class Observation:
         self._gone: dict[str, TreeRow] = {}
         self._replaced: list[tuple[WorkspacePath, FileStat]] = []
         self._later: list[_Item] = []
+        self._listed: set[FolderId] = set()
         self.again: dict[FolderId, Names] = {}
         self.new_folders: list[WorkspacePath] = []
         self.unread: list[str] = []
@@ -96,7 +94,7 @@ class Observation:
     def hinted(self, folders: Mapping[FolderId, Names]) -> None:
         """Compare what hints name, patiently: a name that is gone counts as deleted when the next look misses it, too."""
         self._waiting += sorted(
-            (_Item(path=WorkspacePath(row.path), names=names, deep=True, folder=folder)
+            (_Item(path=WorkspacePath(row.path), names=names, folder=folder)
              for folder, names in folders.items() for row in self._rows.by_inode(*folder)[:1]),
             key=lambda item: item.path,
         )  # fmt: skip
@@ -106,13 +104,12 @@ class Observation:
         """Compare the paths that a call names, which count as deleted at once if they are gone.
 
         Raises:
-            SymlinkNotAllowedError: A link is on the way to one of them.
             ChangedMeanwhileError: The folders above one of them keep moving.
         """
         by_folder: dict[WorkspacePath, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.parent, set()).add(path.name)
-        self._waiting += [_Item(path=path, names=frozenset(names)) for path, names in by_folder.items()]
+        self._waiting += [_Item(path=path, names=frozenset(names), is_call=True) for path, names in by_folder.items()]
         self._work(patient=False)
 
     def below(self, paths: Iterable[WorkspacePath]) -> None:
@@ -123,21 +120,21 @@ class Observation:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def _work(self, *, patient: bool) -> None:
-        looks: dict[str, int] = {}
+        looks: Counter[tuple[str, Names]] = Counter()
         while self._waiting:
             while self._waiting:
                 item = self._waiting.popleft()
                 path = self._place_of(item)
                 if path is None:
                     continue  # the folder is gone, and so it was recorded when its parent was looked at
-                looks[path] = looks.get(path, 0) + 1
-                if looks[path] > MOST_LOOKS:
+                looks[path, item.names] += not item.is_call  # those are few, or look above one folder of many
+                if looks[path, item.names] > MOST_LOOKS:
+                    self._waiting.clear()
                     raise ChangedMeanwhileError(path, MOST_LOOKS)
                 if self._is_ready(item, path):
                     self._look_into(item, path)
-            replaced, self._replaced = self._replaced, []
-            for path, stat in replaced:
-                self._replace(path, stat)
+            while self._replaced:
+                self._replace(*self._next_replaced())
             # What was put in the place of something else is known now, and can be looked into.
             self._waiting += self._later
             self._later.clear()
@@ -160,7 +157,7 @@ class Observation:
         if item.was_led:
             return False  # no folder is there
         self._waiting.appendleft(structs.replace(item, was_led=True))
-        self._waiting.appendleft(_Item(path=path.parent, names=frozenset((path.name,)), everything=item.everything))
+        self._waiting.appendleft(_led(item, path))
         return False
 
     def _look_into(self, item: _Item, path: WorkspacePath) -> None:
@@ -184,19 +181,25 @@ class Observation:
                 self._lead_up(item, path)
                 return
             self._rows.put((structs.replace(row, identity=own.identity),))
+        if item.names is None:
+            self._listed.add(own.identity[:2])
         known = self._known_in(row, item.names)
         for name in sorted(found):
             if "\\" in name or not _is_text(name):
                 self.unread.append(f"{path}/{ascii(name)[1:-1]}")  # no call can name it
                 continue
-            self._meet(item, path.child(name), found[name], known.pop(self._rows.key_of(path.child(name)), None))
+            key = self._rows.key_of(path.child(name))
+            known.pop(key, None)
+            # As it is now: what came to another name of this folder may have been moved from this one.
+            at = self._rows.get(key)
+            self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
 
     def _lead_up(self, item: _Item, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
         if not item.was_led:
             self._waiting.appendleft(structs.replace(item, was_led=True))
-            self._waiting.appendleft(_Item(path=path.parent, names=frozenset((path.name,)), everything=item.everything))
+            self._waiting.appendleft(_led(item, path))
         elif not item.was_delayed:
             self._later.append(structs.replace(item, was_delayed=True))
         elif item.folder is not None:
@@ -221,16 +224,18 @@ class Observation:
             return
         is_folder = stat.type == "directory"
         if row is None:
-            leaves_out = item.names is None or item.deep
-            if leaves_out and not item.everything and self._means.is_left_out(path, is_folder):
+            if not (item.is_call or item.everything) and self._means.is_left_out(path, is_folder):
                 return
             self._come(item, path, stat)
         elif row.kind != stat.type or (is_folder and _inode(row) != stat.identity[:2]):
             self._replaced.append((path, stat))
         elif is_folder:
             if row.path != path:
-                self._respell(row, path)
-            if item.names is None and item.deep:
+                record_spelling(self._rows, self._means.draft, row, path)
+            if not item.is_call:
+                # Another process may have made it, or a call of this one: nobody watches it yet.
+                self.new_folders.append(path)
+            if item.names is None and item.deep and stat.identity[:2] not in self._listed:
                 self._descend(item, path)
         elif row.identity != stat.identity:
             self._compare(row, path, stat)
@@ -249,112 +254,73 @@ class Observation:
         elif not self._create(path, stat, item):
             return
         if stat.type == "directory":
-            self.new_folders.append(path)
-            if item.deep or source is not None:
-                self._waiting.append(_Item(path=path, names=None, deep=True, everything=item.everything))
+            if not item.is_call or source is not None:
+                self._arrive(path, everything=item.everything)
             else:
+                self.new_folders.append(path)
                 self.again[stat.identity[:2]] = None
 
+    def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
+        """Look at all of a folder that is new at its place."""
+        self.new_folders.append(path)
+        self._waiting.append(_Item(path=path, names=None, deep=True, everything=everything))
+
     def _create(self, path: WorkspacePath, stat: FileStat, item: _Item) -> bool:
-        rows, draft, key = self._rows, self._means.draft, self._rows.key_of(path)
+        rows, key = self._rows, self._rows.key_of(path)
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
-        # A path that filetools has changed before is recorded, ignore rules or not.
-        was_left_out = former is None and not item.deep and self._means.is_left_out(path, stat.type == "directory")
-        is_recorded = former is not None or (self._means.knows_all and not was_left_out)
-        seen: SeenContent | None = None
+        was_left_out = item.is_call and self._means.is_left_out(path, stat.type == "directory")
+        # A path that was recorded before is recorded, ignore rules or not.
+        is_recorded = (former is not None and former.number > 0) or (self._means.knows_all and not was_left_out)
+        version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
             seen = self._read(path, stat)
             if seen is None:
                 return False
-            stat = seen.stat
-        number = 0
+            stat, version, identity = seen.stat, seen.digest, seen.identity
         if is_recorded:
-            after = None if seen is None else seen.digest
-            kind = _CREATIONS[stat.type]
-            number = draft.add(kind, path, key, file, after=after, size=_size(stat), mode=stat.mode).number
-        version = None if seen is None else seen.digest
-        identity = stat.identity if seen is None else seen.identity
+            kind, size = _CREATIONS[stat.type], _size(stat)
+            number = self._means.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
         row = TreeRow(
-            key=key,
-            path=path,
-            kind=stat.type,
-            file=file,
-            version=version,
-            mode=stat.mode,
-            identity=identity,
-            number=number,
-        )
+            key=key, path=path, kind=stat.type, file=file, version=version, mode=stat.mode, identity=identity, number=number
+        )  # fmt: skip
         rows.put((row,))
         return True
 
     def _source_of(self, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
-        """Return the row of what has moved to a path; None if it is new."""
-        for row in self._rows.by_inode(*stat.identity[:2]):
-            is_elsewhere = row.path != path and not path.is_below(row.path)
-            if row.kind == stat.type and is_elsewhere and not self._is_at(row, stat) and self._is_same(row, path, stat):
-                return row
-        return None
+        source = source_of(self._rows, self._means.store, path, stat)
+        return None if source is None or self._is_unrecorded(source) else source
 
-    def _is_at(self, row: TreeRow, stat: FileStat) -> bool:
-        """Whether an inode is still at the path of a row, as with a second hard link."""
-        try:
-            now = self._means.store.stat(WorkspacePath(row.path))
-        except FileToolsError:
-            return False
-        return now is not None and now.identity[:2] == stat.identity[:2]
+    def _is_unrecorded(self, row: TreeRow) -> bool:
+        """Whether listeners never heard of a path: ignore rules leave it out, and a call has only looked at it."""
+        return row.number == 0 and self._means.is_left_out(row.path, row.kind == "directory")
 
-    def _is_same(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
-        """Whether an inode stands for the same thing as before; a new file may have been given the inode of a deleted one."""
-        if row.kind != "directory":
-            # A rename keeps size and mtime.
-            return row.identity is not None and row.identity[2:4] == stat.identity[2:4]
-        known = {child.path[len(row.path) + 1 :] for child in self._rows.children(row.key).values()}
-        try:
-            _, found = self._means.store.look_into(path)
-        except FileToolsError:
-            return False
-        return bool(known & found.keys()) or (not known and not found)
-
-    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
-        key = self._rows.key_of(path)
-        kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-        record = self._means.draft.add(
-            kind, path, key, row.file, old=(row.path, row.key), before=row.version, after=row.version, size=_size(stat),
-            mode=stat.mode,
-        )  # fmt: skip
-        if row.kind == "directory":
-            moved = self._rows.move_below(row, path)
-            self.new_folders += [WorkspacePath(below.path) for below in moved if below.kind == "directory"]
-        left = structs.replace(row, kind="absent", identity=None, number=record.number, file=new_file_id())
-        identity = row.identity if row.kind == "file" and row.identity is not None else stat.identity
-        # The ctime moved with the name; unsettled bytes stay so.
-        settled = (*stat.identity[:4], UNSETTLED if identity[4] == UNSETTLED else stat.identity[4])
-        arrived = structs.replace(row, key=key, path=path, mode=stat.mode, identity=settled, number=record.number)
-        self._rows.put((left, arrived))
+    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
+        """Record a move, and return its number."""
+        moved = record_move(self._rows, self._means.draft, row, path, stat)
         self._gone.pop(row.key, None)
-
-    def _respell(self, row: TreeRow, path: WorkspacePath) -> None:
-        """Record a rename that changes only the spelling."""
-        kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-        record = self._means.draft.add(
-            kind, path, row.key, row.file, old=(row.path, row.key), before=row.version, after=row.version, mode=row.mode
-        )
-        for below in self._rows.below(row.key):
-            self._rows.put((structs.replace(below, path=path + below.path[len(row.path) :]),))
-        self._rows.put((structs.replace(row, path=path, number=record.number),))
+        self.new_folders += moved.folders
+        if not moved.is_settled:
+            self._look_again(path)
+        return moved.number
 
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity is another one, and record it if its bytes are."""
         if row.path != path:
-            self._respell(row, path)
-            row = self._rows.get(row.key) or row
-        if row.number == 0 and row.version is None and not self._means.knows_all:
-            self._rows.put((structs.replace(row, mode=stat.mode, identity=stat.identity),))  # found, and not read yet
-            return
+            row = record_spelling(self._rows, self._means.draft, row, path)
+        was_read = row.version is not None or self._means.knows_all
+        if row.number == 0 and (not was_read or self._is_unrecorded(row)):
+            self._rows.put((structs.replace(row, version=None, mode=stat.mode, identity=stat.identity),))
+            return  # found, and not read yet
         seen = self._read(path, stat)
         if seen is None:
             return
+        if stat.links > 1:
+            # Writing through one name gives no hint at the folders of the others.
+            others = [
+                WorkspacePath(each.path) for each in self._rows.by_inode(*stat.identity[:2]) if each.key != row.key
+            ]
+            self._waiting += [_Item(path=path.parent, names=frozenset((path.name,))) for path in others]
         number = row.number
         if seen.digest != row.version:
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
@@ -385,8 +351,7 @@ class Observation:
         try:
             seen = read_content(self._means.store, path, stat, self._means.largest_kept_bytes)
         except FileBusyError:
-            self.busy.append(path)
-            self._look_again(path)
+            self.busy.append(path)  # closing it gives the next hint
             return None
         except AccessDeniedError:
             self.unread.append(path)
@@ -396,10 +361,10 @@ class Observation:
             return None
         if seen.content is not None:
             self._means.contents.keep(seen.digest, seen.content)
-        if not is_settled(seen.stat.identity, seen.taken_ns, tick_ns=self._means.store.tick_ns):
+        identity = settled_identity(seen.stat, seen.taken_ns, self._means.store.tick_ns)
+        if identity[4] == UNSETTLED:
             self._look_again(path)
-            return structs.replace(seen, identity=(*seen.stat.identity[:4], UNSETTLED))
-        return seen
+        return structs.replace(seen, identity=identity)
 
     def _look_again(self, path: WorkspacePath) -> None:
         folder = self._rows.at(path.parent)
@@ -419,19 +384,39 @@ class Observation:
         row = self._rows.at(path)
         now = self._means.store.stat(path)
         if row is None:
-            return  # it has moved, or was removed with what it was exchanged for
+            return  # a folder above it has moved, and is looked at there
+        if row.kind == stat.type and _inode(row) == stat.identity[:2]:
+            return  # it was recorded with what it was exchanged for
         if now is None or now.identity[:2] != stat.identity[:2]:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
+        between = []
         for below in reversed(self._rows.below(row.key)):
-            if source is None or below.key != source.key:
+            if source is not None and source.key.startswith(f"{below.key}/"):
+                between.append(below)
+            elif source is None or not f"{below.key}/".startswith(f"{source.key}/"):
                 self._forget(below)
         if source is None:
             self._forget(self._rows.get(row.key) or row)
             self._come(_Item(path=path.parent, names=None, deep=True), path, stat)
         else:
-            self._move(source, path, stat)
+            # The move replaces the folders that held the source, too; what comes with it may have the same names.
+            gone = [structs.replace(each, kind="absent", identity=None) for each in between]
+            self._rows.put(gone)
+            number = self._move(source, path, stat)
+            self._rows.put([structs.replace(each, number=number) for each in gone if self._rows.get(each.key) == each])
+            if stat.type == "directory":
+                self._arrive(path)
+
+    def _next_replaced(self) -> tuple[WorkspacePath, FileStat]:
+        """Take what is replaced and has not itself replaced something else, so that it moves there before it is lost."""
+        arriving = {stat.identity[:2]: path for path, stat in self._replaced}
+        for at, (path, _) in enumerate(self._replaced):
+            row = self._rows.at(path)
+            if row is None or arriving.get(_inode(row) or (0, 0), path) == path:
+                return self._replaced.pop(at)
+        return self._replaced.pop(0)
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
         """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
@@ -446,9 +431,8 @@ class Observation:
             self._forget(below)
         self._forget(source)
         self._move(row, WorkspacePath(source.path), other)
-        self._replaced = [each for each in self._replaced if each[0] != source.path]
         if other.type == "directory":
-            self._waiting.append(_Item(path=WorkspacePath(source.path), names=None, deep=True))
+            self._arrive(WorkspacePath(source.path))
         return None
 
     def _take_away(self, *, patient: bool) -> None:
@@ -469,15 +453,9 @@ class Observation:
     def _forget(self, row: TreeRow) -> None:
         """Record that one path is gone; what is below it is gone already."""
         number = row.number
-        if row.is_there:
-            number = self._means.draft.add(
-                _REMOVALS.get(row.kind, Operation.DELETE),
-                row.path,
-                row.key,
-                row.file,
-                before=row.version,
-                mode=row.mode,
-            ).number
+        if row.is_there and not self._is_unrecorded(row):
+            kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
+            number = self._means.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
 
 
@@ -487,7 +465,9 @@ class _Item(Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     names: Names
     deep: bool = False
-    """Whether folders that are found are looked at, too."""
+    """Whether the folders in it that are known are looked at, too; new ones always are."""
+    is_call: bool = False
+    """Whether a call named it: then ignore rules do not count, and new folders are looked at later."""
     everything: bool = False
     """Whether ignore rules do not count."""
     folder: FolderId | None = None
@@ -498,9 +478,9 @@ class _Item(Struct, frozen=True, kw_only=True):
     """Whether it waited until what was exchanged at the folders above was recorded."""
 
 
-def new_file_id() -> int:
-    """Return an id for a file that was not known before."""
-    return int.from_bytes(os.urandom(7), "big")
+def _led(item: _Item, path: WorkspacePath) -> _Item:
+    """Return what looks at the folder of an item by its name."""
+    return _Item(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
 
 
 def _inode(row: TreeRow) -> FolderId | None:
@@ -514,10 +494,3 @@ def _size(stat: FileStat) -> int | None:
 def _is_text(name: str) -> bool:
     """Whether a name is valid UTF-8; the database keeps no other."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
-
-
-def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
-    """Return the identity under which a file may be known, if its bytes were read or written before `taken_ns`."""
-    if is_settled(stat.identity, taken_ns, tick_ns=tick_ns):
-        return stat.identity
-    return (*stat.identity[:4], UNSETTLED)

@@ -8,11 +8,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from filetools.content.identity_cache import is_settled
 from filetools.errors import FileBusyError
 from filetools.journal.core.tree_rows import Identity
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 
+UNSETTLED: Final = -1
+"""Stands for the ctime of a file so young that it may change and keep its times: the next look reads it again."""
 _PART_BYTES: Final = 1024 * 1024
 
 
@@ -67,3 +70,10 @@ def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept
     finally:
         reader.close()
     return SeenContent(digest=digest, content=content, stat=found, identity=found.identity, taken_ns=taken_ns)
+
+
+def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
+    """Return the identity under which a file may be known, if its bytes were read or written before `taken_ns`."""
+    if is_settled(stat.identity, taken_ns, tick_ns=tick_ns):
+        return stat.identity
+    return (*stat.identity[:4], UNSETTLED)

@@ -15,7 +15,8 @@ from filetools.journal.core.tree_rows import Identity, TreeRow
 from filetools.models.records import Actor, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Prepared
-from filetools.tree.observe import UNSETTLED, new_file_id, settled_identity
+from filetools.tree.moves import new_file_id
+from filetools.tree.reading import UNSETTLED, settled_identity
 from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
 from filetools.writer.state import WriterState
 

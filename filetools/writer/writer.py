@@ -109,7 +109,8 @@ class Writer:
         self._wants_whole_look = False
         self._again: dict[FolderId, Names] = {}
         self._again_at = 0.0
-        self._missing: frozenset[str] = frozenset()
+        self._missing: dict[str, float] = {}
+        """When each key that is gone was missed first, on the monotonic clock."""
         self._tidying = Tidying(state)
         self._thread = threading.Thread(target=self._main, name="filetools writer", daemon=True)
 
@@ -305,15 +306,15 @@ class Writer:
             taken = self.dirty.take()
             self._wants_whole_look = self._wants_whole_look or taken.everything
             hints.update(taken.folders)
-        if self._again and self._again_at <= time.monotonic():
+        doubtful: frozenset[str] = frozenset()
+        if self._again and self._again_at <= (now := time.monotonic()):
             again, self._again = self._again, {}
             for folder, names in again.items():
                 hints[folder] = _joined(hints.get(folder, frozenset()), names)
+            doubtful = frozenset(key for key, at in self._missing.items() if at + SECOND_LOOK_SECONDS <= now)
+            self._missing = {key: at for key, at in self._missing.items() if key not in doubtful}
         whole, self._wants_whole_look = self._wants_whole_look, False
-        missing = frozenset[str]()
-        if hints:
-            missing, self._missing = self._missing, missing
-        return Look(hints=hints, doubtful=missing, whole_tree=whole)
+        return Look(hints=hints, doubtful=doubtful, whole_tree=whole)
 
     def _run_tasks(self) -> None:
         self._tidying.work()
@@ -376,11 +377,14 @@ class Writer:
             logger.exception("Handing on records failed")
 
     def _remember(self, result: TurnResult) -> None:
+        now = time.monotonic()
         if result.again:
-            self._again_at = time.monotonic() + SECOND_LOOK_SECONDS
+            if not self._again:  # else others would put it off for as long as they are at work
+                self._again_at = now + SECOND_LOOK_SECONDS
             for folder, names in result.again.items():
                 self._again[folder] = _joined(self._again.get(folder, frozenset()), names)
-        self._missing |= result.missing
+        for key in result.missing:
+            self._missing.setdefault(key, now)
         if result.new_folders:
             self._on_folders(result.new_folders)
         self._tidying.add(result.displaced)

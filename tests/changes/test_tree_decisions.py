@@ -17,14 +17,14 @@ from filetools.changes.tree_decisions import (
     decide_delete_folder,
     decide_make_folder,
     decide_move,
-)
+)  # fmt: skip
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
 from filetools.models.records import Actor
+from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, MakeFolder, Move, Remove, RemoveFolder, Seen, Standing
-from tests.changes.trees import Entry, seen_of, tree_of
+from filetools.writer.operations import Decided, Seen, Standing, TreeOperation
+from tests.changes.trees import Entry, make, move, refusal_of, remove, remove_folder, seen_of, tree_of
 
 ACTOR: Final = Actor(kind="agent", id="a")
 NOBODY: Final = Knowledge(actor=ACTOR)
@@ -35,7 +35,7 @@ SEEN: Final = seen_of(
 )
 
 
-def move(
+def move_path(
     source: str,
     to: str,
     *,
@@ -68,20 +68,19 @@ def make_folder(path: str) -> Decided:
 
 
 REFUSED: Final[dict[str, tuple[str, Callable[[], Decided]]]] = {
-    "move nothing": ("FILE_NOT_FOUND", partial(move, "n", "m")),
-    "move onto a file": ("FILE_EXISTS", partial(move, "a", "b")),
-    "move onto a folder": ("IS_A_DIRECTORY", partial(move, "a", "d", overwrite=True)),
-    "move a folder onto a file": ("FILE_EXISTS", partial(move, "d", "a", overwrite=True)),
-    "move a folder into itself": ("INVALID_ARGUMENT", partial(move, "d", "d/n")),
-    "move below a file": ("NOT_A_DIRECTORY", partial(move, "b", "a/n")),
-    "move below itself": ("INVALID_ARGUMENT", partial(move, "a", "a/n")),
-    "move a link": ("SYMLINK_NOT_ALLOWED", partial(move, "link", "n")),
-    "move onto a link": ("SYMLINK_NOT_ALLOWED", partial(move, "a", "link", overwrite=True, follow_symlinks=True)),
-    "move a pipe": ("NOT_A_REGULAR_FILE", partial(move, "pipe", "n")),
-    "move what others changed": ("VERSION_MISMATCH", partial(move, "a", "n", knowledge=(OUTDATED, NOBODY))),
+    "move nothing": ("FILE_NOT_FOUND", partial(move_path, "n", "m")),
+    "move onto a file": ("FILE_EXISTS", partial(move_path, "a", "b")),
+    "move onto a folder": ("IS_A_DIRECTORY", partial(move_path, "a", "d", overwrite=True)),
+    "move a folder onto a file": ("FILE_EXISTS", partial(move_path, "d", "a", overwrite=True)),
+    "move a folder into itself": ("INVALID_ARGUMENT", partial(move_path, "d", "d/n")),
+    "move below a file": ("NOT_A_DIRECTORY", partial(move_path, "b", "a/n")),
+    "move below itself": ("INVALID_ARGUMENT", partial(move_path, "a", "a/n")),
+    "move a link": ("SYMLINK_NOT_ALLOWED", partial(move_path, "link", "n")),
+    "move onto a link": ("SYMLINK_NOT_ALLOWED", partial(move_path, "a", "link", overwrite=True, follow_symlinks=True)),
+    "move a pipe": ("NOT_A_REGULAR_FILE", partial(move_path, "pipe", "n")),
+    "move what others changed": ("VERSION_MISMATCH", partial(move_path, "a", "n", knowledge=(OUTDATED, NOBODY))),
     "cover what others changed": (
-        "VERSION_MISMATCH",
-        partial(move, "a", "b", overwrite=True, knowledge=(NOBODY, OUTDATED)),
+        "VERSION_MISMATCH", partial(move_path, "a", "b", overwrite=True, knowledge=(NOBODY, OUTDATED)),
     ),
     "delete nothing": ("FILE_NOT_FOUND", partial(delete, "n")),
     "delete a folder as a file": ("IS_A_DIRECTORY", partial(delete, "d")),
@@ -98,93 +97,64 @@ REFUSED: Final[dict[str, tuple[str, Callable[[], Decided]]]] = {
     "delete a full folder": ("DIR_NOT_EMPTY", partial(delete_folder, "d", recursive=False)),
     "delete a new file": ("VERSION_MISMATCH", partial(delete_folder, "d", versions={"d/e": None})),
     "delete a changed file": (
-        "VERSION_MISMATCH",
-        partial(delete_folder, "d", versions={"d/e": None, "d/x": version_of(b"old")}),
+        "VERSION_MISMATCH", partial(delete_folder, "d", versions={"d/e": None, "d/x": version_of(b"old")}),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_it_is_refused(case: str) -> None:
     code, decide = REFUSED[case]
-    with pytest.raises(FileToolsError) as refusal:
-        decide()
-    assert refusal.value.code == code
+    assert refusal_of(decide).code == code
 
 
-A, B, D = map(WorkspacePath, ("a", "b", "d"))
-N: Final = WorkspacePath("p/n")
-MADE: Final[dict[str, tuple[Callable[[], Decided], Decided]]] = {
-    "a file moves": (
-        partial(move, "a", "p/n"),
-        Decided(
-            operations=(MakeFolder(path=N.parent), Move(path=A, to=N)),
-            answer=MoveAnswer(source=A, destination=N, kind="file", version=version_of(b"A")),
-        ),
-    ),
+def moved(source: str, to: str, version: bytes | None, replaced: bytes | None = None) -> MoveAnswer:
+    return MoveAnswer(
+        source=WorkspacePath(source), destination=WorkspacePath(to), kind="file" if version else "directory",
+        version=None if version is None else version_of(version), unchanged=source == to,
+        replaced_version=None if replaced is None else version_of(replaced),
+    )  # fmt: skip
+
+
+def deleted(path: str, kind: EntryType, version: str | None = None) -> DeleteAnswer:
+    return DeleteAnswer(path=WorkspacePath(path), kind=kind, version=version, below=SEEN.below.get(path, ()))
+
+
+AS_SEEN: Final = {"d/e": None, "d/x": version_of(b"X")}
+MADE: Final[dict[str, tuple[Callable[[], Decided], list[TreeOperation], object]]] = {
+    "a file moves": (partial(move_path, "a", "p/n"), [make("p"), move("a", "p/n")], moved("a", "p/n", b"A")),
     "a file covers another": (
-        partial(move, "a", "b", overwrite=True),
-        Decided(
-            operations=(Remove(path=B), Move(path=A, to=B)),
-            answer=MoveAnswer(
-                source=A, destination=B, kind="file", version=version_of(b"A"), replaced_version=version_of(b"B")
-            ),
-        ),
+        partial(move_path, "a", "b", overwrite=True), [remove("b"), move("a", "b")], moved("a", "b", b"A", b"B"),
     ),
-    "a file stays": (
-        partial(move, "a", "a"),
-        Decided(answer=MoveAnswer(source=A, destination=A, kind="file", version=version_of(b"A"), unchanged=True)),
-    ),
-    "a folder moves": (
-        partial(move, "d", "p/n"),
-        Decided(
-            operations=(MakeFolder(path=N.parent), Move(path=D, to=N)),
-            answer=MoveAnswer(source=D, destination=N, kind="directory"),
-        ),
-    ),
+    "a file stays": (partial(move_path, "a", "a"), [], moved("a", "a", b"A")),
+    "a folder moves": (partial(move_path, "d", "p/n"), [make("p"), move("d", "p/n")], moved("d", "p/n", None)),
     "a file is deleted": (
-        partial(delete, "a", OUTDATED, expected=version_of(b"A")),
-        Decided(
-            operations=(Remove(path=A),), answer=DeleteAnswer(path=A, kind="file", version=version_of(b"A"))
-        ),
+        partial(delete, "a", OUTDATED, expected=version_of(b"A")), [remove("a")], deleted("a", "file", version_of(b"A")),
     ),
     "a link is deleted": (
-        partial(delete, "link", follow_symlinks=True),
-        Decided(
-            operations=(Remove(path=WorkspacePath("link")),),
-            answer=DeleteAnswer(path=WorkspacePath("link"), kind="symlink"),
-        ),
+        partial(delete, "link", follow_symlinks=True), [remove("link")], deleted("link", "symlink"),
     ),
     "a folder is made": (
-        partial(make_folder, "p/n"),
-        Decided(
-            operations=(MakeFolder(path=N.parent), MakeFolder(path=N)), answer=FolderAnswer(path=N, created=True)
-        ),
+        partial(make_folder, "p/n"), [make("p"), make("p/n")], FolderAnswer(path=WorkspacePath("p/n"), created=True),
     ),
-    "a folder exists": (partial(make_folder, "d"), Decided(answer=FolderAnswer(path=D, created=False))),
+    "a folder exists": (partial(make_folder, "d"), [], FolderAnswer(path=WorkspacePath("d"), created=False)),
     "an empty folder is deleted": (
-        partial(delete_folder, "e", recursive=False),
-        Decided(
-            operations=(RemoveFolder(path=WorkspacePath("e")),),
-            answer=DeleteAnswer(path=WorkspacePath("e"), kind="directory", below=[]),
-        ),
+        partial(delete_folder, "e", recursive=False), [remove_folder("e")], deleted("e", "directory"),
     ),
     "a folder is deleted as it was seen": (
-        partial(delete_folder, "d", versions={"d/e": None, "d/x": version_of(b"X")}),
-        Decided(
-            operations=(RemoveFolder(path=D),), answer=DeleteAnswer(path=D, kind="directory", below=SEEN.below["d"])
-        ),
+        partial(delete_folder, "d", versions=AS_SEEN), [remove_folder("d")], deleted("d", "directory"),
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", MADE)
 def test_it_is_decided(case: str) -> None:
-    decide, expected = MADE[case]
-    assert decide() == expected
+    decide, operations, answer = MADE[case]
+    decided = decide()
+    assert (list(decided.operations), decided.answer) == (operations, answer)
 
 
 def test_another_spelling_of_the_same_name_is_a_move_where_case_is_ignored() -> None:
-    there = Standing(path=A, kind="file", version=version_of(b"A"), size=1)
-    decided = move("a", "A", seen=Seen(standings={"a": there, "A": there}))
-    assert decided.operations == (Move(path=A, to=WorkspacePath("A")),)
+    there = Standing(path=WorkspacePath("a"), kind="file", version=version_of(b"A"), size=1)
+    decided = move_path("a", "A", seen=Seen(standings={"a": there, "A": there}))
+    assert decided.operations == (move("a", "A"),)

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
 
 from filetools.changes.knowledge import Knowledge, KnownVersion
+from filetools.changes.tree_decisions import decide_copy
 from filetools.changes.writing import (
     NewText,
     WriteAnswer,
     decide_append,
-    decide_copy,
     decide_create,
     decide_replace,
     decide_write,
-)
+)  # fmt: skip
 from filetools.content.facts import inspect
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, MakeFolder, Put, Seen, Standing
-from tests.changes.trees import Entry, seen_of, tree_of
+from filetools.writer.operations import Decided, Put, Seen, Standing
+from tests.changes.trees import Entry, make, put, refusal_of, seen_of, tree_of
 
 AGENT: Final = Actor(kind="agent", id="a")
 NOBODY: Final = Knowledge(actor=AGENT)
@@ -96,17 +97,15 @@ REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_write_is_refused(case: str) -> None:
     code, path, content, knowledge, options = REFUSED[case]
-    with pytest.raises(FileToolsError) as refusal:
-        write(replace(SEEN, contents={version_of(OLD): OLD}), path, content, knowledge, **options)
-    assert refusal.value.code == code
+    seen = replace(SEEN, contents={version_of(OLD): OLD})
+    assert refusal_of(lambda: write(seen, path, content, knowledge, **options)).code == code
 
 
 def test_an_overlap_is_refused_with_both_sides() -> None:
     seen = seen_with("a.txt", OLD.replace(b"two", b"theirs"), OLD)
-    with pytest.raises(FileToolsError) as refusal:
-        write(seen, "a.txt", OLD.decode().replace("two", "mine"), knows(OLD))
-    details = refusal.value.details
-    assert refusal.value.code == "EDIT_CONFLICT"
+    refusal = refusal_of(lambda: write(seen, "a.txt", OLD.decode().replace("two", "mine"), knows(OLD)))
+    details = refusal.details
+    assert refusal.code == "EDIT_CONFLICT"
     assert details["conflicts"] == [{"base": "two\n", "current": "theirs\n", "yours": "mine\n", "line": 2}]
     assert details["base_version"] == version_of(OLD)
     assert details["current_version"] == version_of(OLD.replace(b"two", b"theirs"))
@@ -115,29 +114,24 @@ def test_an_overlap_is_refused_with_both_sides() -> None:
 
 def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
     seen = seen_with("a.txt", OLD.replace(b"two", b"theirs"), OLD)
-    with pytest.raises(FileToolsError) as refusal:
-        write(seen, "a.txt", "x", knows(OLD), expected_version=version_of(OLD))
-    assert refusal.value.details["expected_version"] == version_of(OLD)
-    assert "-two\n+theirs\n" in refusal.value.details["diff"]
+    details = refusal_of(lambda: write(seen, "a.txt", "x", knows(OLD), expected_version=version_of(OLD))).details
+    assert details["expected_version"] == version_of(OLD)
+    assert "-two\n+theirs\n" in details["diff"]
 
 
 def test_a_file_with_other_names_is_replaced_only_if_they_may_be_separated() -> None:
-    path = WorkspacePath("a.txt")
-    seen = Seen(
-        standings={path: Standing(path=path, kind="file", version=version_of(OLD), size=1, links=2, content=OLD)}
+    linked = replace(SEEN.at(WorkspacePath("a.txt")), links=2)
+    decide = partial(
+        decide_write, Seen(standings={"a.txt": linked}), path=linked.path, new=NewText(content="x"), knowledge=NOBODY
     )
-    with pytest.raises(FileToolsError) as refusal:
-        write(seen, "a.txt", "x")
-    assert refusal.value.code == "HARD_LINKED"
-    settings = Settings(hard_links="break")
-    decided = decide_write(seen, path=path, new=NewText(content="x"), knowledge=NOBODY, settings=settings)
-    assert decided.operations == (Put(path=path, content=b"x"),)
+    assert refusal_of(partial(decide, settings=Settings(hard_links="refuse"))).code == "HARD_LINKED"
+    assert decide(settings=Settings(hard_links="break")).operations == (put("a.txt", b"x"),)
 
 
 def test_a_new_file_comes_after_the_folders_that_it_needs() -> None:
     path, content = WorkspacePath("p/q/n.txt"), b"x"
     assert write(SEEN, path, "x") == Decided(
-        operations=(MakeFolder(path=WorkspacePath("p")), MakeFolder(path=WorkspacePath("p/q")), Put(path=path, content=b"x")),
+        operations=(make("p"), make("p/q"), put("p/q/n.txt", b"x")),
         answer=WriteAnswer(
             path=path, content=content, facts=inspect(content, name=path)[0], before=Standing(path=path),
             unchanged=False, sent=content,
@@ -213,29 +207,22 @@ def test_a_text_that_leaves_most_of_the_file_out_is_told() -> None:
 
 
 def test_an_existing_file_is_not_created() -> None:
-    with pytest.raises(FileToolsError) as refusal:
-        decide_create(SEEN, path=WorkspacePath("a.txt"), new=NewText(content=""), knowledge=NOBODY, settings=SETTINGS)
-    assert refusal.value.code == "FILE_EXISTS"
-
-
-def test_a_file_is_created_whatever_its_writer_knew_of_a_former_one() -> None:
-    new = NewText(content="x")
-    path = WorkspacePath("n")
-    decided = decide_create(SEEN, path=path, new=new, knowledge=knows(OLD), settings=SETTINGS)
-    assert decided.operations == (Put(path=path, content=b"x"),)
+    decide = partial(decide_create, SEEN, new=NewText(content="x"), knowledge=knows(OLD), settings=SETTINGS)
+    assert refusal_of(lambda: decide(path=WorkspacePath("a.txt"))).code == "FILE_EXISTS"
+    # What its writer knew of a former file there does not count.
+    assert decide(path=WorkspacePath("n")).operations == (put("n", b"x"),)
 
 
 def test_bytes_replace_a_file_whatever_their_writer_knows() -> None:
     path = WorkspacePath("a.txt")
     decided = decide_replace(SEEN, path=path, content=b"\0", knowledge=knows(b"gone"), settings=SETTINGS)
-    assert decided.operations == (Put(path=path, content=b"\0"),)
+    assert decided.operations == (put("a.txt", b"\0"),)
 
 
 def test_an_append_to_another_version_is_refused() -> None:
-    new = NewText(content="x", expected_version="0" * 12)
-    with pytest.raises(FileToolsError) as refusal:
-        decide_append(SEEN, path=WorkspacePath("a.txt"), new=new, knowledge=NOBODY, settings=SETTINGS)
-    assert refusal.value.code == "VERSION_MISMATCH"
+    new, path = NewText(content="x", expected_version="0" * 12), WorkspacePath("a.txt")
+    refusal = refusal_of(lambda: decide_append(SEEN, path=path, new=new, knowledge=NOBODY, settings=SETTINGS))
+    assert refusal.code == "VERSION_MISMATCH"
 
 
 def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
@@ -247,36 +234,29 @@ def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
     assert (answer.added_bytes, answer.newline, answer.edits) == (3, "crlf", (TextEdit(10, 10, "x\r\n"),))
 
 
-COPIES: Final = {
-    "n": ("FILE_NOT_FOUND", False),
-    "d": ("IS_A_DIRECTORY", False),
-    "link": ("SYMLINK_NOT_ALLOWED", False),
-    "w.txt": ("FILE_EXISTS", False),
-    "a.txt": ("INVALID_ARGUMENT", True),
+def copy(source: str, to: str, knowledge: Knowledge = NOBODY, *, overwrite: bool = False) -> Decided:
+    paths = {"source": WorkspacePath(source), "path": WorkspacePath(to)}
+    return decide_copy(SEEN, **paths, overwrite=overwrite, knowledge=knowledge, settings=SETTINGS)
+
+
+COPIES: Final[dict[str, tuple[str, Callable[[], Decided]]]] = {
+    "nothing": ("FILE_NOT_FOUND", partial(copy, "n", "new")),
+    "below a file": ("NOT_A_DIRECTORY", partial(copy, "a.txt/n", "new")),
+    "a folder": ("IS_A_DIRECTORY", partial(copy, "d", "new")),
+    "a link": ("SYMLINK_NOT_ALLOWED", partial(copy, "link", "new")),
+    "onto a file": ("FILE_EXISTS", partial(copy, "b", "a.txt")),
+    "onto itself": ("INVALID_ARGUMENT", partial(copy, "a.txt", "a.txt", overwrite=True)),
+    "onto what others changed": ("VERSION_MISMATCH", partial(copy, "b", "a.txt", knows(b"older"), overwrite=True)),
 }
 
 
-@pytest.mark.parametrize("source", COPIES)
-def test_a_copy_is_refused(source: str) -> None:
-    code, overwrite = COPIES[source]
-    to = "a.txt" if code in ("FILE_EXISTS", "INVALID_ARGUMENT") else "new"
-    with pytest.raises(FileToolsError) as refusal:
-        decide_copy(
-            SEEN, source=WorkspacePath(source), path=WorkspacePath(to), overwrite=overwrite, knowledge=NOBODY,
-            settings=SETTINGS,
-        )  # fmt: skip
-    assert refusal.value.code == code
-
-
-def test_a_copy_does_not_cover_what_others_have_changed() -> None:
-    paths = {"source": WorkspacePath("b"), "path": WorkspacePath("a.txt")}
-    with pytest.raises(FileToolsError) as refusal:
-        decide_copy(SEEN, **paths, overwrite=True, knowledge=knows(b"older"), settings=SETTINGS)
-    assert refusal.value.code == "VERSION_MISMATCH"
+@pytest.mark.parametrize("case", COPIES)
+def test_a_copy_is_refused(case: str) -> None:
+    code, decide = COPIES[case]
+    assert refusal_of(decide).code == code
 
 
 def test_a_copy_has_the_bytes_and_the_mode() -> None:
-    paths = {"source": WorkspacePath("b"), "path": WorkspacePath("a.txt")}
-    decided = decide_copy(SEEN, **paths, overwrite=True, knowledge=knows(OLD), settings=SETTINGS)
-    assert decided.operations == (Put(path=paths["path"], content=b"\0", mode=0o755),)
+    decided = copy("b", "a.txt", knows(OLD), overwrite=True)
+    assert decided.operations == (put("a.txt", b"\0", 0o755),)
     assert answer_of(decided).before.version == version_of(OLD)

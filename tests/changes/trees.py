@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+import pytest
 from msgspec import Struct
 
 from filetools.changes.overlay import Overlay
 from filetools.content.version import version_of
+from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, Standing, TreeOperation
@@ -31,6 +33,33 @@ Tree: TypeAlias = dict[str, Entry]
 
 class NotApplicableError(Exception):
     """Raised when a disk would refuse an operation."""
+
+
+def put(where: str, content: bytes = b"new", mode: int | None = None) -> Put:
+    return Put(path=WorkspacePath(where), content=content, mode=mode)
+
+
+def move(where: str, to: str) -> Move:
+    return Move(path=WorkspacePath(where), to=WorkspacePath(to))
+
+
+def remove(where: str) -> Remove:
+    return Remove(path=WorkspacePath(where))
+
+
+def make(where: str, mode: int | None = None) -> MakeFolder:
+    return MakeFolder(path=WorkspacePath(where), mode=mode)
+
+
+def remove_folder(where: str) -> RemoveFolder:
+    return RemoveFolder(path=WorkspacePath(where))
+
+
+def refusal_of(decide: Callable[[], object]) -> FileToolsError:
+    """Return what a decision is refused with."""
+    with pytest.raises(FileToolsError) as refusal:
+        decide()
+    return refusal.value
 
 
 def tree_of(files: Mapping[str, bytes | None]) -> Tree:

@@ -15,7 +15,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
-from tests.support.opened import assert_at_rest, recorded, refused, version
+from tests.support.opened import assert_at_rest, recorded, refused
 from tests.support.watching import remove_deep_tree
 
 Call = Callable[[FileToolsFacade], Awaitable[object]]
@@ -126,16 +126,6 @@ async def test_new_files_get_the_mode_of_the_umask(files: FileToolsFacade, tmp_p
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "d/a.txt").stat().st_mode) == 0o640
     assert stat.S_IMODE((tmp_path / "d").stat().st_mode) == 0o750
-
-
-async def test_a_hard_link_is_broken_where_the_settings_say_so(tmp_path: Path) -> None:
-    root, outside = tmp_path / "root", tmp_path / "outside.txt"
-    grow(root, {"a.txt": b"old"})
-    os.link(root / "a.txt", outside)
-    async with filetools.open(root, settings={**QUIET, "hard_links": "break"}) as files:
-        assert (await files.write_file("a.txt", "new")).replaced_version == version("old")
-        assert ((root / "a.txt").read_bytes(), outside.read_bytes()) == (b"new", b"old")
-        assert outside.stat().st_nlink == 1
 
 
 OPERATIONS: dict[str, Call] = {

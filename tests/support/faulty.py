@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 CHANGING: Final = frozenset(
     {
-        "prepare", "prepare_link", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
+        "prepare", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
         "set_directory_mode", "make_link",
         "Prepared.exchange", "Prepared.discard",
         "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.sync", "Displaced.discard",

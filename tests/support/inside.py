@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from filetools.models.words import STATE_PATH
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.tools.dialects.mcp_filesystem.looking import PathGlob
+from filetools.tree.inotify import InotifyThread
+from filetools.writer.writer import Writer
 
 
 def parts(files: FileToolsFacade) -> Parts:
@@ -41,6 +44,11 @@ def expression_of(glob: PathGlob) -> str:
     return glob._expression.pattern
 
 
+def known_watches(thread: InotifyThread) -> int:
+    """Return how many watches a thread remembers."""
+    return len(thread._folders) + len(thread._watches)
+
+
 def adopt_state(root: Path) -> None:
     """Have the copy of a root keep its state, as if its user had accepted it."""
     state = root / STATE_PATH
@@ -54,3 +62,13 @@ async def written_notes(registration: Registration) -> None:
     """Wait until all that a server noted of its calls is written."""
     assert registration._task is not None
     await registration._task
+
+
+def is_calm(writer: Writer) -> bool:
+    """Return whether a writer has nothing to look at, neither now nor soon; asked in its thread."""
+    return writer.dirty.is_empty and not writer._again and not writer._wants_whole_look
+
+
+def on_folders(writer: Writer, tell: Callable[[Sequence[str]], object]) -> None:
+    """Have a running writer tell somebody of folders that came to be known."""
+    writer._on_folders = lambda paths: (tell(paths), None)[1]

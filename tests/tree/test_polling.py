@@ -65,12 +65,3 @@ def test_the_timer_hints_again_and_again_until_closed() -> None:
     timer.close()
     sink.forget()
     assert (sink.reasons, timer.is_alive()) == (set(), False)
-
-
-def test_a_slow_look_stretches_the_pauses_and_closing_does_not_wait_for_them() -> None:
-    sink = Sink()
-    timer = PollingTimer(sink.hints, seconds=0.001)
-    timer.note_look(1000)
-    timer.start()
-    timer.close()
-    assert sink.hints.is_empty

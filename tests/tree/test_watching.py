@@ -14,6 +14,7 @@ import pytest
 from filetools.models.words import STATE_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.tree.polling import PollingTimer
 from filetools.tree.watching import TreeWatcher, WatchMethod, WatchStatus
 from tests.support.hinted import Sink, descriptors_left, folder_id, wait_until
 
@@ -100,14 +101,42 @@ def test_the_folder_of_a_change_that_is_gone_is_sought_above(tmp_path: Path) -> 
         wait_until(lambda: sink.names(tmp_path) >= {"a", "c"})
 
 
-def test_polling_as_chosen(tmp_path: Path) -> None:
-    sink = Sink()
+def test_a_folder_that_has_left_is_not_hinted_at(tmp_path: Path) -> None:
+    sink, root = Sink(), tmp_path / "root"
+    (root / "a").mkdir(parents=True)
+    with watcher_of(root, sink) as watcher:
+        watcher.start()
+        watcher.watch([WorkspacePath("a")])
+        (root / "a").rename(tmp_path / "a")
+        watcher.unwatch([folder_id(tmp_path / "a")])
+        sink.forget()
+        (tmp_path / "a" / "file").touch()
+        (root / "last").touch()
+        wait_until(lambda: "last" in sink.names(root))
+        assert sink.names(tmp_path / "a") == set()
+
+
+def test_polling_as_chosen_looks_less_often_after_slow_looks(tmp_path: Path) -> None:
+    sink, clock = Sink(), Sink()
+    timer = PollingTimer(clock.hints, seconds=0.001)
     with watcher_of(tmp_path, sink, "polling") as watcher:
         watcher.start()
-        watcher.note_look(0.0001)
+        assert watcher.status() == WatchStatus(method="polling", reason="polling is chosen")
         sink.forget()
         wait_until(lambda: sink.has("poll"))
-        assert watcher.status() == WatchStatus(method="polling", reason="polling is chosen")
+        watcher.note_look(1000)
+        timer.start()
+        quiet = 0
+
+        def is_quiet() -> bool:
+            nonlocal quiet
+            quiet = 0 if sink.has("poll") else quiet + clock.has("poll")
+            sink.forget()
+            clock.forget()
+            return quiet == 100
+
+        wait_until(is_quiet, 30)
+        timer.close()
 
 
 @pytest.mark.parametrize("method", [*NOTICES, "polling"])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
+from typing import Any, Final
 
 from msgspec import structs
 
 from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
-from filetools.facade.linked import names_of
+from filetools.errors import FileToolsError, HardLinkedError
+from filetools.facade.linked import other_names
 from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decide, PutDecision
@@ -23,6 +25,9 @@ from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Prepared
 from filetools.sync.actions import MirrorAction, MirrorPut
+
+MOST_NAMES: Final = 10
+"""Other names of a file that a warning lists."""
 
 
 class PutFile:
@@ -43,8 +48,6 @@ class PutFile:
         self.version = ""
         self.is_from_memory = False
         """Whether it goes by what was remembered of the journal, so that only a commit can tell whether that is true."""
-        self.other_names: Sequence[WorkspacePath] = ()
-        """Further names of the file, which get the same bytes; see `linked.py`."""
 
     @property
     def seen(self) -> Look:
@@ -78,30 +81,35 @@ class PutFile:
 
     def decide(self, parts: Parts) -> bool:
         """Ask the call what it wants; False if exactly these bytes, and the mode it wants, stand there already."""
-        self.other_names = ()
-        if not self.decide_alone(parts):
-            return False
-        stat = self.seen.stat
-        if stat is None and not self._create_parents and not self._in_buffer:
-            require_parent(parts, self.path)
-        if not self._in_buffer and stat is not None and stat.links > 1 and parts.settings.hard_links != "break":
-            self.other_names = names_of(parts, self.path, stat)[1:]
-        return True
-
-    def decide_alone(self, parts: Parts) -> bool:
-        """Decide as if the file had this name only."""
         self.decision = followed(parts, self.seen, self._decide(parts, self.seen))
         self.version = self.decision.facts.version
         if self.decision.in_buffer:
             return self.decision.document is not None
-        return self.version != self.seen.version or self._is_new_mode()
+        if self.version == self.seen.version and not self._is_new_mode():
+            return False
+        stat = self.seen.stat
+        if stat is None and not self._create_parents:
+            require_parent(parts, self.path)
+        if stat is not None and stat.links > 1 and parts.settings.hard_links == "refuse":
+            raise HardLinkedError(self.path, stat.links)
+        return True
 
-    def makes_same(self, other: PutFile) -> bool:
-        """Whether another step, that has decided too, makes the same bytes with the same mode."""
-        assert self.decision is not None
-        assert other.decision is not None
-        modes = self.decision.mode, other.decision.mode
-        return self.version == other.version and modes[0] == modes[1] and not (self._in_buffer or other._in_buffer)
+    def separated(self, parts: Parts) -> dict[str, Any] | None:
+        """Return the warning that the file had other names, which keep the old bytes; None if it had none."""
+        stat = self.seen.stat
+        if stat is None or stat.links < 2 or self._in_buffer:
+            return None
+        names = [f"{name}" for name in islice(other_names(parts.store, self.path, stat), MOST_NAMES)]
+        kept = ", ".join(names) if len(names) == stat.links - 1 else f"{', '.join(names) or 'names'} and others"
+        message = (
+            f"{self.path} was one of {stat.links} names (hard links) of a file. It is a file of its own now; the old"
+        )
+        return {
+            "code": "HARD_LINK_BROKEN",
+            "path": self.path,
+            "message": f"{message} text remains in {kept}.",
+            "names": names,
+        }
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
         """Missing parents of a new file."""

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Final, cast
 
@@ -179,8 +178,6 @@ def inner_parts(parts: Parts, overlay: TransactionOverlay, tracker: TransactionT
         recovery=NoRecovery(parts.workspace, parts.store, parts.journal),
         bus=EventBus(),
         views=RememberedViews(),
-        # What further names a file has is asked at the exit, under their locks.
-        settings=replace(parts.settings, hard_links="break"),
     )
 
 
@@ -241,10 +238,8 @@ class TransactionTracker(ReadTracker):
             if not rows or self._is_changed(key):
                 self._outer._replace(owner_of(actor), key, rows)
         for step in steps:
-            if not isinstance(step, PutFile):
-                continue
-            for key in (key_of(path) for path in (step.path, *step.other_names)):
-                self._publish_put(actor, key, step)
+            if isinstance(step, PutFile):
+                self._publish_put(actor, key_of(step.path), step)
 
     def _publish_put(self, actor: Actor, key: str, step: PutFile) -> None:
         rows = self._own.get(key)

@@ -69,4 +69,4 @@ def test_doctor_prints_each_setting_with_its_source(run: CommandLine, tmp_path: 
     assert told["worker_threads"] == {"value": 4, "source": "user settings.toml"}
     assert told["max_read_bytes"] == {"value": 5, "source": "settings.toml in the tree"}
     assert told["retention_bytes"] == {"value": 10, "source": "user settings.toml"}
-    assert told["hard_links"] == {"value": "refuse", "source": "default"}
+    assert told["hard_links"] == {"value": "break", "source": "default"}

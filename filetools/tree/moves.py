@@ -1,0 +1,112 @@
+"""Telling moves from creations, by inode, and recording them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from filetools.errors import FileToolsError
+from filetools.journal.core.log import LogDraft
+from filetools.journal.core.tree_rows import TreeRow, TreeTable
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Store
+from filetools.tree.reading import UNSETTLED
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """A move that was recorded."""
+
+    number: int
+    """Of its record."""
+    folders: Sequence[WorkspacePath]
+    """What is below a folder that moved, and is a folder itself."""
+    is_settled: bool
+    """False if the bytes are so young that they are to be read again."""
+
+
+def source_of(rows: TreeTable, store: Store, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
+    """Return the row of what has moved to a path; None if it is new.
+
+    Args:
+        rows: What is known.
+        store: Where to see whether an inode is still at its old path, too, as with a second hard link.
+        path: Where it is now.
+        stat: What it is.
+    """
+    for row in rows.by_inode(*stat.identity[:2]):
+        is_elsewhere = row.path != path and not path.is_below(row.path)
+        if (
+            row.kind == stat.type
+            and is_elsewhere
+            and not _is_at(store, row, stat)
+            and _is_same(rows, store, row, path, stat)
+        ):
+            return row
+    return None
+
+
+def _is_at(store: Store, row: TreeRow, stat: FileStat) -> bool:
+    try:
+        now = store.stat(WorkspacePath(row.path))
+    except FileToolsError:
+        return False
+    return now is not None and now.identity[:2] == stat.identity[:2]
+
+
+def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
+    """Whether an inode stands for the same thing as before; a new file may have been given the inode of a deleted one."""
+    if row.kind != "directory":
+        # A rename keeps size and mtime.
+        return row.identity is not None and row.identity[2:4] == stat.identity[2:4]
+    known = {child.path[len(row.path) + 1 :] for child in rows.children(row.key).values()}
+    try:
+        _, found = store.look_into(path)
+    except FileToolsError:
+        return False
+    return bool(known & found.keys()) or (not known and not found)
+
+
+def record_move(rows: TreeTable, draft: LogDraft, row: TreeRow, path: WorkspacePath, stat: FileStat) -> Moved:
+    """Record a move by another program, and give the rows of what moved their new paths."""
+    kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
+    key, size = rows.key_of(path), None if row.kind == "directory" else stat.size
+    record = draft.add(
+        kind,
+        path,
+        key,
+        row.file,
+        old=(row.path, row.key),
+        before=row.version,
+        after=row.version,
+        size=size,
+        mode=stat.mode,
+    )
+    left = structs.replace(row, kind="absent", identity=None, number=record.number, file=new_file_id())
+    # First: where a folder takes the place of its parent, something below it may get its former name.
+    rows.put((left,))
+    below = rows.move_below(row, path) if row.kind == "directory" else []
+    is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
+    # The ctime moved with the name; unsettled bytes stay so.
+    identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
+    rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=record.number),))
+    folders = [WorkspacePath(each.path) for each in below if each.kind == "directory"]
+    return Moved(number=record.number, folders=folders, is_settled=is_settled)
+
+
+def record_spelling(rows: TreeTable, draft: LogDraft, row: TreeRow, path: WorkspacePath) -> TreeRow:
+    """Record a rename that changes only the spelling, and return the new row."""
+    kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
+    old = (row.path, row.key)
+    record = draft.add(kind, path, row.key, row.file, old=old, before=row.version, after=row.version, mode=row.mode)
+    rows.put([structs.replace(each, path=path + each.path[len(row.path) :]) for each in rows.below(row.key)])
+    respelled = structs.replace(row, path=path, number=record.number)
+    rows.put((respelled,))
+    return respelled
+
+
+def new_file_id() -> int:
+    """Return an id for a file that was not known before."""
+    return int.from_bytes(os.urandom(7), "big")

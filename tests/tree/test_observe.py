@@ -1,0 +1,565 @@
+"""What one observation records, and in which order."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from msgspec import structs
+
+from filetools.journal.core.log import LogRecord
+from filetools.journal.core.tree_rows import TreeTable
+from filetools.models.records import Operation
+from filetools.paths.workspace import Workspace
+from filetools.stores.capabilities import Capabilities
+from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
+from filetools.stores.local import LocalStore
+from filetools.tree.hints import FolderId
+from filetools.tree.observe import MOST_LOOKS, Observation
+from filetools.writer.state import WriterState
+from tests.support.core import at, close_state, open_state
+from tests.support.core_storms import Follower, tree_on_disk
+from tests.support.hinted import folder_id
+from tests.support.unprivileged import as_nobody
+
+
+class Told(NamedTuple):
+    """A record, with the bytes that its hashes stand for."""
+
+    kind: str
+    path: str
+    old_path: str | None = None
+    before: str | None = None
+    after: str | None = None
+    size: int | None = None
+
+
+class Looker:
+    """Looks at a root, and collects what was recorded."""
+
+    def __init__(self, root: Path, state: WriterState) -> None:
+        self.root = root
+        self.state = state
+        self.records: list[LogRecord] = []
+        self.last: Observation
+        self.doubtful: frozenset[str] = frozenset()
+
+    def whole(self) -> list[Told]:
+        told = self.look(Observation.whole_tree)
+        with self.state.transaction():
+            self.state.note_whole_look()
+        return told
+
+    def hinted(self, *paths: str) -> list[Told]:
+        """Look at names as hints give them: a folder's inode and a name in it."""
+        hints: dict[FolderId, frozenset[str]] = {}
+        for place in (self.root / path for path in paths if (self.root / path).parent.is_dir()):
+            hints[folder_id(place.parent)] = hints.get(folder_id(place.parent), frozenset()) | {place.name}
+        return self.look(lambda observation: observation.hinted(hints))
+
+    def again(self) -> list[Told]:
+        """Look at what the last observation left to be looked at again."""
+        hints, self.doubtful = self.last.again, self.last.missing
+        return self.look(lambda observation: observation.hinted(hints))
+
+    def named(self, *paths: str) -> list[Told]:
+        return self.look(lambda observation: observation.named(map(at, paths)))
+
+    def look(self, look: Callable[[Observation], None]) -> list[Told]:
+        with self.state.transaction() as draft:
+            self.last = Observation(self.state.means(draft), self.doubtful)
+            look(self.last)
+        self.doubtful = frozenset()
+        self.records += draft.records
+        return [self._told(record) for record in draft.records]
+
+    def _told(self, record: LogRecord) -> Told:
+        before, after = (self._text(digest) for digest in (record.before, record.after))
+        return Told(record.kind, record.path, record.old_path, before, after, record.size)
+
+    def _text(self, digest: bytes | None) -> str | None:
+        return None if digest is None else self.state.contents.read(digest).decode()
+
+    def write(self, path: str, text: str = "x") -> Path:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        return place
+
+    def exchange(self, one: str, other: str) -> None:
+        rename_with_flags((0, str(self.root / one)), (0, str(self.root / other)), RENAME_EXCHANGE)
+
+    def check_follower(self) -> None:
+        """Assert that a follower of all records has the tree of the disk."""
+        follower = Follower({})
+        for record in self.records:
+            follower.apply(record)
+        assert follower.tree == tree_on_disk(self.root)
+
+
+Opener = Callable[..., Looker]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opener]:
+    """Opens a root that was looked at while it was empty."""
+    with ExitStack() as stack:
+
+        def opener(*, capabilities: Capabilities | None = None, found: bool = False) -> Looker:
+            root = tmp_path / "root"
+            root.mkdir(exist_ok=True)
+            workspace, directory = Workspace.open(root), root / ".filetools" / "state"
+            directory.mkdir(parents=True)
+            store = LocalStore(workspace, private_directory=directory, capabilities=capabilities)
+            state, lock = open_state(root, store, workspace)
+            stack.callback(close_state, state, lock)
+            looker = Looker(root, state)
+            if not found:
+                assert looker.whole() == []
+            return looker
+
+        yield opener
+
+
+@pytest.fixture
+def looker(opened: Opener) -> Looker:
+    return opened()
+
+
+# -- what is not recorded --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"back\\slash"])
+def test_a_name_that_no_call_can_have_is_unread(looker: Looker, name: bytes) -> None:
+    (looker.root / os.fsdecode(name)).write_text("x")
+    assert looker.whole() == []
+    assert looker.last.unread == ["/" + ascii(os.fsdecode(name))[1:-1]]
+
+
+def test_what_may_not_be_read_is_unread_and_recorded_once_it_can(tmp_path: Path, opened: Opener) -> None:
+    def act() -> None:
+        looker = opened()
+        looker.write("closed.txt").chmod(0)
+        assert looker.whole() == []
+        assert looker.last.unread == ["closed.txt"]
+        (looker.root / "closed.txt").chmod(0o600)
+        assert looker.hinted("closed.txt") == [Told("create", "closed.txt", after="x", size=1)]
+
+    as_nobody(tmp_path, act)
+
+
+def test_a_file_that_is_open_for_writing_waits_for_the_next_hint(looker: Looker) -> None:
+    with open(looker.root / "a", "w") as file:
+        file.write("half")
+        file.flush()
+        assert looker.hinted("a") == []
+        assert looker.last.busy == ["a"]
+        assert looker.last.again == {}
+    assert looker.hinted("a") == [Told("create", "a", after="half", size=4)]
+
+
+def test_a_pipe_is_not_recorded_and_takes_a_file_away(looker: Looker) -> None:
+    looker.write("a")
+    looker.whole()
+    (looker.root / "a").unlink()
+    os.mkfifo(looker.root / "a")
+    assert looker.whole() == [Told("delete", "a", before="x")]
+
+
+def test_what_was_found_is_not_recorded_before_it_changes(opened: Opener) -> None:
+    looker = opened(found=True)
+    looker.write("old")
+    assert looker.whole() == []
+    assert looker.whole() == []
+    looker.write("old", "newer")
+    assert looker.whole() == [Told("modify", "old", after="newer", size=5)]
+
+
+def test_a_change_before_the_first_whole_look_is_found_with_the_file(opened: Opener) -> None:
+    looker = opened(found=True)
+    looker.write("old")
+    assert looker.named("old") == []
+    looker.write("old", "newer")
+    assert looker.whole() == []
+    with looker.state.transaction() as draft:
+        row = looker.state.rows.at("old")
+        assert row is not None
+        read = Observation(looker.state.means(draft)).read_row(row)
+    assert read is not None
+    assert read.version is not None
+    assert looker.state.contents.read(read.version) == b"newer"
+
+
+def _leaves_out_build(path: str, _is_folder: bool) -> bool:
+    return path.split("/")[0] == "build"
+
+
+@pytest.fixture
+def ignoring(opened: Opener) -> Looker:
+    looker = opened()
+    looker.state = structs.replace(looker.state, is_left_out=_leaves_out_build)
+    return looker
+
+
+def test_ignored_paths_are_not_recorded(ignoring: Looker) -> None:
+    ignoring.write("build/a")
+    assert ignoring.whole() == []
+    assert ignoring.hinted("build") == []
+
+
+def test_an_ignored_file_that_a_call_only_looked_at_is_never_recorded(ignoring: Looker) -> None:
+    ignoring.write("build/a")
+    assert ignoring.named("build/a") == []
+    ignoring.write("build/a", "newer")
+    assert ignoring.hinted("build/a") == []
+    (ignoring.root / "build/a").unlink()
+    assert ignoring.named("build/a") == []
+
+
+def test_an_ignored_file_that_left_for_another_place_is_new_there(ignoring: Looker) -> None:
+    ignoring.write("build/a")
+    ignoring.named("build/a")
+    (ignoring.root / "build/a").rename(ignoring.root / "a")
+    assert ignoring.hinted("a", "build/a") == [Told("create", "a", after="x", size=1)]
+
+
+def test_an_ignored_file_that_has_a_record_is_recorded(ignoring: Looker) -> None:
+    ignoring.write("build/a")
+    ignoring.state = structs.replace(ignoring.state, is_left_out=lambda path, is_folder: False)
+    ignoring.whole()
+    ignoring.state = structs.replace(ignoring.state, is_left_out=_leaves_out_build)
+    ignoring.write("build/a", "newer")
+    assert ignoring.hinted("build/a") == [Told("modify", "build/a", before="x", after="newer", size=5)]
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_file_is_created(looker: Looker) -> None:
+    looker.write("a/b")
+    assert looker.hinted("a") == [Told("create_directory", "a"), Told("create", "a/b", after="x", size=1)]
+    assert looker.last.new_folders == ["a"]
+
+
+def test_other_bytes_are_a_modification_and_other_times_are_nothing(looker: Looker) -> None:
+    place = looker.write("a", "one")
+    looker.whole()
+    place.write_text("three")
+    assert looker.hinted("a") == [Told("modify", "a", before="one", after="three", size=5)]
+    os.utime(place, (1, 1))
+    assert looker.hinted("a") == []
+
+
+def test_a_file_younger_than_a_tick_is_read_again(opened: Opener) -> None:
+    looker = opened(capabilities=Capabilities(fine_times=False))
+    place = looker.write("a", "one")
+    found = place.stat()
+    assert looker.hinted("a") == [Told("create", "a", after="one", size=3)]
+    assert looker.last.again == {folder_id(looker.root): frozenset("a")}
+    place.write_text("two")
+    os.utime(place, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert looker.again() == [Told("modify", "a", before="one", after="two", size=3)]
+
+
+def test_a_young_file_that_moved_is_read_again_too(opened: Opener) -> None:
+    looker = opened(capabilities=Capabilities(fine_times=False))
+    looker.write("a", "one").chmod(0o644)
+    looker.hinted("a")
+    (looker.root / "a").rename(looker.root / "b")
+    assert looker.hinted("a", "b") == [Told("move", "b", "a", "one", "one", 3)]
+    assert looker.last.again == {folder_id(looker.root): frozenset("b")}
+
+
+def test_a_file_that_is_gone_is_deleted_when_a_second_look_misses_it_too(looker: Looker) -> None:
+    looker.write("a")
+    looker.whole()
+    (looker.root / "a").unlink()
+    assert looker.hinted("a") == []
+    assert looker.last.missing == {"a"}
+    assert looker.again() == [Told("delete", "a", before="x")]
+
+
+def test_a_file_that_a_call_names_is_deleted_at_once(looker: Looker) -> None:
+    looker.write("a")
+    looker.whole()
+    (looker.root / "a").unlink()
+    assert looker.named("a") == [Told("delete", "a", before="x")]
+
+
+def test_saving_by_renaming_is_one_modification(looker: Looker) -> None:
+    place = looker.write("a", "one")
+    looker.whole()
+    place.rename(looker.root / ".a~")
+    assert looker.hinted("a") == []
+    place.write_text("newer")
+    (looker.root / ".a~").unlink()
+    assert looker.again() == [Told("modify", "a", before="one", after="newer", size=5)]
+
+
+def test_a_second_hard_link_is_a_creation(looker: Looker) -> None:
+    looker.write("a").with_name("b").hardlink_to(looker.write("a"))
+    assert looker.whole() == [Told("create", "a", after="x", size=1), Told("create", "b", after="x", size=1)]
+
+
+def test_bytes_written_through_one_hard_link_are_noticed_at_the_other(looker: Looker) -> None:
+    (looker.root / "d").mkdir()
+    (looker.root / "d/b").hardlink_to(looker.write("a"))
+    looker.whole()
+    looker.write("a", "newer")
+    assert looker.hinted("a") == [
+        Told("modify", "a", before="x", after="newer", size=5), Told("modify", "d/b", before="x", after="newer", size=5)
+    ]  # fmt: skip
+
+
+def test_a_link_is_made_pointed_elsewhere_and_removed(looker: Looker) -> None:
+    place = looker.root / "l"
+    place.symlink_to("one")
+    told = looker.hinted("l")
+    place.unlink()
+    place.symlink_to("three")
+    told += looker.hinted("l")
+    place.unlink()
+    told += looker.named("l")
+    assert told == [
+        Told("link", "l", after="one"), Told("link", "l", before="one", after="three"), Told("link", "l", before="three")
+    ]  # fmt: skip
+
+
+# -- moves -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_was_given_the_inode_of_another_has_not_moved(looker: Looker) -> None:
+    for number in range(100):
+        old, new = looker.write(f"old{number}"), looker.root / f"new{number}"
+        looker.whole()
+        inode = old.stat().st_ino
+        old.unlink()
+        new.write_text("longer")
+        if new.stat().st_ino == inode:
+            break
+    else:
+        pytest.skip("this file system does not use inodes again")
+    assert looker.whole() == [
+        Told("create", new.name, after="longer", size=6), Told("delete", old.name, before="x")
+    ]  # fmt: skip
+
+
+def test_a_moved_file_keeps_its_id(looker: Looker) -> None:
+    looker.write("a")
+    looker.whole()
+    (looker.root / "a").rename(looker.root / "b")
+    assert looker.hinted("a", "b") == [Told("move", "b", "a", "x", "x", 1)]
+    assert looker.records[-1].file == looker.records[0].file
+
+
+def test_a_moved_folder_is_compared_whole(looker: Looker) -> None:
+    looker.write("a/same")
+    looker.write("a/other")
+    looker.whole()
+    looker.write("a/other", "newer")
+    looker.write("a/deep/new")
+    (looker.root / "a").rename(looker.root / "b")
+    assert looker.hinted("b") == [
+        Told("move_directory", "b", "a"), Told("create_directory", "b/deep"),
+        Told("modify", "b/other", before="x", after="newer", size=5), Told("create", "b/deep/new", after="x", size=1),
+    ]  # fmt: skip
+    looker.check_follower()
+
+
+def test_a_hint_finds_a_folder_that_has_moved_since(looker: Looker) -> None:
+    looker.write("a/f")
+    (looker.root / "b").mkdir()
+    looker.whole()
+    looker.write("a/f", "newer")
+    (looker.root / "a").rename(looker.root / "b/c")
+    assert looker.hinted("b/c/f", "b/c", "a") == [
+        Told("move_directory", "b/c", "a"), Told("modify", "b/c/f", before="x", after="newer", size=5)
+    ]  # fmt: skip
+
+
+def test_a_known_folder_that_is_hinted_at_is_to_be_watched(looker: Looker) -> None:
+    (looker.root / "a").mkdir()
+    looker.whole()
+    assert looker.hinted("a") == []
+    assert looker.last.new_folders == ["a"]
+
+
+def test_another_spelling_of_a_name_is_a_rename(looker: Looker) -> None:
+    rows = TreeTable(looker.state.database.write, str.casefold)
+    looker.state = structs.replace(looker.state, rows=rows)
+    looker.write("Docs/Read.md")
+    looker.whole()
+    (looker.root / "Docs").rename(looker.root / "docs")
+    (looker.root / "docs/Read.md").rename(looker.root / "docs/README.md")
+    (looker.root / "docs/README.md").rename(looker.root / "docs/read.md")
+    assert looker.whole() == [
+        Told("move_directory", "docs", "Docs"), Told("move", "docs/read.md", "docs/Read.md", "x", "x")
+    ]  # fmt: skip
+
+
+# -- one for another -------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_takes_the_place_of_a_file(looker: Looker) -> None:
+    looker.write("a")
+    looker.whole()
+    (looker.root / "a").unlink()
+    looker.write("a/b")
+    assert looker.hinted("a") == [
+        Told("delete", "a", before="x"), Told("create_directory", "a"), Told("create", "a/b", after="x", size=1)
+    ]  # fmt: skip
+    looker.check_follower()
+
+
+def test_a_file_takes_the_place_of_a_folder(looker: Looker) -> None:
+    looker.write("a/b")
+    looker.whole()
+    shutil.rmtree(looker.root / "a")
+    looker.write("a", "newer")
+    assert looker.hinted("a") == [
+        Told("delete", "a/b", before="x"), Told("delete_directory", "a"), Told("create", "a", after="newer", size=5)
+    ]  # fmt: skip
+    looker.check_follower()
+
+
+def test_a_folder_made_again_loses_what_was_in_it(looker: Looker) -> None:
+    looker.write("dist/js/old")
+    looker.whole()
+    (looker.root / "dist").rename(looker.root.parent / "gone")
+    looker.write("dist/js/new")
+    assert looker.hinted("dist") == [
+        Told("delete", "dist/js/old", before="x"), Told("delete_directory", "dist/js"), Told("delete_directory", "dist"),
+        Told("create_directory", "dist"), Told("create_directory", "dist/js"), Told("create", "dist/js/new", after="x", size=1),
+    ]  # fmt: skip
+    looker.check_follower()
+
+
+def test_a_folder_with_many_folders_is_removed_at_once(looker: Looker) -> None:
+    names = [f"a/d{number}/f" for number in range(MOST_LOOKS + 1)]
+    for name in names:
+        looker.write(name)
+    looker.whole()
+    hints = {folder_id((looker.root / name).parent): frozenset("f") for name in names}
+    shutil.rmtree(looker.root / "a")
+    looker.look(lambda observation: observation.hinted(hints))
+    assert looker.last.missing == {"a"}
+    told = looker.again()
+    assert (len(told), told[-1]) == (2 * len(names) + 1, Told("delete_directory", "a"))
+
+
+@pytest.mark.parametrize("child", ["x", "x/y", "x/x", "x/y/x"])
+def test_a_child_takes_the_place_of_its_parent_and_nothing_in_it_is_lost(looker: Looker, child: str) -> None:
+    for path in ("x", "y", "z/x"):
+        looker.write(f"lib/{child}/{path}/kept", path)
+    looker.write("lib/gone")
+    looker.whole()
+    aside = looker.root.parent / "aside"
+    (looker.root / "lib" / child).rename(aside)
+    shutil.rmtree(looker.root / "lib")
+    aside.rename(looker.root / "lib")
+    told = looker.hinted("lib")
+    assert told[-1] == Told("move_directory", "lib", f"lib/{child}")
+    assert "lib/gone" in [each.path for each in told]
+    assert not [each for each in told if each.path.endswith("kept")]
+    looker.check_follower()
+
+
+def test_a_file_takes_the_place_of_a_folder_two_above_it(looker: Looker) -> None:
+    looker.write("a/b/f")
+    looker.whole()
+    (looker.root / "a/b/f").rename(looker.root / "f")
+    shutil.rmtree(looker.root / "a")
+    (looker.root / "f").rename(looker.root / "a")
+    assert looker.hinted("a") == [Told("move", "a", "a/b/f", "x", "x", 1)]
+    looker.check_follower()
+    assert looker.whole() == []
+
+
+def test_exchanged_files_are_two_modifications(looker: Looker) -> None:
+    looker.write("p", "one")
+    looker.write("q", "three")
+    looker.whole()
+    looker.exchange("p", "q")
+    assert looker.hinted("p", "q") == [
+        Told("modify", "p", before="one", after="three", size=5), Told("modify", "q", before="three", after="one", size=3)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), [("p/", "q/"), ("p/", "q"), ("p/", "d/q/"), ("d/p", "q/")])
+def test_exchanged_names_move_one_and_make_the_other_anew(looker: Looker, one: str, other: str) -> None:
+    for path in (one, other):
+        looker.write(f"{path}file" if path.endswith("/") else path, path)
+    looker.whole()
+    one, other = one.rstrip("/"), other.rstrip("/")
+    looker.exchange(one, other)
+    told = looker.hinted(one, other)
+    assert sum(each.kind in (Operation.MOVE, Operation.MOVE_DIRECTORY) for each in told) == 1
+    looker.check_follower()
+    assert looker.whole() == []
+
+
+@pytest.mark.parametrize("names", ["abc", "bca", "cab", "cba"])
+def test_moves_over_each_other_are_recorded_from_the_end_of_the_chain(looker: Looker, names: str) -> None:
+    for name in "abc":
+        looker.write(f"{name}/file", name)
+    looker.whole()
+    first, second, third = (looker.root / name for name in names)
+    third.rename(looker.root.parent / "gone")
+    second.rename(third)
+    first.rename(second)
+    told = looker.hinted(*names)
+    assert [(each.old_path, each.path) for each in told if each.old_path] == [
+        (names[1], names[2]),
+        (names[0], names[1]),
+    ]
+    again = looker.again()
+    looker.check_follower()
+    assert [each.path for each in (*told, *again) if each.kind == Operation.CREATE] == []
+
+
+def test_names_moved_round_in_a_circle_are_followed(looker: Looker) -> None:
+    for name in "abc":
+        looker.write(f"{name}/file", name)
+    looker.whole()
+    looker.exchange("a", "b")
+    looker.exchange("b", "c")
+    looker.hinted("a", "b", "c")
+    looker.check_follower()
+    assert looker.whole() == []
+
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_below_a_folder_that_was_just_replaced_sees_the_new_one(looker: Looker) -> None:
+    looker.write("a/f")
+    looker.whole()
+    (looker.root / "a").rename(looker.root.parent / "gone")
+    looker.write("a/f", "newer")
+    assert looker.named("a/f") == [
+        Told("delete", "a/f", before="x"), Told("delete_directory", "a"), Told("create_directory", "a"),
+        Told("create", "a/f", after="newer", size=5),
+    ]  # fmt: skip
+
+
+def test_a_call_below_a_folder_that_was_just_moved_finds_nothing_there(looker: Looker) -> None:
+    looker.write("a/f")
+    looker.whole()
+    (looker.root / "a").rename(looker.root / "b")
+    looker.named("a/f")
+    row = looker.state.rows.at("a/f")
+    assert row is None or not row.is_there
+    looker.whole()
+    looker.check_follower()
+
+
+def test_a_call_below_a_link_finds_the_link(looker: Looker) -> None:
+    looker.write("a/f")
+    (looker.root / "l").symlink_to("a")
+    assert looker.named("l/f") == [Told("link", "l", after="a")]
+    assert looker.state.rows.at("l/f") is None
