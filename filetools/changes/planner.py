@@ -120,18 +120,22 @@ class _Planning:
         ]
 
     def _rename_all(self) -> list[tuple[WorkspacePath, OverlayNode]]:
-        """Rename what can be renamed, until some wait for each other; return those, or nothing."""
+        """Rename what can be renamed; return what waits for each other."""
+        waiting: list[str] = []
+        stuck: set[str] = set()
         for origin in list(self._pending):
             stack = [origin] if origin in self._pending else []
             while stack:
                 blocker = self._blocker(*self._pending[stack[-1]])
                 if blocker is None:
                     self._rename(*self._pending.pop(stack.pop()))
-                elif blocker in stack:
-                    return [self._pending[each] for each in stack[stack.index(blocker) :]]
+                elif blocker in stack or blocker in stuck:
+                    waiting += stack[stack.index(blocker) :] if blocker in stack else []
+                    stuck.update(stack)
+                    break
                 else:
                     stack.append(blocker)
-        return []
+        return [self._pending[each] for each in waiting]
 
     def _blocker(self, path: WorkspacePath, node: OverlayNode) -> str | None:
         """Return the origin of something that must be renamed first."""

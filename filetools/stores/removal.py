@@ -87,7 +87,8 @@ def _empty(place: HiddenPlace, folder: int) -> list[HiddenPlace]:
         for name, is_directory in found:
             with suppress(FileNotFoundError):
                 if is_directory:
-                    moved.append(_move_up(name, inside, place.sibling(), folder))
+                    # In the same folder, which that of a sibling need not be.
+                    moved.append(_move_up(name, inside, place.named(place.sibling().name), folder))
                 else:
                     os.unlink(name, dir_fd=inside)
         return moved

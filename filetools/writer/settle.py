@@ -1,30 +1,74 @@
-"""What a dead process left: committed changes are applied, or found applied, before a turn does anything else."""
+"""What a dead process left: committed changes are applied, or found applied, before a turn does anything else.
+
+The rows say what is to be at each path, and the contents have its bytes. The records of the same calls say what may be there
+instead, because the process died on the way: only that is replaced. Anything else was saved by another program since.
+"""
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final
 
 from msgspec import structs
 
-from filetools.errors import FileToolsError, VersionGoneError
+from filetools.errors import (
+    ChangedMeanwhileError,
+    DirectoryNotEmptyError,
+    DirectoryNotFoundError,
+    FileBusyError,
+    FileToolsError,
+    NotRegularFileError,
+    PathExistsError,
+    PathIsDirectoryError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+    VersionGoneError,
+)
 from filetools.journal.core.contents import digest_of
 from filetools.journal.core.log import LogDraft, LogRecord
-from filetools.journal.core.tree_rows import TreeRow
-from filetools.models.records import Operation
-from filetools.models.words import EntryType
+from filetools.journal.core.tree_rows import Identity, TreeRow
+from filetools.journal.opening import boot_id
+from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat
-from filetools.tree.observe import Observation
+from filetools.stores.store import Displaced, FileStat
+from filetools.tree.observe import Observation, settled_identity
+from filetools.writer.displaced import empty_trash, enter_displaced, is_recorded
 from filetools.writer.state import WriterState
+
+_OVERTAKEN: Final = (
+    ChangedMeanwhileError, DirectoryNotEmptyError, DirectoryNotFoundError, FileBusyError, NotRegularFileError,
+    PathExistsError, PathIsDirectoryError, PathNotDirectoryError, PathNotFoundError, SymlinkNotAllowedError, VersionGoneError,
+)  # fmt: skip
+"""Errors that say that another program has been there since, or that bytes are damaged: what the disk has is what there is."""
+_SECTOR_BYTES: Final = 512
+_MOVES: Final = (Operation.MOVE, Operation.MOVE_DIRECTORY)
+_REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY, Operation.LINK)
+
+
+def settle_at_opening(state: WriterState) -> list[LogRecord]:
+    """Settle in the first turn of a process: after a new start of the machine with all that was not synced.
+
+    See `settle`, which raises the same.
+    """
+    boot = boot_id()
+    known = state.database.rows("SELECT value FROM meta WHERE name = 'boot'")
+    if known and known[0][0] == boot:
+        return settle(state)
+    with state.transaction("FULL") as draft:
+        _settle(state, draft, after_power_cut=bool(known))
+        state.database.write.execute("INSERT OR REPLACE INTO meta VALUES ('boot', ?)", (boot,))
+    return draft.records
 
 
 def settle(state: WriterState, *, after_power_cut: bool = False) -> list[LogRecord]:
     """Finish what is committed and not marked. The caller holds the root's lock.
 
-    The disk has the old state: the change is applied again. It has the new one: it is marked. It has an empty file, or a
-    part of the bytes padded with zeros, as after a power cut: they are written again. Anything else was saved by another
-    program since: it stays, is recorded, and its bytes are kept.
+    The disk has the old state, or half of the new one: the change is applied again. It has the new one: it is marked. It has
+    an empty file, or a part of the bytes padded with zeros, as after a power cut: they are written again. Anything else was
+    saved by another program since: it stays, is recorded, and its bytes are kept.
 
     Args:
         state: The disk and the database.
@@ -39,197 +83,253 @@ def settle(state: WriterState, *, after_power_cut: bool = False) -> list[LogReco
     if not after_power_cut and not state.rows.unapplied():
         return []
     with state.transaction() as draft:
-        rows = state.rows.unapplied()
-        if after_power_cut:
-            known = {row.key for row in rows}
-            rows += [row for row in state.rows.unsynced() if row.key not in known]
-            rows.sort(key=lambda row: (row.number, row.key))
-        found = [_Left(row, state.log.record_inside(state.database.write, row.number), after_power_cut) for row in rows]
-        for left in found:
-            if left.record is not None:
-                _finish(state, left, left.record)
-        _keep_displaced(state, found, draft)
-        for row in rows:
-            stat = _stat(state, row)
-            is_same = row.is_there and stat is not None and stat.type == row.kind
-            # Of a file that has other bytes, only the hash counts: the look below reads it.
-            identity = stat.identity if is_same and stat is not None and _has_bytes(state, row) else None
-            state.rows.put((structs.replace(row, applied=True, identity=identity, temporary=None),))
-        Observation(state.means(draft)).named([WorkspacePath(row.path) for row in rows if row.path])
-        state.rows.note_applied(state.log.newest_inside())
+        _settle(state, draft, after_power_cut=after_power_cut)
     return draft.records
 
 
-class _Left(NamedTuple):
-    """A change that may not be on the disk."""
-
-    row: TreeRow
-    record: LogRecord | None
-    after_power_cut: bool
-
-    def is_like(self, stat: FileStat) -> bool:
-        """Whether a file is the one that the row tells of. After a power cut its facts say nothing of its bytes."""
-        identity = self.row.identity
-        return not self.after_power_cut and identity is not None and identity[1:4] == stat.identity[1:4]
-
-
-def _keep_displaced(state: WriterState, found: Sequence[_Left], draft: LogDraft) -> None:
-    """Keep and record what another program had saved just before the exchange, and what came out with it."""
-    temporary = {left.row.temporary: left for left in found if left.row.temporary is not None}
-    for displaced in state.store.leftovers() if temporary else ():
-        left = temporary.get(displaced.temporary)
-        if left is None or left.record is None or displaced.stat.type != "file":
-            continue
-        content, row = displaced.read(), left.row
-        digest = digest_of(content)
-        if digest not in (row.version, left.record.before):
-            state.contents.keep(digest, content)
-            place = (row.path, row.key, row.file)
-            draft.add(Operation.MODIFY, *place, origin="displaced", before=row.version, after=digest, size=len(content))
-            draft.add(
-                Operation.MODIFY, *place, actor=left.record.actor, origin="call", before=digest, after=row.version
-            )
-        displaced.discard()
-
-
-def _finish(state: WriterState, left: _Left, record: LogRecord) -> None:
-    row = left.row
-    path, stat = WorkspacePath(row.path), _stat(state, row)
-    try:
-        if row.kind == "absent":
-            _finish_removal(state, left, record, stat)
-        elif record.kind in (Operation.MOVE, Operation.MOVE_DIRECTORY):
-            _finish_move(state, row, record, stat)
-        elif row.kind == "directory":
-            if stat is None:
-                state.store.make_directory(path)
-            if row.mode is not None and (stat is None or stat.type == "directory"):
-                state.store.set_directory_mode(path, row.mode)
-        elif row.kind == "symlink":
-            if stat is None and row.version is not None:
-                state.store.make_link(path, state.contents.read_inside(row.version))
-        elif row.kind == "file":
-            _finish_put(state, left, record, stat)
-    except VersionGoneError:  # damaged, or let go of: what the disk has is what there is
+def _settle(state: WriterState, draft: LogDraft, *, after_power_cut: bool) -> None:
+    rows = state.rows.unapplied()
+    if after_power_cut:
+        known = {row.key for row in rows}
+        rows += [row for row in state.rows.unsynced() if row.key not in known]
+    if not rows:
         return
-
-
-def _finish_removal(state: WriterState, left: _Left, record: LogRecord, stat: FileStat | None) -> None:
-    row, path = left.row, WorkspacePath(left.row.path)
-    if record.old_path is not None:
-        return  # its move is finished at the other end
-    if stat is None:
-        _empty_trash(state, left, record)
-    elif stat.type == "directory" and record.kind == Operation.DELETE_DIRECTORY:
-        if left.after_power_cut or (row.identity is not None and row.identity[1] == stat.inode):
-            _remove_folder(state, row, record)
-    elif (stat.type == "file" and (left.is_like(stat) or _digest(state, path) == record.before)) or (
-        stat.type == "symlink"
-        and record.kind == Operation.LINK
-        and digest_of(state.store.read_link(path)) == record.before
-    ):
-        state.store.remove(path).discard()
-
-
-def _is_what_went(state: WriterState, path: WorkspacePath, kind: EntryType, removed: LogRecord) -> bool:
-    return kind == "symlink" or (kind == "file" and _digest(state, path) == removed.before)
-
-
-def _empty_trash(state: WriterState, left: _Left, record: LogRecord) -> None:
-    """Remove for good what was taken out of its place, unless there are bytes in it that nobody keeps."""
-    path, trash = WorkspacePath(left.row.path), f"{record.number}"
-    if not state.store.has_trash(path, trash):
-        return
-    for relative, stat in state.store.trashed(path, trash):
-        if stat.type == "file":
-            content = state.store.read_trashed(path, trash, relative)
-            state.contents.keep(digest_of(content), content)
-    state.store.empty_trash(trash)
-
-
-def _remove_folder(state: WriterState, row: TreeRow, record: LogRecord) -> None:
-    """Remove a folder again, but what other programs have put into it since stays."""
-    gone = {
-        each.path: each
-        for each in state.log.batch_inside(state.database.write, record.batch)
-        if each.path.startswith(f"{row.path}/")
-    }
-    folders = []
-    pending = [WorkspacePath(row.path)]
-    while pending:
-        folder = pending.pop()
-        folders.append(folder)
-        for entry in state.store.scan(folder):
-            path = folder.child(entry.name)
-            removed = gone.get(path)
-            if entry.type == "directory":
-                pending.append(path)
-            elif removed is not None and _is_what_went(state, path, entry.type, removed):
-                state.store.remove(path).discard()
-    for folder in reversed(folders):
+    left = _Unfinished(state, draft, rows, after_power_cut=after_power_cut)
+    for record in left.records:
         try:
-            state.store.remove_empty_directory(folder)
-        except FileToolsError:
-            continue  # something is in it that is not ours to remove
+            left.redo(record)
+        except _OVERTAKEN:
+            continue
+    for row in sorted(rows, key=lambda row: row.key):
+        try:
+            left.finish(row)
+        except _OVERTAKEN:
+            continue
+    left.keep_displaced()
+    # The numbers may have changed when displaced bytes were recorded.
+    state.rows.put([left.marked(state.rows.get(row.key) or row) for row in rows])
+    paths = {row.path for row in rows} | {path for each in left.records for path in (each.path, each.old_path) if path}
+    observation = Observation(state.means(draft))
+    observation.named(sorted(WorkspacePath(path) for path in paths if path))
+    observation.below(left.folders_that_stayed())
+    state.rows.note_applied(state.log.newest_inside())
 
 
-def _finish_move(state: WriterState, row: TreeRow, record: LogRecord, stat: FileStat | None) -> None:
-    if stat is not None or record.old_path is None or row.identity is None:
-        return
-    source = WorkspacePath(record.old_path)
-    old = state.store.stat(source)
-    if old is not None and old.inode == row.identity[1]:
-        state.store.move(source, WorkspacePath(row.path))
+class _Unfinished:
+    """Calls that may not be on the disk, or half of them. Lives for one settling."""
 
+    def __init__(self, state: WriterState, draft: LogDraft, rows: Sequence[TreeRow], *, after_power_cut: bool) -> None:
+        self._state = state
+        self._draft = draft
+        self._rows = rows
+        self._after_power_cut = after_power_cut
+        connection, oldest = state.database.write, min(row.number for row in rows)
+        first = state.log.record_inside(connection, oldest)
+        begin = oldest if first is None else first.batch
+        keys = {row.key for row in rows}
+        self.records = [
+            record for record in state.log.since_inside(connection, begin)
+            if record.origin == "call" or (after_power_cut and (record.key in keys or record.old_key in keys))
+        ]  # fmt: skip
+        """Of these calls, oldest first; after a power cut of all changes of these paths."""
+        self._by_file = {row.file: row for row in rows}
+        self._removed = {record.key for record in self.records if record.kind == Operation.DELETE_DIRECTORY}
+        self._made = {record.file for record in self.records if record.kind in (Operation.CREATE, Operation.MODIFY)}
+        self._digests: dict[str | int, set[bytes]] = defaultdict(set)
+        """What was at each path, and in each file, one after the other."""
+        for record in self.records:
+            for place in (record.key, record.old_key, record.file):
+                if place is not None:
+                    self._digests[place] |= {each for each in (record.before, record.after) if each is not None}
 
-def _finish_put(state: WriterState, left: _Left, record: LogRecord, stat: FileStat | None) -> None:
-    row, path = left.row, WorkspacePath(left.row.path)
-    assert row.version is not None
-    if stat is None:
-        if record.before is None or left.after_power_cut:  # else another program has removed it
-            _write(state, row, new=True)
-        return
-    if stat.type != "file" or left.is_like(stat):
-        return
-    found, _ = state.store.read(path)
-    digest = digest_of(found)
-    if digest == row.version:
-        return
-    content = state.contents.read_inside(row.version)
-    if digest == record.before or is_torn(found, content):
-        _write(state, row, new=False)
+    # -- one after the other -----------------------------------------------------------------------------------------
 
+    def redo(self, record: LogRecord) -> None:
+        """Do what makes room or moves, if it is still to be done; `finish` does the rest."""
+        row = self._state.rows.get(record.key)
+        if record.kind in _MOVES:
+            self._redo_move(record)
+        elif row is None:
+            return  # it has moved since, with the folder that it is in
+        elif record.kind in _REMOVALS and record.after is None:
+            self._redo_removal(record, row)
+        elif record.kind == Operation.CREATE_DIRECTORY:
+            self.finish(row)
 
-def _write(state: WriterState, row: TreeRow, *, new: bool) -> None:
-    assert row.version is not None
-    path, content = WorkspacePath(row.path), state.contents.read_inside(row.version)
-    if new and state.store.stat(path.parent) is None:
-        return  # its folder is gone, and the file with it
-    prepared = state.store.prepare(path, content, new=new, mode=row.mode)
-    try:
-        displaced = prepared.exchange()
-    finally:
-        prepared.discard()
-    if displaced is not None:
+    def _redo_move(self, record: LogRecord) -> None:
+        store, rows = self._state.store, self._state.rows
+        assert record.old_path is not None
+        assert record.old_key is not None
+        source, target = WorkspacePath(record.old_path), WorkspacePath(record.path)
+        stat, there = store.stat(source), rows.get(record.old_key)
+        if stat is None or (there is not None and there.is_there and self._is_final(there, stat)):
+            return
+        if record.key != record.old_key and store.stat(target) is not None:
+            return
+        mover = self._by_file.get(record.file)
+        is_ours = (
+            (mover is not None and (mover.identity is None or mover.identity[1] == stat.inode))
+            or (stat.type == "directory" and self._after_power_cut)
+            or self._is_known(source, stat, record.file, record.old_key)
+        )
+        if is_ours:
+            store.move(source, target)
+
+    def _redo_removal(self, record: LogRecord, row: TreeRow) -> None:
+        path = WorkspacePath(row.path)
+        stat = self._state.store.stat(path)
+        if stat is None or (row.is_there and self._is_final(row, stat)):
+            return
+        if stat.type == "directory":
+            is_same = row.is_there or row.identity is None or row.identity[1] == stat.inode
+            if record.kind == Operation.DELETE_DIRECTORY and is_same:
+                self._state.store.remove_empty_directory(path)  # what another program has put into it stays
+                self._removed.discard(row.key)  # a new folder may be given its inode
+        elif self._is_like(row, stat) or self._is_known(path, stat, row.key):
+            self._discard(row, self._state.store.remove(path))
+
+    # -- all that is to be there in the end --------------------------------------------------------------------------
+
+    def finish(self, row: TreeRow) -> None:
+        """Give a path what its row says."""
+        if not row.is_there:
+            return
+        store, path = self._state.store, WorkspacePath(row.path)
+        stat = store.stat(path)
+        if row.kind == "directory":
+            if stat is None:
+                store.make_directory(path)
+            if row.mode is not None and (stat is None or (stat.type == "directory" and stat.mode != row.mode)):
+                store.set_directory_mode(path, row.mode)
+        elif row.version is None or (stat is not None and self._is_final(row, stat)):
+            return
+        elif stat is None:
+            if self._may_be_missing(row):
+                self._write(row, new=True)
+        elif stat.type != "directory" and self._is_known(path, stat, row.key, row.file):
+            self._write(row, new=False)
+
+    def _may_be_missing(self, row: TreeRow) -> bool:
+        """Whether a file may be missing without another program having removed it."""
+        record = self._state.log.record_inside(self._state.database.write, row.number)
+        if self._after_power_cut or row.kind == "symlink" or record is None:
+            return True
+        return record.before is None or (record.kind in _MOVES and row.file in self._made)
+
+    def _write(self, row: TreeRow, *, new: bool) -> None:
+        assert row.version is not None
+        store, path = self._state.store, WorkspacePath(row.path)
+        content = self._state.contents.read_inside(row.version)
+        if row.kind == "symlink":
+            if not new:
+                self._discard(row, store.remove(path))
+            store.make_link(path, content)
+            return
+        prepared = store.prepare(path, content, new=new, mode=row.mode)
+        try:
+            self._discard(row, prepared.exchange())
+        finally:
+            prepared.discard()
+
+    def keep_displaced(self) -> None:
+        """Keep and record what another program had saved just before an exchange, and remove what came out with it."""
+        state = self._state
+        temporary = {row.temporary: row for row in self._rows if row.temporary is not None}
+        for displaced in state.store.leftovers() if temporary else ():
+            row = temporary.get(displaced.temporary)
+            if row is not None:
+                self._discard(row, displaced)
+        for record in self.records:
+            if record.kind in _REMOVALS and state.store.has_trash(WorkspacePath(record.path), f"{record.number}"):
+                empty_trash(state, self._draft, record)
+
+    def folders_that_stayed(self) -> list[WorkspacePath]:
+        """Return the folders that were to be removed, and into which another program has put something."""
+        removed = [WorkspacePath(record.path) for record in self.records if record.kind == Operation.DELETE_DIRECTORY]
+        stats = [(path, self._state.store.stat(path)) for path in removed]
+        return [path for path, stat in stats if stat is not None and stat.type == "directory"]
+
+    def _discard(self, row: TreeRow, displaced: Displaced | None) -> None:
+        """Remove what came out for good; bytes that nobody had seen are kept."""
+        if displaced is None:
+            return
+        if displaced.stat.type == "file":
+            content = displaced.read()
+            is_ours = self._is_one_of(content, row.key, row.file) or is_recorded(
+                self._state, row.file, digest_of(content)
+            )
+            if not is_ours:
+                record = self._state.log.record_inside(self._state.database.write, row.number)
+                actor = SYSTEM if record is None else record.actor
+                enter_displaced(self._state, self._draft, row, content, actor, displaced.stat.mode)
         displaced.discard()
+
+    def marked(self, row: TreeRow) -> TreeRow:
+        """Return a row as it is now; one that is not as it should be has no identity, so that the next look compares it."""
+        taken_ns, identity = time.time_ns(), None
+        stat = self._state.store.stat(WorkspacePath(row.path)) if row.is_there else None
+        if stat is not None and (self._is_final(row, stat) or stat.type == row.kind == "directory"):
+            identity = stat.identity
+            if row.kind == "file":
+                identity = settled_identity(stat, taken_ns, self._state.store.tick_ns)
+        return structs.replace(row, applied=True, identity=identity)
+
+    # -- what is there -----------------------------------------------------------------------------------------------
+
+    def _is_final(self, row: TreeRow, stat: FileStat) -> bool:
+        """Whether something is what the row of its path says."""
+        if stat.type != row.kind:
+            return False
+        if row.kind == "directory":
+            # One that was removed and made again: the row has the identity of the first until it is applied.
+            is_known = row.identity is not None and row.identity[1] == stat.inode
+            return row.key not in self._removed or is_known == row.applied
+        if self._is_like(row, stat) or row.version is None:
+            return row.version is not None or self._has_inode(row.identity, stat)
+        return self._digest(WorkspacePath(row.path), stat) == row.version
+
+    def _is_like(self, row: TreeRow, stat: FileStat) -> bool:
+        """Whether a file is the one that the row tells of. After a power cut its facts say nothing of its bytes."""
+        return (
+            stat.type == "file" and not self._after_power_cut and row.identity is not None
+            and row.identity[1:4] == stat.identity[1:4]
+        )  # fmt: skip
+
+    def _has_inode(self, identity: Identity | None, stat: FileStat) -> bool:
+        return identity is not None and identity[1] == stat.inode
+
+    def _is_known(self, path: WorkspacePath, stat: FileStat, *places: str | int) -> bool:
+        """Whether the bytes of a file, or the target of a link, are some that were at a path, or in a file, before."""
+        if stat.type == "symlink":
+            return any(self._digest(path, stat) in self._digests[place] for place in places)
+        try:
+            return stat.type == "file" and self._is_one_of(self._state.store.read(path)[0], *places)
+        except FileToolsError:
+            return False
+
+    def _is_one_of(self, content: bytes, *places: str | int) -> bool:
+        digests = {digest for place in places for digest in self._digests[place]}
+        return digest_of(content) in digests or (self._after_power_cut and self._is_torn(content, digests))
+
+    def _is_torn(self, content: bytes, digests: set[bytes]) -> bool:
+        for digest in digests:
+            try:
+                if is_torn(content, self._state.contents.read_inside(digest)):
+                    return True
+            except VersionGoneError:
+                continue
+        return not content.strip(b"\0")
+
+    def _digest(self, path: WorkspacePath, stat: FileStat) -> bytes | None:
+        store = self._state.store
+        try:
+            return digest_of(store.read_link(path) if stat.type == "symlink" else store.read(path)[0])
+        except FileToolsError:
+            return None
 
 
 def is_torn(found: bytes, content: bytes) -> bool:
-    """Whether a power cut made this of a file: a part from its start, then zeros or nothing."""
-    length = len(found.rstrip(b"\0"))
-    return len(found) <= len(content) and found != content and found[:length] == content[:length]
-
-
-def _has_bytes(state: WriterState, row: TreeRow) -> bool:
-    return row.kind != "file" or _digest(state, WorkspacePath(row.path)) == row.version
-
-
-def _digest(state: WriterState, path: WorkspacePath) -> bytes | None:
-    try:
-        return digest_of(state.store.read(path)[0])
-    except FileToolsError:
-        return None
-
-
-def _stat(state: WriterState, row: TreeRow) -> FileStat | None:
-    return state.store.stat(WorkspacePath(row.path))
+    """Whether a power cut made this of a file: some of its sectors, and zeros or nothing for the rest."""
+    starts = range(0, len(found), _SECTOR_BYTES)
+    parts = ((found[start : start + _SECTOR_BYTES], content[start : start + _SECTOR_BYTES]) for start in starts)
+    return all(wanted.startswith(part.rstrip(b"\0")) for part, wanted in parts)

@@ -31,22 +31,28 @@ class Step:
         """Rows as they were before, those that did not exist as absent ones."""
         self.records: list[LogRecord] = []
         self._prepared: Prepared | None = None
+        self._made: FileStat | None = None
         self.displaced: Displaced | None = None
         self.is_applied = False
+        self.has_been_looked_into = False
+        """Whether bytes in what came out that nobody had seen were found."""
+        self.is_marked = False
+        """Whether the database says that it is applied, and knows what came out."""
 
-    def prepare(self, within: WorkspacePath | None) -> None:
+    def prepare(self, *, is_new: bool, within: WorkspacePath | None) -> None:
         """Do whatever can fail for space or rights.
 
         Args:
+            is_new: Whether nothing will be at the path when the operation is applied.
             within: The nearest folder above a new file that exists, if its parent is yet to be made.
         """
         operation = self.operation
         if not isinstance(operation, Put):
             return
-        row = self._state.rows.at(operation.path)
         self._prepared = self._state.store.prepare(
-            operation.path, operation.content, new=row is None or not row.is_there, mode=operation.mode, within=within
+            operation.path, operation.content, new=is_new, mode=operation.mode, within=within
         )
+        self._made = self._prepared.stat
 
     # -- the database ------------------------------------------------------------------------------------------------
 
@@ -138,7 +144,7 @@ class Step:
         if row.kind == "directory":
             self._state.rows.move_below(row, move.to)
         left = structs.replace(
-            row, kind="absent", identity=None, file=new_file_id(), number=record.number, synced=False
+            row, kind="absent", identity=None, file=new_file_id(), number=record.number, synced=False, temporary=None
         )
         arrived = structs.replace(row, key=target.key, path=move.to, number=record.number, applied=False, synced=False)
         # In this order: a rename that changes only the spelling has one key.
@@ -175,7 +181,7 @@ class Step:
                 self.displaced = self._prepared.exchange()
             case Link(path=path, target=target):
                 if self.former[0].is_there:
-                    self.displaced = store.remove(path)
+                    self.displaced = store.remove(path, self.trash)
                 store.make_link(path, target)
             case Remove(path=path) | RemoveFolder(path=path):
                 self.displaced = store.remove(path, self.trash)
@@ -185,6 +191,7 @@ class Step:
                 is_new = store.make_directory(path)
                 if is_new == self.former[0].is_there:
                     raise PathExistsError(path) if not is_new else PathNotFoundError(path)
+                self.is_applied = True  # also if the mode cannot be set
                 if mode is not None:
                     store.set_directory_mode(path, mode)
         self.is_applied = True
@@ -202,6 +209,8 @@ class Step:
                     self.displaced.put_back()
                 else:
                     self.displaced = store.remove(path)
+                    if self._is_strangers(self.displaced):
+                        self.displaced.put_back()
             case Remove() | RemoveFolder():
                 assert self.displaced is not None
                 self.displaced.put_back()
@@ -212,6 +221,12 @@ class Step:
                     store.remove_empty_directory(path)
                 elif self.former[0].mode is not None:
                     store.set_directory_mode(path, self.former[0].mode)
+
+    def _is_strangers(self, displaced: Displaced) -> bool:
+        """Whether what came out of a path is not what this step had put there."""
+        if self._made is None:
+            return displaced.stat.type != "symlink"
+        return self._made.identity[1:4] != displaced.stat.identity[1:4]
 
     def _put_back_half(self) -> None:
         if isinstance(self.operation, Link) and self.displaced is not None:
@@ -249,7 +264,7 @@ class Step:
             if row.is_there:
                 identity = self._identity(path, row)
             identity = identity if row.is_there else None
-            marked.append(structs.replace(row, identity=identity, applied=True, temporary=None))
+            marked.append(structs.replace(row, identity=identity, applied=True))
         return marked
 
     def _identity(self, path: WorkspacePath, row: TreeRow) -> Identity | None:
@@ -257,6 +272,8 @@ class Step:
         try:
             stat = self._state.store.stat(path)
         except FileToolsError:
+            if row.kind == "directory":
+                raise  # without its inode it would be taken for another one; settling asks again
             return row.identity
         if stat is None or stat.type != row.kind:
             return row.identity  # another program was quicker: the next look sees the difference
@@ -272,6 +289,11 @@ class Step:
         """Name under which something removed waits until all its bytes are known to be kept."""
         return f"{self.records[-1].number}"
 
+    @property
+    def is_in_trash(self) -> bool:
+        """Whether what this step displaces is there, and not at a temporary place."""
+        return not isinstance(self.operation, Put)
+
     def surprises(self) -> list[Surprise]:
         """Return what another program wrote between the look and the exchange, and came out with it.
 
@@ -282,12 +304,22 @@ class Step:
             return []
         if isinstance(self.operation, RemoveFolder):
             return self._surprises_below(self.operation.path)
+        if not self.is_applied:
+            return self._surprises_in_return(self.displaced)
         row, stat = self.former[0], self.displaced.stat
         if row.kind != "file" or stat.type != "file" or _is_known(row.identity, stat):
             return []
         content = self.displaced.read()
         digest = digest_of(content)
-        return [] if digest == row.version else [Surprise(row, digest, content, stat.mode)]
+        return [] if digest == row.version else [Surprise(row, content, stat.mode)]
+
+    def _surprises_in_return(self, displaced: Displaced) -> list[Surprise]:
+        """Return what another program had saved on top of a step before it was set back."""
+        ours = self.records[0].after
+        if not displaced.temporary or displaced.stat.type != "file" or not self._is_strangers(displaced):
+            return []
+        content = displaced.read()
+        return [] if digest_of(content) == ours else [Surprise(self.former[0], content, displaced.stat.mode)]
 
     def _surprises_below(self, folder: WorkspacePath) -> list[Surprise]:
         store, found = self._state.store, []
@@ -299,24 +331,9 @@ class Step:
                 continue
             content = store.read_trashed(folder, self.trash, relative)
             row = row or self._row(WorkspacePath(path))
-            if (digest := digest_of(content)) != row.version:
-                found.append(Surprise(row, digest, content, stat.mode))
+            if digest_of(content) != row.version:
+                found.append(Surprise(row, content, stat.mode))
         return found
-
-    def enter_surprise(self, surprise: Surprise, draft: LogDraft, actor: Actor) -> None:
-        """Record what another program wrote, and this step on top of it again; inside the second transaction."""
-        row, path = surprise.row, surprise.row.path
-        self._state.contents.keep(surprise.digest, surprise.content)
-        ours = next((record.after for record in self.records if record.key == row.key), None)
-        size = len(surprise.content)
-        draft.add(
-            Operation.MODIFY if ours is not None else Operation.CREATE, path, row.key, row.file, origin="displaced",
-            before=ours, after=surprise.digest, size=size, mode=surprise.mode,
-        )  # fmt: skip
-        kind = Operation.MODIFY if ours is not None else Operation.DELETE
-        again = draft.add(kind, path, row.key, row.file, actor=actor, origin="call", before=surprise.digest, after=ours)
-        current = self._state.rows.get(row.key) or structs.replace(row, kind="absent", identity=None)
-        self._state.rows.put((structs.replace(current, number=again.number),))
 
     def discard(self) -> None:
         """Remove temporary files of a step that is not applied; may be called twice."""
@@ -330,7 +347,6 @@ class Surprise(NamedTuple):
 
     row: TreeRow
     """As it was before."""
-    digest: bytes
     content: bytes
     mode: int
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from filetools.errors import FileToolsError
 from filetools.journal.core.contents import digest_of
-from filetools.journal.core.log import LogDraft
-from filetools.models.records import SYSTEM, Operation
-from filetools.stores.store import Displaced
+from filetools.journal.core.tree_rows import TreeRow
+from filetools.models.records import SYSTEM
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.store import Displaced, FileStat
+from filetools.writer.displaced import empty_trash, enter_displaced, is_recorded
 from filetools.writer.state import WriterState
 from filetools.writer.steps import Step
 
 logger = logging.getLogger(__name__)
 
 LIMBO_PAUSE_SECONDS: Final = 0.5
+TRASH_SECONDS: Final = 60.0
+"""Age from which something in the trash was left by a dead process."""
 _LIMBO: Final = "/limbo/"
 
 
@@ -29,8 +34,9 @@ class Tidying:
         next_at: When to look at those again, on the monotonic clock.
     """
 
-    def __init__(self, state: WriterState) -> None:
+    def __init__(self, state: WriterState, trash_seconds: float = TRASH_SECONDS) -> None:
         self._state = state
+        self._trash_seconds = trash_seconds
         self.is_waiting = True  # a dead process may have left some
         self.next_at = time.monotonic() + LIMBO_PAUSE_SECONDS
 
@@ -47,7 +53,9 @@ class Tidying:
         displaced = step.displaced
         if displaced is None:
             return
-        if displaced.stat.type != "file" or displaced.is_untouched():
+        if not step.is_marked and step.is_in_trash:
+            return  # nobody has looked into it; the next turn settles that
+        if displaced.stat.type != "file" or (step.is_marked and displaced.is_untouched()):
             displaced.discard()
             return
         displaced.keep_in_limbo(f"{step.records[0].number}")
@@ -61,10 +69,18 @@ class Tidying:
         self.is_waiting = False
         self.next_at = time.monotonic() + LIMBO_PAUSE_SECONDS
         for left in self._state.store.leftovers():
-            if _LIMBO in left.temporary and left.stat.type == "file" and left.is_being_written():
-                self.is_waiting = True
-                continue
-            self._collect(left)
+            try:
+                if _LIMBO in left.temporary and left.stat.type == "file" and left.is_being_written():
+                    self.is_waiting = True
+                else:
+                    self._collect(left)
+            except FileToolsError as exc:
+                logger.warning("Cannot remove the temporary file %s: %s", left.temporary, exc)
+        for name in self._state.store.trash_names():
+            try:
+                self._empty(name)
+            except FileToolsError as exc:
+                logger.warning("Cannot remove %s from the trash: %s", name, exc)
 
     def _collect(self, left: Displaced) -> None:
         """Keep what was written to a file after it was replaced, as a version of its path, and remove the file."""
@@ -73,21 +89,47 @@ class Tidying:
             content = left.read()
             digest = digest_of(content)
             with state.transaction() as draft:
-                if not state.contents.has(state.database.write, digest):
+                row, file = self._row_of(left.temporary)
+                if row is None:
                     state.contents.keep(digest, content)
-                    number = left.temporary.rpartition("/")[2]
-                    self._record(draft, int(number) if number.isdecimal() else 0, digest, len(content))
+                elif not is_recorded(state, file, digest):
+                    enter_displaced(state, draft, row, content, SYSTEM, left.stat.mode)
         left.discard()
 
-    def _record(self, draft: LogDraft, number: int, digest: bytes, size: int) -> None:
-        """Record late bytes, and what is at the path on top of them again."""
+    def _row_of(self, temporary: str) -> tuple[TreeRow | None, int]:
+        """Return the row of the path that a displaced file comes from, and the id that the file had."""
+        state, name = self._state, temporary.rpartition("/")[2]
+        if _LIMBO in temporary and name.isdecimal():
+            record = state.log.record_inside(state.database.write, int(name))
+            return (None, 0) if record is None else (state.rows.get(record.key), record.file)
+        row = state.rows.with_temporary(temporary)
+        return row, 0 if row is None else row.file
+
+    def _empty(self, name: str) -> None:
+        """Remove what a dead process had removed, and had no time to remove for good."""
         state = self._state
-        record = state.log.record_inside(state.database.write, number)
-        row = None if record is None else state.rows.get(record.key)
-        if record is None or row is None:
+        if not name.isdecimal():
             return
-        place = (record.path, record.key, record.file)
-        draft.add(Operation.MODIFY, *place, origin="displaced", before=row.version, after=digest, size=size)
-        kind = Operation.MODIFY if row.is_there else Operation.DELETE
-        after = row.version if row.is_there else None
-        draft.add(kind, *place, actor=SYSTEM, origin="displaced", before=digest, after=after)
+        found = state.store.trashed(ROOT, name)
+        if found and time.time() - found[0][1].changed_ns / 1e9 < self._trash_seconds:
+            self.is_waiting = True  # its process may be about to
+            return
+        with state.transaction() as draft:
+            record = state.log.record_inside(state.database.write, int(name))
+            if record is None:
+                self._put_back(name, found)
+            else:
+                empty_trash(state, draft, record)
+
+    def _put_back(self, name: str, found: Sequence[tuple[str, FileStat]]) -> None:
+        """Undo a removal that a power cut took out of the log."""
+        store, rows = self._state.store, self._state.rows
+        for row in rows.by_inode(*found[0][1].identity[:2]) if found else ():
+            with suppress(FileToolsError):
+                store.restore(WorkspacePath(row.path), name)
+                return
+        for relative, stat in found:
+            if stat.type == "file":
+                content = store.read_trashed(ROOT, name, relative)
+                self._state.contents.keep(digest_of(content), content)
+        store.empty_trash(name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.errors import (
+    AccessDeniedError,
     ChangedMeanwhileError,
     DirectoryNotFoundError,
     FileBusyError,
@@ -15,17 +17,21 @@ from filetools.errors import (
     PathExistsError,
     PathNotDirectoryError,
     PathNotFoundError,
+    StorageFailedError,
     VersionGoneError,
 )
 from filetools.journal.core.contents import digest_from, digest_of, version_from
 from filetools.journal.core.log import LogDraft, LogRecord
 from filetools.journal.core.tree_rows import TreeRow
+from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import Names, Observation
+from filetools.writer.displaced import enter_displaced
 from filetools.writer.operations import (
     Call,
     Decided,
+    Link,
     MakeFolder,
     Move,
     Put,
@@ -37,6 +43,8 @@ from filetools.writer.operations import (
 )
 from filetools.writer.state import WriterState
 from filetools.writer.steps import Step
+
+logger = logging.getLogger(__name__)
 
 _RACES: Final = (
     PathExistsError, PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError, ChangedMeanwhileError,
@@ -152,6 +160,8 @@ class Turn:
             # A refusal of the decision is final; of the preparation it says that somebody was there first.
             return Done(error=exc, is_overtaken=bool(exc.__cause__ is not None and steps))
         except FileToolsError as exc:
+            if not self._state.database.write.in_transaction:
+                raise  # SQLite has rolled back all of the turn, not just this call
             self._drop(steps)
             return Done(error=exc)
         first: int | None = None
@@ -251,17 +261,30 @@ class Turn:
     def _read_former(self, decided: Decided, observation: Observation) -> None:
         """Keep the bytes of everything that is about to go: what comes out is compared with them."""
         for operation in decided.operations:
-            if isinstance(operation, Put | Remove | Move | RemoveFolder):
+            if isinstance(operation, Put | Remove | RemoveFolder | Link):
                 row = self._state.rows.at(operation.path)
                 below = [] if row is None else self._state.rows.below(row.key) if row.kind == "directory" else [row]
                 for each in below:
-                    if each.is_there and each.kind in ("file", "symlink") and not isinstance(operation, Move):
+                    if each.is_there and each.kind in ("file", "symlink"):
                         self._with_version(each, observation)
 
     def _prepare(self, steps: Sequence[Step]) -> None:
         made = [step.operation.path for step in steps if isinstance(step.operation, MakeFolder)]
+        # Paths that earlier operations of the call change, and those of them that they remove with all below.
+        there: dict[WorkspacePath, bool] = {}
+        gone: set[WorkspacePath] = set()
         for step in steps:
-            step.prepare(_existing_folder(step.operation, made))
+            path = step.operation.path
+            is_there = there.get(path)
+            if is_there is None:
+                row = self._state.rows.at(path)
+                is_there = row is not None and row.is_there and gone.isdisjoint(path.folders)
+            step.prepare(is_new=not is_there, within=_existing_folder(step.operation, made))
+            there[path] = not isinstance(step.operation, Remove | RemoveFolder | Move)
+            if not there[path]:
+                gone.add(path)
+            if isinstance(step.operation, Move):
+                there[step.operation.to] = True
 
     # -- apply -------------------------------------------------------------------------------------------------------
 
@@ -283,20 +306,49 @@ class Turn:
                 failed.append(number)
                 self._done[number] = Done(error=exc, is_overtaken=isinstance(exc, _RACES))
                 _reverse(steps)
-        state = self._state
-        with state.transaction() as more:
-            for number, steps in enumerate(self._steps):
-                actor = self._calls[number].actor
-                for step in reversed(steps) if number in failed else ():
-                    step.enter_reversal(more, actor)
-                for step in steps if number not in failed else ():
-                    for surprise in step.surprises():
-                        step.enter_surprise(surprise, more, actor)
-                    state.rows.put(step.marked_rows())
-            if failed:
-                self._look_after(failed, more)
-            state.rows.note_applied(newest)
+        try:
+            with self._state.transaction() as more:
+                self._mark(newest, failed, more)
+        except FileToolsError as exc:
+            # All is committed, and the next turn settles it: that finishes what was set back, too.
+            logger.warning("Changes are applied, and cannot be marked: %s", exc)
+            for number in failed:
+                self._done[number] = Done(error=exc)
+            return []
+        for step in (step for steps in self._steps for step in steps):
+            step.is_marked = step.has_been_looked_into
         return more.records
+
+    def _mark(self, newest: int, failed: Sequence[int], draft: LogDraft) -> None:
+        rows = self._state.rows
+        for number, steps in enumerate(self._steps):
+            actor = self._calls[number].actor
+            for step in reversed(steps) if number in failed else ():
+                step.enter_reversal(draft, actor)
+            for step in steps:
+                self._enter_surprises(step, draft, actor)
+                if number not in failed:
+                    rows.put(step.marked_rows())
+        if any(isinstance(step.operation, Move) for steps in self._steps for step in steps):
+            # What was changed, and moved with its folder in the same call.
+            rows.put([self._marked(row) for row in rows.unapplied()])
+        if failed:
+            self._look_after(failed, draft)
+        rows.note_applied(newest)
+
+    def _marked(self, row: TreeRow) -> TreeRow:
+        """Return an applied row; the next look compares a file with it."""
+        stat = self._state.store.stat(WorkspacePath(row.path)) if row.kind == "directory" else None
+        return structs.replace(row, identity=None if stat is None else stat.identity, applied=True)
+
+    def _enter_surprises(self, step: Step, draft: LogDraft, actor: Actor) -> None:
+        try:
+            for surprise in step.surprises():
+                enter_displaced(self._state, draft, surprise.row, surprise.content, actor, surprise.mode)
+        except (FileBusyError, AccessDeniedError, StorageFailedError) as exc:
+            logger.warning("What came out at %s is looked into later: %s", step.operation.path, exc)
+        else:
+            step.has_been_looked_into = True
 
     def _look_after(self, failed: Sequence[int], draft: LogDraft) -> None:
         """Compare the paths of calls that were taken back: another program was there."""

@@ -16,7 +16,7 @@ from filetools.locks.root_lock import RootLock
 from filetools.tree.hints import DirtyFolders, FolderId
 from filetools.tree.observe import Names
 from filetools.writer.operations import Call
-from filetools.writer.settle import settle
+from filetools.writer.settle import settle, settle_at_opening
 from filetools.writer.state import WriterState
 from filetools.writer.steps import Step
 from filetools.writer.tidying import Tidying
@@ -105,6 +105,7 @@ class Writer:
         self._condition = threading.Condition()
         self._is_awake = False
         self._is_closing = False
+        self._has_settled = False
         self._wants_whole_look = False
         self._again: dict[FolderId, Names] = {}
         self._again_at = 0.0
@@ -134,8 +135,8 @@ class Writer:
             ChangedMeanwhileError: Another program was quicker each time.
         """
         pending = Pending(call, timeout_seconds)
-        timer = pending.loop.call_later(timeout_seconds, self._give_up, pending)
         self._add(pending)
+        timer = pending.loop.call_later(timeout_seconds, self._give_up, pending)
         try:
             return await pending.future
         except asyncio.CancelledError:
@@ -193,7 +194,6 @@ class Writer:
     # -- in the thread -----------------------------------------------------------------------------------------------
 
     def _main(self) -> None:
-        is_first = True
         while True:
             with self._condition:
                 while not self._is_awake and not self._is_closing:
@@ -203,9 +203,8 @@ class Writer:
                 if self._is_closing and not self._waiting and not self._tasks:
                     return
             try:
-                if is_first or self._has_work():
+                if not self._has_settled or self._has_work():
                     self._take_turn()
-                    is_first = False
                 else:
                     self._publish(())
             except Exception:
@@ -241,7 +240,8 @@ class Writer:
         try:
             self._lock.acquire()
             try:
-                settled = settle(self._state)
+                settled = settle(self._state) if self._has_settled else settle_at_opening(self._state)
+                self._has_settled = True
                 claimed = self._claim()
                 results.append(self._turn(claimed))
                 self._run_tasks()
@@ -337,6 +337,8 @@ class Writer:
     def _final(self, pending: Pending, done: Done) -> Done | None:
         """Return what the caller is told, or None if the call waits for another turn."""
         now = time.monotonic()
+        if pending.future.cancelled():
+            return done  # it is not tried again
         if done.is_busy:
             pending.busy_since = pending.busy_since or now
             if now - pending.busy_since > BUSY_SECONDS:

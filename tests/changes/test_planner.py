@@ -35,7 +35,9 @@ from tests.support.dose import SEED, dose
 LISTS: Final = 1000
 
 
-FILES: Final = tree_of({"a": b"A", "b": b"B", "c": b"C", "d": None, "d/x": b"X", "d/sub": None, "d/sub/y": b"Y"})
+FILES: Final = tree_of(
+    {"a": b"A", "b": b"B", "c": b"C", "d": None, "d/x": b"X", "d/sub": None, "d/sub/y": b"Y", "g": None}
+)
 
 PLANS: Final[dict[str, tuple[Sequence[TreeOperation], Sequence[TreeOperation]]]] = {
     "written twice": ([put("n", b"1"), put("n", b"2")], [put("n", b"2")]),
@@ -61,6 +63,10 @@ PLANS: Final[dict[str, tuple[Sequence[TreeOperation], Sequence[TreeOperation]]]]
     "saved from a removed folder": (
         [move("d/sub", "e"), remove_folder("d")],
         [make("e", 0o755), put("e/y", b"Y", 0o644), remove_folder("d")],
+    ),
+    "saved from a folder whose place another one takes": (
+        [move("d/x", "n"), remove_folder("d"), move("g", "d")],
+        [remove_folder("d"), move("g", "d"), put("n", b"X", 0o644)],
     ),
     "a folder in the place of a file": ([remove("a"), put("a/n")], [remove("a"), make("a"), put("a/n")]),
     "a file in the place of a folder": ([remove_folder("d"), put("d")], [remove_folder("d"), put("d")]),

@@ -61,7 +61,10 @@ class Core:
 
 
 def open_state(
-    root: Path, store: Store | None = None, workspace: Workspace | None = None
+    root: Path,
+    store: Store | None = None,
+    workspace: Workspace | None = None,
+    open_database: Callable[[Path], StateDatabase] = StateDatabase,
 ) -> tuple[WriterState, RootLock]:
     """Open the state of a root, making what is missing; the store is a plain one unless it is given."""
     directory = root / ".filetools" / "state"
@@ -71,7 +74,7 @@ def open_state(
     lock = RootLock(directory)
     lock.acquire()
     try:
-        database = StateDatabase(directory)
+        database = open_database(directory)
     finally:
         lock.release()
     state = WriterState(

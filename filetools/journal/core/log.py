@@ -86,6 +86,22 @@ class Log:
         query = f"SELECT {_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ?"
         return [record_from(row) for row in self._database.rows(query, (number, limit))]
 
+    def batch_inside(self, connection: sqlite3.Connection, batch: int) -> list[LogRecord]:
+        """Return the records of one call, oldest first, as a connection sees them."""
+        # They follow each other, so that the first other one ends them.
+        found = []
+        for row in connection.execute(f"SELECT {_COLUMNS} FROM records WHERE number >= ? ORDER BY number", (batch,)):
+            record = record_from(row)
+            if record.batch != batch:
+                break
+            found.append(record)
+        return found
+
+    def since_inside(self, connection: sqlite3.Connection, number: int) -> list[LogRecord]:
+        """Return all records from a number on, oldest first, as a connection sees them."""
+        query = f"SELECT {_COLUMNS} FROM records WHERE number >= ? ORDER BY number"
+        return [record_from(row) for row in connection.execute(query, (number,))]
+
     def of_file(self, file: int, limit: int = 1000) -> list[LogRecord]:
         """Return the records of a file, by its id, newest first, at most `limit`."""
         query = f"SELECT {_COLUMNS} FROM records WHERE file = ? ORDER BY number DESC LIMIT ?"
@@ -95,12 +111,6 @@ class Log:
         """Return one record, as a connection sees it; None if it is gone."""
         row = connection.execute(f"SELECT {_COLUMNS} FROM records WHERE number = ?", (number,)).fetchone()
         return None if row is None else record_from(row)
-
-    def batch_inside(self, connection: sqlite3.Connection, batch: int) -> list[LogRecord]:
-        """Return the records of one call, oldest first, as a connection sees them."""
-        # A call's records follow each other, and what its exchange brought to light follows much later.
-        query = f"SELECT {_COLUMNS} FROM records WHERE number >= ? AND batch = ? ORDER BY number"
-        return [record_from(row) for row in connection.execute(query, (batch, batch))]
 
 
 class LogDraft:

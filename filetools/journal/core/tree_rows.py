@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
+from filetools.models.records import Operation
+
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size in bytes, mtime and ctime in nanoseconds: equal identities mean equal bytes."""
@@ -37,7 +39,7 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     """False until it survives a power cut."""
 
     temporary: str | None = None
-    """Store-relative name under which what was at the path comes out; None once it is applied."""
+    """Store-relative name under which what was at the path came out last."""
 
     @property
     def is_there(self) -> bool:
@@ -129,6 +131,11 @@ class TreeTable:
         found = self._connection.execute(query, (inode, device))
         return [row_from(row) for row in found]
 
+    def with_temporary(self, temporary: str) -> TreeRow | None:
+        """Return the row of the path from which a temporary file came out."""
+        row = self._connection.execute(f"{_SELECT} WHERE temporary = ?", (temporary,)).fetchone()
+        return None if row is None else row_from(row)
+
     def unapplied(self) -> list[TreeRow]:
         """Return what was committed and is perhaps not on the disk, oldest first."""
         return [row for row in self._changed_since("applied") if not row.applied]
@@ -138,10 +145,13 @@ class TreeTable:
         return [row for row in self._changed_since("synced") if not row.synced]
 
     def _changed_since(self, reached: Literal["applied", "synced"]) -> list[TreeRow]:
-        keys = self._connection.execute(
-            f"SELECT key, old_key FROM records WHERE number > (SELECT {reached} FROM reached)"
+        records = self._connection.execute(
+            f"SELECT key, old_key, kind FROM records WHERE number > (SELECT {reached} FROM reached)"
         ).fetchall()
-        rows = [row for key in {key for pair in keys for key in pair if key is not None} if (row := self._read(key))]
+        keys = {key for *pair, _ in records for key in pair if key is not None}
+        # What changed before its folder moved has another key now.
+        keys |= {row.key for key, _, kind in records if kind == Operation.MOVE_DIRECTORY for row in self.below(key)}
+        rows = [row for key in keys if (row := self._read(key))]
         return sorted(rows, key=lambda row: (row.number, row.key))
 
     def note_applied(self, number: int) -> None:
