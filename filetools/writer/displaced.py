@@ -10,7 +10,7 @@ from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import Actor, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
-from filetools.tree.observe import new_file_id
+from filetools.tree.moves import new_file_id
 from filetools.writer.state import WriterState
 
 

@@ -34,7 +34,8 @@ from filetools.journal.opening import boot_id
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
-from filetools.tree.observe import Observation, settled_identity
+from filetools.tree.observe import Observation
+from filetools.tree.reading import settled_identity
 from filetools.writer.displaced import empty_trash, enter_displaced, is_recorded
 from filetools.writer.state import WriterState
 

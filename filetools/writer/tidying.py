@@ -68,6 +68,13 @@ class Tidying:
             return
         self.is_waiting = False
         self.next_at = time.monotonic() + LIMBO_PAUSE_SECONDS
+        try:
+            self._sweep()
+        except (FileToolsError, OSError) as exc:
+            # It must not fail the calls of the same turn, which are done.
+            logger.warning("Cannot look for temporary files: %s", exc)
+
+    def _sweep(self) -> None:
         for left in self._state.store.leftovers():
             try:
                 if _LIMBO in left.temporary and left.stat.type == "file" and left.is_being_written():

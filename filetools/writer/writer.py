@@ -7,12 +7,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InternalError, LockTimeoutError
 from filetools.journal.core.log import LogRecord
 from filetools.locks.root_lock import RootLock
+from filetools.tree.forks import abandon_in_child
 from filetools.tree.hints import DirtyFolders, FolderId
 from filetools.tree.observe import Names
 from filetools.writer.operations import Call
@@ -35,6 +36,8 @@ BUSY_SECONDS: Final = 2.0
 """How long a call waits for another program to finish writing."""
 SECOND_LOOK_SECONDS: Final = 0.01
 """Until a name that is gone is looked for again: programs save by renaming."""
+FAILURE_PAUSE_SECONDS: Final = 0.5
+"""Until hints are looked at again after the turn that should have done so has failed."""
 WAIT_SECONDS: Final = 30.0
 T = TypeVar("T")
 
@@ -112,6 +115,7 @@ class Writer:
         self._missing: dict[str, float] = {}
         """When each key that is gone was missed first, on the monotonic clock."""
         self._tidying = Tidying(state)
+        abandon_in_child(self)
         self._thread = threading.Thread(target=self._main, name="filetools writer", daemon=True)
 
     def start(self) -> None:
@@ -175,6 +179,12 @@ class Writer:
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
+    def abandon(self) -> None:
+        """Refuse all calls in a forked child, which has no such thread, and must not keep the lock of a dead parent."""
+        self._condition = threading.Condition()
+        self._is_closing = True
+        self._lock.close()
+
     # -- on the loop -------------------------------------------------------------------------------------------------
 
     def _add(self, pending: Pending) -> None:
@@ -196,7 +206,7 @@ class Writer:
     def _main(self) -> None:
         while True:
             with self._condition:
-                while not self._is_awake and not self._is_closing:
+                while not self._is_awake and not (self._is_closing and not self._waiting):
                     if not self._condition.wait(self._seconds_to_wait()):
                         break
                 self._is_awake = False
@@ -282,7 +292,9 @@ class Writer:
         try:
             return Turn(self._state, calls, look).run()
         except FileToolsError:
+            self._wants_whole_look = self._wants_whole_look or look.whole_tree
             if len(calls) < 2:
+                self._look_again(look.hints, FAILURE_PAUSE_SECONDS)
                 raise
         # The commit failed, perhaps by one of them alone.
         done: list[Done] = []
@@ -327,12 +339,13 @@ class Writer:
 
     def _answer(self, results: Sequence[tuple[Pending, Done]]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Pending, Done]]] = {}
-        for pending, done in results:
+        # From the last to the first, so that those that wait for another turn are before each other as they came.
+        for pending, done in reversed(results):
             if (final := self._final(pending, done)) is not None:
                 by_loop.setdefault(pending.loop, []).append((pending, final))
         for loop, ended in by_loop.items():
             if not loop.is_closed():
-                loop.call_soon_threadsafe(_settle_all, ended)
+                loop.call_soon_threadsafe(_settle_all, ended[::-1])
 
     def _final(self, pending: Pending, done: Done) -> Done | None:
         """Return what the caller is told, or None if the call waits for another turn."""
@@ -377,17 +390,18 @@ class Writer:
             logger.exception("Handing on records failed")
 
     def _remember(self, result: TurnResult) -> None:
-        now = time.monotonic()
-        if result.again:
-            if not self._again:  # else others would put it off for as long as they are at work
-                self._again_at = now + SECOND_LOOK_SECONDS
-            for folder, names in result.again.items():
-                self._again[folder] = _joined(self._again.get(folder, frozenset()), names)
+        self._look_again(result.again, SECOND_LOOK_SECONDS)
         for key in result.missing:
-            self._missing.setdefault(key, now)
+            self._missing.setdefault(key, time.monotonic())
         if result.new_folders:
             self._on_folders(result.new_folders)
         self._tidying.add(result.displaced)
+
+    def _look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float) -> None:
+        if folders and not self._again:  # else others would put it off for as long as they are at work
+            self._again_at = time.monotonic() + pause_seconds
+        for folder, names in folders.items():
+            self._again[folder] = _joined(self._again.get(folder, frozenset()), names)
 
 
 def _settle_all(ended: Sequence[tuple[Pending, Done]]) -> None:
