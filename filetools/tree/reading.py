@@ -77,3 +77,8 @@ def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
     if is_settled(stat.identity, taken_ns, tick_ns=tick_ns):
         return stat.identity
     return (*stat.identity[:4], UNSETTLED)
+
+
+def is_text(name: str) -> bool:
+    """Whether a name is valid UTF-8; the database keeps no other."""
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)

@@ -237,6 +237,22 @@ def test_an_ignored_file_that_has_a_record_is_recorded(ignoring: Looker) -> None
     assert ignoring.hinted("build/a") == [Told("modify", "build/a", before="x", after="newer", size=5)]
 
 
+def test_a_whole_look_compares_ignored_files_that_have_a_record(ignoring: Looker) -> None:
+    ignoring.write("build/deep/a")
+    ignoring.write("build/deep/b")
+    ignoring.state = structs.replace(ignoring.state, is_left_out=lambda path, is_folder: False)
+    ignoring.whole()
+    ignoring.state = structs.replace(ignoring.state, is_left_out=_leaves_out_build)
+    ignoring.write("build/deep/a", "newer")
+    (ignoring.root / "build/deep/b").unlink()
+    ignoring.write("build/deep/new")
+    assert ignoring.whole() == [
+        Told("modify", "build/deep/a", before="x", after="newer", size=5), Told("delete", "build/deep/b", before="x")
+    ]  # fmt: skip
+    ignoring.write("build/deep/b", "again")
+    assert ignoring.hinted("build/deep/b") == [Told("create", "build/deep/b", after="again", size=5)]
+
+
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -556,6 +572,20 @@ def test_a_call_below_a_folder_that_was_just_moved_finds_nothing_there(looker: L
     assert row is None or not row.is_there
     looker.whole()
     looker.check_follower()
+
+
+def test_a_call_that_removes_a_folder_compares_it_anew(looker: Looker) -> None:
+    looker.write("a/b/f")
+    looker.whole()
+    looker.write("a/b/f", "newer")
+
+    def look(observation: Observation) -> None:
+        observation.hinted({folder_id(looker.root / "a"): None})
+        looker.write("a/b/g")
+        observation.named([at("a")])
+        observation.below([at("a")])
+
+    assert [each.path for each in looker.look(look)] == ["a/b/f", "a/b/g"]
 
 
 def test_a_call_below_a_link_finds_the_link(looker: Looker) -> None:
