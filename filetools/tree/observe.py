@@ -9,17 +9,12 @@ from typing import Final, TypeAlias
 from msgspec import Struct, structs
 
 from filetools.errors import (
-    AccessDeniedError,
-    ChangedMeanwhileError,
-    DirectoryNotFoundError,
-    FileBusyError,
-    FileToolsError,
-    PathNotDirectoryError,
+    AccessDeniedError, ChangedMeanwhileError, DirectoryNotFoundError, FileBusyError, FileToolsError, PathNotDirectoryError,
     SymlinkNotAllowedError,
-)
+)  # fmt: skip
 from filetools.journal.core.contents import ContentTable
 from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import TreeRow, TreeTable
+from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat, Store
@@ -290,6 +285,8 @@ class Observation:
             if seen is None:
                 return False
             stat, version, identity = seen.stat, seen.digest, seen.identity
+            if stat.links > 1:
+                self._look_at_links(path, identity)
         if is_recorded:
             kind, size = _CREATIONS[stat.type], _size(stat)
             number = self._means.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
@@ -325,12 +322,9 @@ class Observation:
         seen = self._read(path, stat)
         if seen is None:
             return
+        self._look_at_links(row.path, row.identity)
         if stat.links > 1:
-            # Writing through one name gives no hint at the folders of the others.
-            others = [WorkspacePath(each.path) for each in self._rows.by_inode(*stat.identity[:2])]
-            self._waiting += [
-                _Scope(path=each.parent, names=frozenset((each.name,))) for each in others if each != row.path
-            ]
+            self._look_at_links(row.path, stat.identity)
         number = row.number
         if seen.digest != row.version:
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
@@ -374,6 +368,12 @@ class Observation:
         if identity[4] == UNSETTLED:
             self._look_again(path)
         return structs.replace(seen, identity=identity)
+
+    def _look_at_links(self, path: str, identity: Identity | None) -> None:
+        """Look again at all other names of a file: writing through one gives no hint at the folders of the others."""
+        for row in self._rows.by_inode(*identity[:2]) if identity is not None else ():
+            if row.path != path:
+                self._look_again(WorkspacePath(row.path))
 
     def _stat(self, path: WorkspacePath) -> FileStat | None:
         try:
@@ -462,6 +462,8 @@ class Observation:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._means.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
+        if row.kind == "file":
+            self._look_at_links(row.path, row.identity)
 
 
 class _Scope(Struct, frozen=True, kw_only=True):
