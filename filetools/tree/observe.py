@@ -9,7 +9,12 @@ from typing import Final, TypeAlias
 from msgspec import Struct, structs
 
 from filetools.errors import (
-    AccessDeniedError, ChangedMeanwhileError, DirectoryNotFoundError, FileBusyError, FileToolsError, PathNotDirectoryError,
+    AccessDeniedError,
+    ChangedMeanwhileError,
+    DirectoryNotFoundError,
+    FileBusyError,
+    FileToolsError,
+    PathNotDirectoryError,
     SymlinkNotAllowedError,
 )  # fmt: skip
 from filetools.journal.core.contents import ContentTable
@@ -108,7 +113,7 @@ class Observation:
         by_folder: dict[WorkspacePath, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.parent, set()).add(path.name)
-        self._waiting += [_Scope(path=path, names=frozenset(names), is_call=True) for path, names in by_folder.items()]
+        self._waiting += [_Scope(path=each, names=frozenset(names), is_call=True) for each, names in by_folder.items()]
         self._work(patient=False)
 
     def below(self, paths: Iterable[WorkspacePath]) -> None:
@@ -226,7 +231,7 @@ class Observation:
         if row is None:
             if item.is_call or item.everything or not self._is_ignored(path, is_folder):
                 self._come(item, path, stat)
-        elif row.kind != stat.type or (is_folder and _inode(row) != stat.identity[:2]):
+        elif row.kind != stat.type or (is_folder and (row.identity or ())[:2] != stat.identity[:2]):
             self._replaced.append((path, stat))
         elif is_folder:
             if row.path != path:
@@ -345,9 +350,8 @@ class Observation:
         seen = None if stat is None or stat.type != row.kind else self._read(path, stat)
         if seen is None:
             return None
-        read = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity)
-        self._rows.put((read,))
-        return read
+        self._rows.put((structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity),))
+        return self._rows.get(row.key)
 
     def _read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
         """Read and keep the bytes of a file, or the target of a link; None if it must be read later."""
@@ -399,13 +403,12 @@ class Observation:
         row, now = self._rows.at(path), self._stat(path)
         if row is None:
             return  # a folder above it has moved, and is looked at there
-        if row.kind == stat.type and _inode(row) == stat.identity[:2]:
+        if row.kind == stat.type and (row.identity or ())[:2] == stat.identity[:2]:
             return  # it was recorded with what it was exchanged for
         if now is None or now.identity[:2] != stat.identity[:2]:
             self._look_again(path)  # it changed once more
             return
-        source = self._source_below(row, path, stat)
-        between = []
+        source, between = self._source_below(row, path, stat), []
         for below in reversed(self._rows.below(row.key)):
             if source is not None and source.key.startswith(f"{below.key}/"):
                 between.append(below)
@@ -415,9 +418,10 @@ class Observation:
             self._forget(self._rows.get(row.key) or row)
             self._come(_Scope(path=path.parent, names=None, deep=True), path, stat)
         else:
-            # The move replaces the folders that held the source, too; what comes with it may have the same names.
             gone = [structs.replace(each, kind="absent", identity=None) for each in between]
-            self._rows.put(gone)
+            self._rows.put(
+                gone
+            )  # before the move, which replaces them, too: what comes with it may have the same names
             number = self._move(source, path, stat)
             self._rows.put([structs.replace(each, number=number) for each in gone if self._rows.get(each.key) == each])
             if stat.type == "directory":
@@ -442,10 +446,10 @@ class Observation:
 
     def _take_away(self, *, patient: bool) -> None:
         """Record what is gone, what is below a folder before the folder itself."""
-        left = [row for key in sorted(self._gone, reverse=True) if (row := self._rows.get(key)) is not None]
         gone, self._gone = self._gone, {}
-        for row in left:
-            if not row.is_there or row.file != gone[row.key].file:
+        for key in sorted(gone, reverse=True):
+            row = self._rows.get(key)
+            if row is None or not row.is_there or row.file != gone[key].file:
                 continue  # recorded with a folder above it, or something else has moved there
             if patient and row.key not in self._doubtful:
                 self.missing |= {row.key}
@@ -488,10 +492,6 @@ class _Scope(Struct, frozen=True, kw_only=True):
 def _led(item: _Scope, path: WorkspacePath) -> _Scope:
     """Return what looks at the folder of an item by its name."""
     return _Scope(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
-
-
-def _inode(row: TreeRow) -> FolderId | None:
-    return None if row.identity is None else row.identity[:2]
 
 
 def _size(stat: FileStat) -> int | None:
