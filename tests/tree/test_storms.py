@@ -75,7 +75,7 @@ def keep_own_bytes_only(patch: pytest.MonkeyPatch) -> None:
     ("plant", "only", "symptom"),
     [
         (lose_some_hints, (), "late"),
-        (inside.forget_second_looks, (), "late"),
+        (inside.forget_second_looks, (), "rows"),
         (inside.take_links_for_moves, ("create", "hard link"), "rows"),
         (inside.remove_before_moving, ("create", "make folder", "flatten"), "feed"),
         (leave_own_writes_unmarked, (), "own told as foreign"),
