@@ -25,7 +25,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import FolderId
 from filetools.tree.moves import Replaced, new_file_id, record_move, record_spelling, source_of, take_next_replaced
-from filetools.tree.reading import UNSETTLED, SeenContent, is_text, read_content, settled_identity
+from filetools.tree.reading import UNSETTLED, SeenContent, is_text, read_content, settled_identity, spelled
 
 Names: TypeAlias = frozenset[str] | None
 """Names in a folder; None for all of them."""
@@ -87,11 +87,7 @@ class Observation:
         self.missing: frozenset[str] = frozenset()
 
     def whole_tree(self, *, patient: bool = False) -> None:
-        """Compare everything that is not left out, and what is left out and was recorded all the same.
-
-        Args:
-            patient: Whether what is gone counts as deleted only when the next look misses it, too.
-        """
+        """Compare everything that is not left out, and what is left out and was recorded all the same; see `hinted`."""
         self._waiting.append(_Scope(path=ROOT, names=None, deep=True))
         self._work(patient=patient)
 
@@ -168,6 +164,9 @@ class Observation:
     def _look_into(self, item: _Scope, path: WorkspacePath) -> None:
         try:
             own, found = self._means.store.look_into(path, item.names)
+            if item.names is not None:
+                self.stats.update({path.child(name): stat for name, stat in found.items()})
+                found = spelled(self._means.store, path, found, self._rows.key_of)
         except AccessDeniedError:
             self.unread.append(path)
             return
@@ -186,6 +185,7 @@ class Observation:
                 self._lead_up(item, path)
                 return
             self._rows.put((structs.replace(row, identity=own.identity),))
+        path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
             self._listed.add(own.identity[:2])
         known, newest = self._known_in(row, item.names), len(self._means.draft.records)
@@ -221,8 +221,6 @@ class Observation:
     def _meet(self, item: _Scope, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
         """Compare what is at a path with its row."""
         self._gone.pop(self._rows.key_of(path), None)
-        if item.names is not None:
-            self.stats[path] = stat
         if stat.type == "other":
             if row is not None:
                 self._gone[row.key] = row

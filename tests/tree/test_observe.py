@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -16,9 +16,11 @@ from filetools.journal.core.log import LogRecord
 from filetools.journal.core.tree_rows import TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local import LocalStore
+from filetools.stores.store import FileStat
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import MOST_LOOKS, Observation
 from filetools.writer.state import WriterState
@@ -413,9 +415,46 @@ def test_a_known_folder_that_is_hinted_at_is_to_be_watched(looker: Looker) -> No
     assert looker.last.new_folders == ["a"]
 
 
-def test_another_spelling_of_a_name_is_a_rename(looker: Looker) -> None:
+class CaseIgnoringStore(LocalStore):
+    """Finds names in any spelling, as some file systems do."""
+
+    def look_into(
+        self, path: WorkspacePath, names: Collection[str] | None = None
+    ) -> tuple[FileStat, dict[str, FileStat]]:
+        own, found = super().look_into(path)
+        by_key = {name.casefold(): stat for name, stat in found.items()}
+        if names is None:
+            return own, found
+        return own, {name: by_key[name.casefold()] for name in names if name.casefold() in by_key}
+
+
+@pytest.fixture
+def folding(looker: Looker) -> Looker:
+    workspace = looker.state.workspace
+    store = CaseIgnoringStore(workspace, private_directory=looker.root / ".filetools" / "state")
     rows = TreeTable(looker.state.database.write, str.casefold)
-    looker.state = structs.replace(looker.state, rows=rows)
+    looker.state = structs.replace(looker.state, rows=rows, store=store)
+    return looker
+
+
+def test_a_call_in_another_spelling_finds_what_the_disk_has(folding: Looker) -> None:
+    folding.write("Docs/Read.md")
+    told = folding.named("Docs/READ.MD", "Docs")
+    assert told == [Told("create_directory", "Docs"), Told("create", "Docs/Read.md", after="x", size=1)]
+    assert folding.named("Docs/READ.MD") == []
+    assert folding.last.stats.keys() == {"Docs/READ.MD"}
+
+
+def test_a_hint_at_both_spellings_of_a_renamed_file_is_one_rename(folding: Looker) -> None:
+    folding.write("read.md")
+    folding.whole()
+    (folding.root / "read.md").rename(folding.root / "README.md")
+    (folding.root / "README.md").rename(folding.root / "Read.md")
+    assert folding.hinted("read.md", "Read.md") == [Told("move", "Read.md", "read.md", "x", "x")]
+
+
+def test_another_spelling_of_a_name_is_a_rename(folding: Looker) -> None:
+    looker = folding
     looker.write("Docs/Read.md")
     looker.whole()
     (looker.root / "Docs").rename(looker.root / "docs")
