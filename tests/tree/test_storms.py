@@ -19,7 +19,7 @@ from filetools.writer.operations import MakeFolder, Put, TreeOperation
 from filetools.writer.steps import Step
 from tests.support import inside
 from tests.support.core import Core, at, opened_core
-from tests.support.core_storms import Noticing, Storm, judge, look_at_everything, noticing_core, rest, storm
+from tests.support.core_storms import Noticing, Storm, heard_all, judge, look_at_everything, noticing_core, storm
 from tests.support.dose import SEED, dose
 
 TRIES = 10
@@ -87,7 +87,8 @@ async def test_a_storm_finds_a_planted_fault(
 ) -> None:
     plant(monkeypatch)
     for seed in range(SEED, SEED + TRIES):
-        told = Storm(seed=seed, steps=40, own_steps=20, only=tuple(only))
+        noticing: Noticing = "inotify" if symptom == "late" else "nothing"
+        told = Storm(seed=seed, steps=40, own_steps=20, only=tuple(only), noticing=noticing)
         result = await storm(tmp_path / str(seed), told)
         if (result.late and symptom == "late") or any(fault.startswith(symptom) for fault in result.faults):
             return
@@ -136,7 +137,7 @@ async def test_what_happens_in_a_folder_that_was_just_made_is_noticed(
         for number in range(dose(10)):
             await _write(core, f"d{number}/new/a")
             await asyncio.to_thread(act, core.root, number)
-        await rest(core)
+        await heard_all(core)
         assert judge(core) == []
 
 
@@ -166,7 +167,7 @@ async def test_a_folder_that_is_flattened_never_loses_its_files(tmp_path: Path, 
         await _write(core, "lib/x/y/g")
         command = f"mv lib/x tmp; {pause} {removal} {pause} mv -T tmp lib"
         await asyncio.to_thread(subprocess.run, command, shell=True, check=True, cwd=core.root)
-        await rest(core)
+        await heard_all(core)
         assert judge(core) == []
         assert [record.kind for record in core.heard if record.path.endswith(("f", "g"))] == ["create", "create"]
 
@@ -180,7 +181,7 @@ async def test_a_file_that_is_written_as_soon_as_a_program_has_made_it_was_creat
         (core.root / path).parent.mkdir(exist_ok=True)
         (core.root / path).write_text("file")
         await _write(core, path)
-        await rest(core)
+        await heard_all(core)
         told = [(record.origin, record.kind) for record in core.heard if record.path == path][-2:]
         assert told == [("foreign", Operation.CREATE), ("call", Operation.MODIFY)]
         assert judge(core) == []
