@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from msgspec import Struct, structs
 
@@ -14,6 +15,9 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.reading import UNSETTLED
+
+Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
+"""A path whose row says something else than what is there now, and what that is."""
 
 
 class Moved(Struct, frozen=True, kw_only=True):
@@ -105,6 +109,16 @@ def record_spelling(rows: TreeTable, draft: LogDraft, row: TreeRow, path: Worksp
     respelled = structs.replace(row, path=path, number=record.number)
     rows.put((respelled,))
     return respelled
+
+
+def take_next_replaced(rows: TreeTable, replaced: list[Replaced]) -> Replaced:
+    """Take what has not itself replaced something else, so that the rest moves there before it is recorded as gone."""
+    arriving = {stat.identity[:2]: path for path, stat in replaced}
+    for at, (path, _) in enumerate(replaced):
+        row = rows.at(path)
+        if row is None or row.identity is None or arriving.get(row.identity[:2], path) == path:
+            return replaced.pop(at)
+    return replaced.pop(0)  # they have changed places in a circle
 
 
 def new_file_id() -> int:

@@ -16,16 +16,16 @@ from filetools.errors import (
     FileToolsError,
     PathNotDirectoryError,
     SymlinkNotAllowedError,
-)
+)  # fmt: skip
 from filetools.journal.core.contents import ContentTable
 from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import TreeRow, TreeTable
+from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import FolderId
-from filetools.tree.moves import new_file_id, record_move, record_spelling, source_of
-from filetools.tree.reading import UNSETTLED, SeenContent, read_content, settled_identity
+from filetools.tree.moves import Replaced, new_file_id, record_move, record_spelling, source_of, take_next_replaced
+from filetools.tree.reading import UNSETTLED, SeenContent, is_text, read_content, settled_identity, spelled
 
 Names: TypeAlias = frozenset[str] | None
 """Names in a folder; None for all of them."""
@@ -74,10 +74,10 @@ class Observation:
         self._means = means
         self._rows = means.rows
         self._doubtful = doubtful
-        self._waiting: deque[_ToCompare] = deque()
+        self._waiting: deque[_Scope] = deque()
         self._gone: dict[str, TreeRow] = {}
-        self._replaced: list[tuple[WorkspacePath, FileStat]] = []
-        self._later: list[_ToCompare] = []
+        self._replaced: list[Replaced] = []
+        self._later: list[_Scope] = []
         self._listed: set[FolderId] = set()
         self.again: dict[FolderId, Names] = {}
         self.new_folders: list[WorkspacePath] = []
@@ -86,15 +86,15 @@ class Observation:
         self.stats: dict[str, FileStat] = {}
         self.missing: frozenset[str] = frozenset()
 
-    def whole_tree(self) -> None:
-        """Compare everything that is not left out."""
-        self._waiting.append(_ToCompare(path=ROOT, names=None, deep=True))
-        self._work(patient=False)
+    def whole_tree(self, *, patient: bool = False) -> None:
+        """Compare everything that is not left out, and what is left out and was recorded all the same; see `hinted`."""
+        self._waiting.append(_Scope(path=ROOT, names=None, deep=True))
+        self._work(patient=patient)
 
     def hinted(self, folders: Mapping[FolderId, Names]) -> None:
         """Compare what hints name, patiently: a name that is gone counts as deleted when the next look misses it, too."""
         self._waiting += sorted(
-            (_ToCompare(path=WorkspacePath(row.path), names=names, folder=folder)
+            (_Scope(path=WorkspacePath(row.path), names=names, folder=folder)
              for folder, names in folders.items() for row in self._rows.by_inode(*folder)[:1]),
             key=lambda item: item.path,
         )  # fmt: skip
@@ -109,20 +109,19 @@ class Observation:
         by_folder: dict[WorkspacePath, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.parent, set()).add(path.name)
-        self._waiting += [
-            _ToCompare(path=path, names=frozenset(names), is_call=True) for path, names in by_folder.items()
-        ]
+        self._waiting += [_Scope(path=each, names=frozenset(names), is_call=True) for each, names in by_folder.items()]
         self._work(patient=False)
 
     def below(self, paths: Iterable[WorkspacePath]) -> None:
         """Compare everything below folders, ignore rules or not, because a call is about to change all of it."""
-        self._waiting += [_ToCompare(path=path, names=None, deep=True, everything=True) for path in paths]
+        self._waiting += [_Scope(path=path, names=None, deep=True, everything=True) for path in paths]
         self._work(patient=False)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def _work(self, *, patient: bool) -> None:
         looks: Counter[tuple[str, Names]] = Counter()
+        self._listed.clear()
         while self._waiting:
             while self._waiting:
                 item = self._waiting.popleft()
@@ -136,20 +135,20 @@ class Observation:
                 if self._is_ready(item, path):
                     self._look_into(item, path)
             while self._replaced:
-                self._replace(*self._next_replaced())
+                self._replace(*take_next_replaced(self._rows, self._replaced))
             # What was put in the place of something else is known now, and can be looked into.
             self._waiting += self._later
             self._later.clear()
         self._take_away(patient=patient)
 
-    def _place_of(self, item: _ToCompare) -> WorkspacePath | None:
+    def _place_of(self, item: _Scope) -> WorkspacePath | None:
         """Return where the item's folder is now: one that is known by its inode may have moved since."""
         if item.folder is None or item.path.is_root:
             return item.path
         found = [row for row in self._rows.by_inode(*item.folder) if row.kind == "directory"]
         return WorkspacePath(found[0].path) if found else None
 
-    def _is_ready(self, item: _ToCompare, path: WorkspacePath) -> bool:
+    def _is_ready(self, item: _Scope, path: WorkspacePath) -> bool:
         """Whether a folder is known; else its own folder is looked at first, and then the item again."""
         if path.is_root:
             return True
@@ -162,9 +161,12 @@ class Observation:
         self._waiting.appendleft(_led(item, path))
         return False
 
-    def _look_into(self, item: _ToCompare, path: WorkspacePath) -> None:
+    def _look_into(self, item: _Scope, path: WorkspacePath) -> None:
         try:
             own, found = self._means.store.look_into(path, item.names)
+            if item.names is not None:
+                self.stats.update({path.child(name): stat for name, stat in found.items()})
+                found = spelled(self._means.store, path, found, self._rows.key_of)
         except AccessDeniedError:
             self.unread.append(path)
             return
@@ -183,21 +185,22 @@ class Observation:
                 self._lead_up(item, path)
                 return
             self._rows.put((structs.replace(row, identity=own.identity),))
+        path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
             self._listed.add(own.identity[:2])
-        known = self._known_in(row, item.names)
+        known, newest = self._known_in(row, item.names), len(self._means.draft.records)
         for name in sorted(found):
-            if "\\" in name or not _is_text(name):
-                self.unread.append(f"{path}/{ascii(name)[1:-1]}")  # no call can name it
+            if "\\" in name or not is_text(name):  # no call can name it
+                self.unread.append(f"{path}/{ascii(name)[1:-1]}")
                 continue
             key = self._rows.key_of(path.child(name))
-            known.pop(key, None)
-            # As it is now: what came to another name of this folder may have been moved from this one.
-            at = self._rows.get(key)
+            at = known.pop(key, None)
+            if len(self._means.draft.records) > newest:
+                at = self._rows.get(key)  # what came to another name of this folder may have been moved from this one
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
 
-    def _lead_up(self, item: _ToCompare, path: WorkspacePath) -> None:
+    def _lead_up(self, item: _Scope, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
         if not item.was_led:
             self._waiting.appendleft(structs.replace(item, was_led=True))
@@ -212,43 +215,49 @@ class Observation:
         if names is None:
             return self._rows.children(folder.key)
         prefix = f"{folder.path}/" if folder.path else ""
-        found = (self._rows.at(f"{prefix}{name}") for name in names if _is_text(name))
+        found = (self._rows.at(f"{prefix}{name}") for name in names if is_text(name))
         return {row.key: row for row in found if row is not None and row.is_there}
 
-    def _meet(self, item: _ToCompare, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
+    def _meet(self, item: _Scope, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
         """Compare what is at a path with its row."""
         self._gone.pop(self._rows.key_of(path), None)
-        if item.names is not None:
-            self.stats[path] = stat
         if stat.type == "other":
             if row is not None:
                 self._gone[row.key] = row
             return
         is_folder = stat.type == "directory"
         if row is None:
-            if not (item.is_call or item.everything) and self._means.is_left_out(path, is_folder):
-                return
-            self._come(item, path, stat)
-        elif row.kind != stat.type or (is_folder and _inode(row) != stat.identity[:2]):
+            if item.is_call or item.everything or not self._is_ignored(path, is_folder):
+                self._come(item, path, stat)
+        elif row.kind != stat.type or (is_folder and (row.identity or ())[:2] != stat.identity[:2]):
             self._replaced.append((path, stat))
         elif is_folder:
             if row.path != path:
-                record_spelling(self._rows, self._means.draft, row, path)
+                row = record_spelling(self._rows, self._means.draft, row, path)
             if not item.is_call:
                 # Another process may have made it, or a call of this one: nobody watches it yet.
                 self.new_folders.append(path)
-            if item.names is None and item.deep and stat.identity[:2] not in self._listed:
-                self._descend(item, path)
+            if item.deep and stat.identity[:2] not in self._listed:
+                self._descend(item, row)
         elif row.identity != stat.identity:
             self._compare(row, path, stat)
 
-    def _descend(self, item: _ToCompare, path: WorkspacePath) -> None:
-        if item.everything or not self._means.is_left_out(path, True):
-            self._waiting.append(_ToCompare(path=path, names=None, deep=True, everything=item.everything))
+    def _is_ignored(self, path: WorkspacePath, is_folder: bool) -> bool:
+        """Whether a new path is not recorded; one that was recorded before is, ignore rules or not."""
+        if not self._means.is_left_out(path, is_folder):
+            return False
+        former = self._rows.at(path)
+        return former is None or former.number == 0
+
+    def _descend(self, item: _Scope, row: TreeRow) -> None:
+        names: Names = None
+        if not item.everything and self._means.is_left_out(row.path, True):
+            names = frozenset(each.path.rpartition("/")[2] for each in self._rows.children(row.key).values())
+        self._waiting.append(_Scope(path=WorkspacePath(row.path), names=names, deep=True, everything=item.everything))
 
     # -- arrivals ----------------------------------------------------------------------------------------------------
 
-    def _come(self, item: _ToCompare, path: WorkspacePath, stat: FileStat) -> None:
+    def _come(self, item: _Scope, path: WorkspacePath, stat: FileStat) -> None:
         """Record what has come to a free path: a move if its inode is known and not at its old place any more."""
         source = self._source_of(path, stat)
         if source is not None:
@@ -265,14 +274,13 @@ class Observation:
     def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
         """Look at all of a folder that is new at its place."""
         self.new_folders.append(path)
-        self._waiting.append(_ToCompare(path=path, names=None, deep=True, everything=everything))
+        self._waiting.append(_Scope(path=path, names=None, deep=True, everything=everything))
 
-    def _create(self, path: WorkspacePath, stat: FileStat, item: _ToCompare) -> bool:
+    def _create(self, path: WorkspacePath, stat: FileStat, item: _Scope) -> bool:
         rows, key = self._rows, self._rows.key_of(path)
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
-        was_left_out = item.is_call and self._means.is_left_out(path, stat.type == "directory")
-        # A path that was recorded before is recorded, ignore rules or not.
+        was_left_out = item.is_call and self._is_ignored(path, stat.type == "directory")
         is_recorded = (former is not None and former.number > 0) or (self._means.knows_all and not was_left_out)
         version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
@@ -280,13 +288,13 @@ class Observation:
             if seen is None:
                 return False
             stat, version, identity = seen.stat, seen.digest, seen.identity
+            if stat.links > 1:
+                self._look_at_links(path, identity)
         if is_recorded:
             kind, size = _CREATIONS[stat.type], _size(stat)
             number = self._means.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
-        row = TreeRow(
-            key=key, path=path, kind=stat.type, file=file, version=version, mode=stat.mode, identity=identity, number=number
-        )  # fmt: skip
-        rows.put((row,))
+        row = TreeRow(key=key, path=path, kind=stat.type, file=file, version=version, mode=stat.mode, number=number)
+        rows.put((structs.replace(row, identity=identity),))
         return True
 
     def _source_of(self, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
@@ -317,18 +325,14 @@ class Observation:
         seen = self._read(path, stat)
         if seen is None:
             return
+        self._look_at_links(row.path, row.identity)
         if stat.links > 1:
-            # Writing through one name gives no hint at the folders of the others.
-            others = [
-                WorkspacePath(each.path) for each in self._rows.by_inode(*stat.identity[:2]) if each.key != row.key
-            ]
-            self._waiting += [_ToCompare(path=path.parent, names=frozenset((path.name,))) for path in others]
+            self._look_at_links(row.path, stat.identity)
         number = row.number
         if seen.digest != row.version:
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
             number = self._means.draft.add(
-                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat),
-                mode=seen.stat.mode,
+                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat), mode=stat.mode
             ).number  # fmt: skip
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
         self._rows.put((new,))
@@ -340,13 +344,12 @@ class Observation:
             The row with its version; None if it is busy or gone, which the next look finds.
         """
         path = WorkspacePath(row.path)
-        stat = self._means.store.stat(path)
+        stat = self._stat(path)
         seen = None if stat is None or stat.type != row.kind else self._read(path, stat)
         if seen is None:
             return None
-        read = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity)
-        self._rows.put((read,))
-        return read
+        self._rows.put((structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity),))
+        return self._rows.get(row.key)
 
     def _read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
         """Read and keep the bytes of a file, or the target of a link; None if it must be read later."""
@@ -368,6 +371,18 @@ class Observation:
             self._look_again(path)
         return structs.replace(seen, identity=identity)
 
+    def _look_at_links(self, path: str, identity: Identity | None) -> None:
+        """Look again at all other names of a file: writing through one gives no hint at the folders of the others."""
+        for row in self._rows.by_inode(*identity[:2]) if identity is not None else ():
+            if row.path != path:
+                self._look_again(WorkspacePath(row.path))
+
+    def _stat(self, path: WorkspacePath) -> FileStat | None:
+        try:
+            return self._means.store.stat(path)
+        except FileToolsError:  # a link or a file is on the way to it
+            return None
+
     def _look_again(self, path: WorkspacePath) -> None:
         folder = self._rows.at(path.parent)
         if folder is not None and folder.identity is not None:
@@ -383,17 +398,15 @@ class Observation:
         A follower of the log must not lose what still exists: what was here and is elsewhere now moves there first, and a
         move replaces what is left here.
         """
-        row = self._rows.at(path)
-        now = self._means.store.stat(path)
+        row, now = self._rows.at(path), self._stat(path)
         if row is None:
             return  # a folder above it has moved, and is looked at there
-        if row.kind == stat.type and _inode(row) == stat.identity[:2]:
+        if row.kind == stat.type and (row.identity or ())[:2] == stat.identity[:2]:
             return  # it was recorded with what it was exchanged for
         if now is None or now.identity[:2] != stat.identity[:2]:
             self._look_again(path)  # it changed once more
             return
-        source = self._source_below(row, path, stat)
-        between = []
+        source, between = self._source_below(row, path, stat), []
         for below in reversed(self._rows.below(row.key)):
             if source is not None and source.key.startswith(f"{below.key}/"):
                 between.append(below)
@@ -401,31 +414,23 @@ class Observation:
                 self._forget(below)
         if source is None:
             self._forget(self._rows.get(row.key) or row)
-            self._come(_ToCompare(path=path.parent, names=None, deep=True), path, stat)
+            self._come(_Scope(path=path.parent, names=None, deep=True), path, stat)
         else:
-            # The move replaces the folders that held the source, too; what comes with it may have the same names.
             gone = [structs.replace(each, kind="absent", identity=None) for each in between]
-            self._rows.put(gone)
+            self._rows.put(
+                gone
+            )  # before the move, which replaces them, too: what comes with it may have the same names
             number = self._move(source, path, stat)
             self._rows.put([structs.replace(each, number=number) for each in gone if self._rows.get(each.key) == each])
             if stat.type == "directory":
                 self._arrive(path)
-
-    def _next_replaced(self) -> tuple[WorkspacePath, FileStat]:
-        """Take what is replaced and has not itself replaced something else, so that it moves there before it is lost."""
-        arriving = {stat.identity[:2]: path for path, stat in self._replaced}
-        for at, (path, _) in enumerate(self._replaced):
-            row = self._rows.at(path)
-            if row is None or arriving.get(_inode(row) or (0, 0), path) == path:
-                return self._replaced.pop(at)
-        return self._replaced.pop(0)
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
         """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
         source = self._source_of(path, stat)
         if source is None or row.identity is None or source.path.startswith(f"{row.path}/"):
             return source
-        other = self._means.store.stat(WorkspacePath(source.path))
+        other = self._stat(WorkspacePath(source.path))
         if other is None or other.identity[:2] != row.identity[:2]:
             return source
         # Two names were exchanged. One of them is recorded as removed and made anew.
@@ -439,11 +444,11 @@ class Observation:
 
     def _take_away(self, *, patient: bool) -> None:
         """Record what is gone, what is below a folder before the folder itself."""
-        left = [row for key in sorted(self._gone, reverse=True) if (row := self._rows.get(key)) is not None]
-        self._gone.clear()
-        for row in left:
-            if not row.is_there:
-                continue
+        gone, self._gone = self._gone, {}
+        for key in sorted(gone, reverse=True):
+            row = self._rows.get(key)
+            if row is None or not row.is_there or row.file != gone[key].file:
+                continue  # recorded with a folder above it, or something else has moved there
             if patient and row.key not in self._doubtful:
                 self.missing |= {row.key}
                 self._look_again(WorkspacePath(row.path))
@@ -459,9 +464,11 @@ class Observation:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._means.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
+        if row.kind == "file":
+            self._look_at_links(row.path, row.identity)
 
 
-class _ToCompare(Struct, frozen=True, kw_only=True):
+class _Scope(Struct, frozen=True, kw_only=True):
     """Something to look at."""
 
     path: WorkspacePath
@@ -480,19 +487,10 @@ class _ToCompare(Struct, frozen=True, kw_only=True):
     """Whether it waited until what was exchanged at the folders above was recorded."""
 
 
-def _led(item: _ToCompare, path: WorkspacePath) -> _ToCompare:
+def _led(item: _Scope, path: WorkspacePath) -> _Scope:
     """Return what looks at the folder of an item by its name."""
-    return _ToCompare(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
-
-
-def _inode(row: TreeRow) -> FolderId | None:
-    return None if row.identity is None else row.identity[:2]
+    return _Scope(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
 
 
 def _size(stat: FileStat) -> int | None:
     return stat.size if stat.type == "file" else None
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name is valid UTF-8; the database keeps no other."""
-    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +17,8 @@ from filetools.stores.store import FileStat, Store
 
 UNSETTLED: Final = -1
 """Stands for the ctime of a file so young that it may change and keep its times: the next look reads it again."""
+_SPELLING: Final = "Ae\u0301"
+"""Not its own key where case or form is ignored."""
 _PART_BYTES: Final = 1024 * 1024
 
 
@@ -77,3 +80,22 @@ def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
     if is_settled(stat.identity, taken_ns, tick_ns=tick_ns):
         return stat.identity
     return (*stat.identity[:4], UNSETTLED)
+
+
+def is_text(name: str) -> bool:
+    """Whether a name is valid UTF-8; the database keeps no other."""
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def spelled(
+    store: Store, path: WorkspacePath, found: dict[str, FileStat], key_of: Callable[[str], str]
+) -> dict[str, FileStat]:
+    """Return facts of names in a folder by the names that the disk has: where case is ignored, others find them, too.
+
+    Raises:
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+    """
+    if not found or key_of(_SPELLING) == _SPELLING:
+        return found
+    names = {key_of(entry.name): entry.name for entry in store.scan(path)}
+    return {names.get(key_of(name), name): stat for name, stat in found.items()}

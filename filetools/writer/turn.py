@@ -134,7 +134,7 @@ class Turn:
 
     def _observe(self, observation: Observation) -> None:
         if self._look.whole_tree:
-            observation.whole_tree()
+            observation.whole_tree(patient=True)
             self._state.note_whole_look()
         elif self._look.hints:
             observation.hinted(self._look.hints)

@@ -19,7 +19,6 @@ from filetools.tree.observe import Names
 from filetools.writer.operations import Call
 from filetools.writer.settle import settle, settle_at_opening
 from filetools.writer.state import WriterState
-from filetools.writer.steps import Step
 from filetools.writer.tidying import Tidying
 from filetools.writer.turn import Done, Look, Turn, TurnResult
 
@@ -299,7 +298,6 @@ class Writer:
         # The commit failed, perhaps by one of them alone.
         done: list[Done] = []
         records: list[LogRecord] = []
-        displaced: list[Step] = []
         for call in calls:
             try:
                 result = Turn(self._state, [call], Look()).run()
@@ -308,8 +306,8 @@ class Writer:
             else:
                 done += result.done
                 records += result.records
-                displaced += result.displaced
-        return TurnResult(done=done, records=records, displaced=displaced, again=look.hints)
+                self._remember(result)
+        return TurnResult(done=done, records=records, again=look.hints)
 
     def _look(self) -> Look:
         """Return what is to be compared now: hints, and what was to be looked at again."""
@@ -390,9 +388,9 @@ class Writer:
             logger.exception("Handing on records failed")
 
     def _remember(self, result: TurnResult) -> None:
-        self._look_again(result.again, SECOND_LOOK_SECONDS)
-        for key in result.missing:
+        for key in result.missing:  # before the time of the second look, which takes those that are old enough
             self._missing.setdefault(key, time.monotonic())
+        self._look_again(result.again, SECOND_LOOK_SECONDS)
         if result.new_folders:
             self._on_folders(result.new_folders)
         self._tidying.add(result.displaced)

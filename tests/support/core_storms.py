@@ -27,8 +27,11 @@ from typing import Final, Literal
 from filetools.errors import FileToolsError, PathExistsError, PathNotFoundError
 from filetools.journal.core.log import LogRecord
 from filetools.models.records import Operation
+from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.capabilities import Capabilities
 from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
+from filetools.stores.local import LocalStore
 from filetools.tree.watching import TreeWatcher
 from filetools.writer.operations import Decided, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, TreeOperation, Want
 from tests.support import inside
@@ -54,6 +57,8 @@ class Storm:
     own_steps: int = 40
     others: int = 0
     """Further processes with writers of their own."""
+    fine_times: bool = True
+    """Whether each change of a file has a time of its own, as the store is told."""
     only: tuple[str, ...] = ()
     """What programs do, by the names of `Program.actions`; everything if empty."""
 
@@ -308,16 +313,11 @@ class Follower:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self._displaced: set[tuple[str, bytes | None]] = set()
 
     def apply(self, record: LogRecord) -> None:
         path, kind = record.path, record.kind
-        if record.origin == "displaced":  # history: what is on top of it again follows
-            self._displaced.add((path, record.after))
-            return
-        if (path, record.before) in self._displaced:
-            self._displaced.discard((path, record.before))
-            return
+        if record.origin == "displaced":
+            return  # history: bytes that were covered before anybody saw them, and what covers them
         if record.after is not None or kind in (Operation.CREATE_DIRECTORY, *MOVES):
             parent = path.rpartition("/")[0]
             self._need(record, parent == "" or self.tree.get(parent) == "directory", "its folder is missing")
@@ -472,6 +472,17 @@ async def rest(core: Core) -> None:
     await until(is_calm)
 
 
+async def heard_all(core: Core) -> None:
+    """Make a file, and wait until it is known: notices come in order, so all earlier ones were looked at."""
+    (core.root / "mark").touch()
+
+    async def is_known() -> bool:
+        return "mark" in tree_in_rows(core)
+
+    await until(is_known)
+    await rest(core)
+
+
 async def look_at_everything(core: Core) -> None:
     """Compare the whole tree, and whatever that leaves to be looked at again."""
     core.writer.look_at_everything()
@@ -516,7 +527,7 @@ async def storm(root: Path, told: Storm) -> Result:
         path: "?" if what.isalnum() and what != "directory" else what for path, what in tree_on_disk(root).items()
     }
     result = Result()
-    async with opened_core(root) as core:
+    async with opened_core(root, _store(root, fine_times=told.fine_times)) as core:
         with watched(core) if told.noticing == "inotify" else nullcontext():
             await look_at_everything(core)
             own = OwnWrites(core, told.seed)
@@ -524,7 +535,7 @@ async def storm(root: Path, told: Storm) -> Result:
             written = await _rage(root, told, own, result)
             if polling is not None:
                 polling.cancel()
-            await rest(core)
+            await (heard_all(core) if told.noticing == "inotify" else rest(core))
             seen = core.state.log.newest()
             await look_at_everything(core)
             result.late = core.state.log.after(seen)
@@ -536,6 +547,13 @@ async def storm(root: Path, told: Storm) -> Result:
         foreign = [record for record in result.records if record.origin == "foreign"]
         result.counts["told as moves"] = sum(record.kind in MOVES for record in foreign)
     return result
+
+
+def _store(root: Path, *, fine_times: bool) -> LocalStore:
+    directory = root / ".filetools" / "state"
+    directory.mkdir(parents=True)
+    capabilities = None if fine_times else Capabilities(fine_times=False)
+    return LocalStore(Workspace.open(root), private_directory=directory, capabilities=capabilities)
 
 
 async def _rage(root: Path, told: Storm, own: OwnWrites, result: Result) -> list[tuple[int, str]]:

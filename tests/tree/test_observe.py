@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -16,9 +16,11 @@ from filetools.journal.core.log import LogRecord
 from filetools.journal.core.tree_rows import TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local import LocalStore
+from filetools.stores.store import FileStat
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import MOST_LOOKS, Observation
 from filetools.writer.state import WriterState
@@ -237,6 +239,22 @@ def test_an_ignored_file_that_has_a_record_is_recorded(ignoring: Looker) -> None
     assert ignoring.hinted("build/a") == [Told("modify", "build/a", before="x", after="newer", size=5)]
 
 
+def test_a_whole_look_compares_ignored_files_that_have_a_record(ignoring: Looker) -> None:
+    ignoring.write("build/deep/a")
+    ignoring.write("build/deep/b")
+    ignoring.state = structs.replace(ignoring.state, is_left_out=lambda path, is_folder: False)
+    ignoring.whole()
+    ignoring.state = structs.replace(ignoring.state, is_left_out=_leaves_out_build)
+    ignoring.write("build/deep/a", "newer")
+    (ignoring.root / "build/deep/b").unlink()
+    ignoring.write("build/deep/new")
+    assert ignoring.whole() == [
+        Told("modify", "build/deep/a", before="x", after="newer", size=5), Told("delete", "build/deep/b", before="x")
+    ]  # fmt: skip
+    ignoring.write("build/deep/b", "again")
+    assert ignoring.hinted("build/deep/b") == [Told("create", "build/deep/b", after="again", size=5)]
+
+
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -306,14 +324,22 @@ def test_a_second_hard_link_is_a_creation(looker: Looker) -> None:
     assert looker.whole() == [Told("create", "a", after="x", size=1), Told("create", "b", after="x", size=1)]
 
 
-def test_bytes_written_through_one_hard_link_are_noticed_at_the_other(looker: Looker) -> None:
+@pytest.mark.parametrize("afterwards", ["", "unlink", "replace", "rename"])
+def test_bytes_written_through_one_hard_link_are_noticed_at_the_other(looker: Looker, afterwards: str) -> None:
+    place = looker.write("a")
     (looker.root / "d").mkdir()
-    (looker.root / "d/b").hardlink_to(looker.write("a"))
+    (looker.root / "d/b").hardlink_to(place)
     looker.whole()
-    looker.write("a", "newer")
-    assert looker.hinted("a") == [
-        Told("modify", "a", before="x", after="newer", size=5), Told("modify", "d/b", before="x", after="newer", size=5)
-    ]  # fmt: skip
+    place.write_text("newer")
+    if afterwards == "unlink":
+        place.unlink()
+    elif afterwards == "replace":
+        looker.write("other", "x").replace(place)
+    elif afterwards == "rename":
+        place.rename(looker.root / "c")
+    looker.hinted("a", "c")
+    seen = Told("modify", "d/b", before="x", after="newer", size=5)
+    assert seen in (looker.again() if afterwards != "unlink" else [*looker.again(), *looker.again()])
 
 
 def test_a_link_is_made_pointed_elsewhere_and_removed(looker: Looker) -> None:
@@ -389,9 +415,46 @@ def test_a_known_folder_that_is_hinted_at_is_to_be_watched(looker: Looker) -> No
     assert looker.last.new_folders == ["a"]
 
 
-def test_another_spelling_of_a_name_is_a_rename(looker: Looker) -> None:
+class CaseIgnoringStore(LocalStore):
+    """Finds names in any spelling, as some file systems do."""
+
+    def look_into(
+        self, path: WorkspacePath, names: Collection[str] | None = None
+    ) -> tuple[FileStat, dict[str, FileStat]]:
+        own, found = super().look_into(path)
+        by_key = {name.casefold(): stat for name, stat in found.items()}
+        if names is None:
+            return own, found
+        return own, {name: by_key[name.casefold()] for name in names if name.casefold() in by_key}
+
+
+@pytest.fixture
+def folding(looker: Looker) -> Looker:
+    workspace = looker.state.workspace
+    store = CaseIgnoringStore(workspace, private_directory=looker.root / ".filetools" / "state")
     rows = TreeTable(looker.state.database.write, str.casefold)
-    looker.state = structs.replace(looker.state, rows=rows)
+    looker.state = structs.replace(looker.state, rows=rows, store=store)
+    return looker
+
+
+def test_a_call_in_another_spelling_finds_what_the_disk_has(folding: Looker) -> None:
+    folding.write("Docs/Read.md")
+    told = folding.named("Docs/READ.MD", "Docs")
+    assert told == [Told("create_directory", "Docs"), Told("create", "Docs/Read.md", after="x", size=1)]
+    assert folding.named("Docs/READ.MD") == []
+    assert folding.last.stats.keys() == {"Docs/READ.MD"}
+
+
+def test_a_hint_at_both_spellings_of_a_renamed_file_is_one_rename(folding: Looker) -> None:
+    folding.write("read.md")
+    folding.whole()
+    (folding.root / "read.md").rename(folding.root / "README.md")
+    (folding.root / "README.md").rename(folding.root / "Read.md")
+    assert folding.hinted("read.md", "Read.md") == [Told("move", "Read.md", "read.md", "x", "x")]
+
+
+def test_another_spelling_of_a_name_is_a_rename(folding: Looker) -> None:
+    looker = folding
     looker.write("Docs/Read.md")
     looker.whole()
     (looker.root / "Docs").rename(looker.root / "docs")
@@ -556,6 +619,20 @@ def test_a_call_below_a_folder_that_was_just_moved_finds_nothing_there(looker: L
     assert row is None or not row.is_there
     looker.whole()
     looker.check_follower()
+
+
+def test_a_call_that_removes_a_folder_compares_it_anew(looker: Looker) -> None:
+    looker.write("a/b/f")
+    looker.whole()
+    looker.write("a/b/f", "newer")
+
+    def look(observation: Observation) -> None:
+        observation.hinted({folder_id(looker.root / "a"): None})
+        looker.write("a/b/g")
+        observation.named([at("a")])
+        observation.below([at("a")])
+
+    assert [each.path for each in looker.look(look)] == ["a/b/f", "a/b/g"]
 
 
 def test_a_call_below_a_link_finds_the_link(looker: Looker) -> None:

@@ -19,7 +19,7 @@ from filetools.writer.operations import MakeFolder, Put, TreeOperation
 from filetools.writer.steps import Step
 from tests.support import inside
 from tests.support.core import Core, at, opened_core
-from tests.support.core_storms import Noticing, Storm, judge, look_at_everything, noticing_core, rest, storm
+from tests.support.core_storms import Noticing, Storm, heard_all, judge, look_at_everything, noticing_core, storm
 from tests.support.dose import SEED, dose
 
 TRIES = 10
@@ -30,7 +30,8 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 @pytest.mark.parametrize("noticing", ["inotify", "polling", "nothing"])
 async def test_a_storm_ends_with_rows_log_and_disk_equal(tmp_path: Path, noticing: Noticing, others: int) -> None:
     for seed in range(SEED, SEED + dose(1)):
-        result = await storm(tmp_path / str(seed), Storm(seed=seed, steps=60, noticing=noticing, others=others))
+        told = Storm(seed=seed, steps=60, noticing=noticing, others=others, fine_times=bool(seed % 2))
+        result = await storm(tmp_path / str(seed), told)
         assert (seed, result.faults) == (seed, [])
         if noticing == "inotify":
             assert (seed, result.late) == (seed, [])
@@ -74,7 +75,7 @@ def keep_own_bytes_only(patch: pytest.MonkeyPatch) -> None:
     ("plant", "only", "symptom"),
     [
         (lose_some_hints, (), "late"),
-        (inside.forget_second_looks, (), "late"),
+        (inside.forget_second_looks, (), "rows"),
         (inside.take_links_for_moves, ("create", "hard link"), "rows"),
         (inside.remove_before_moving, ("create", "make folder", "flatten"), "feed"),
         (leave_own_writes_unmarked, (), "own told as foreign"),
@@ -86,7 +87,8 @@ async def test_a_storm_finds_a_planted_fault(
 ) -> None:
     plant(monkeypatch)
     for seed in range(SEED, SEED + TRIES):
-        told = Storm(seed=seed, steps=40, own_steps=20, only=tuple(only))
+        noticing: Noticing = "inotify" if symptom == "late" else "nothing"
+        told = Storm(seed=seed, steps=40, own_steps=20, only=tuple(only), noticing=noticing)
         result = await storm(tmp_path / str(seed), told)
         if (result.late and symptom == "late") or any(fault.startswith(symptom) for fault in result.faults):
             return
@@ -135,7 +137,7 @@ async def test_what_happens_in_a_folder_that_was_just_made_is_noticed(
         for number in range(dose(10)):
             await _write(core, f"d{number}/new/a")
             await asyncio.to_thread(act, core.root, number)
-        await rest(core)
+        await heard_all(core)
         assert judge(core) == []
 
 
@@ -165,7 +167,7 @@ async def test_a_folder_that_is_flattened_never_loses_its_files(tmp_path: Path, 
         await _write(core, "lib/x/y/g")
         command = f"mv lib/x tmp; {pause} {removal} {pause} mv -T tmp lib"
         await asyncio.to_thread(subprocess.run, command, shell=True, check=True, cwd=core.root)
-        await rest(core)
+        await heard_all(core)
         assert judge(core) == []
         assert [record.kind for record in core.heard if record.path.endswith(("f", "g"))] == ["create", "create"]
 
@@ -179,7 +181,7 @@ async def test_a_file_that_is_written_as_soon_as_a_program_has_made_it_was_creat
         (core.root / path).parent.mkdir(exist_ok=True)
         (core.root / path).write_text("file")
         await _write(core, path)
-        await rest(core)
+        await heard_all(core)
         told = [(record.origin, record.kind) for record in core.heard if record.path == path][-2:]
         assert told == [("foreign", Operation.CREATE), ("call", Operation.MODIFY)]
         assert judge(core) == []
