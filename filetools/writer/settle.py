@@ -137,6 +137,8 @@ class _Unfinished:
         connection, oldest = state.database.write, min(row.number for row in rows)
         first = state.log.record_inside(connection, oldest)
         begin = oldest if first is None else first.batch
+        if after_power_cut:
+            begin = min(begin, state.rows.synced_up_to() + 1)
         keys = {row.key for row in rows}
         self.records = [
             record for record in state.log.since_inside(connection, begin)
@@ -169,8 +171,8 @@ class _Unfinished:
             return  # it has moved since, with the folder that it is in
         elif record.kind in _REMOVALS and record.after is None:
             self._redo_removal(record, row)
-        elif record.kind == Operation.CREATE_DIRECTORY:
-            self.finish(row)
+        elif record.kind == Operation.CREATE_DIRECTORY and row.kind == "directory":
+            self.finish(row)  # before what moves into it
 
     def _redo_move(self, record: LogRecord) -> None:
         store, rows = self._state.store, self._state.rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from filetools.errors import FileToolsError, PathNotDirectoryError
@@ -60,14 +61,16 @@ class BackgroundSync:
         self._thread.join(timeout=0.05)
 
     def _main(self) -> None:
-        pause_seconds = self._sync_after_seconds
+        pause_seconds, marked = self._sync_after_seconds, 0
         while self._wait(lambda: self._has_changes) and not self._sleep(pause_seconds):
             with self._condition:
                 self._has_changes = False
-            rows = self._collect()
+            rows, newest = self._collect()
             synced = self._sync(rows)
-            if synced:
-                self._submit(lambda synced=synced: self._mark(synced))  # type: ignore[misc]
+            up_to = newest if len(synced) == len(rows) < MOST_SYNCED else 0
+            if synced or up_to > marked:
+                marked = max(marked, up_to)
+                self._submit(partial(self._mark, synced, up_to))
             if len(synced) < len(rows):
                 pause_seconds = min(max(2 * pause_seconds, self._sync_after_seconds, 0.1), LONGEST_PAUSE_SECONDS)
                 self.notice()
@@ -87,19 +90,19 @@ class BackgroundSync:
         """Wait some time; True if it is to end."""
         return not self._wait(lambda: False, seconds)
 
-    def _collect(self) -> Sequence[TreeRow]:
-        """Return what is not synced, oldest first; nothing if it is to end."""
-        collected: list[Sequence[TreeRow]] = []
+    def _collect(self) -> tuple[Sequence[TreeRow], int]:
+        """Return what is not synced, oldest first, and the newest number of then; nothing if it is to end."""
+        collected: list[tuple[Sequence[TreeRow], int]] = []
 
         def collect() -> None:
-            rows = [row for row in self._state.rows.unsynced() if row.applied]
+            rows, newest = self._state.rows.unsynced(), self._state.log.newest_inside()
             with self._condition:
-                collected.append(rows[:MOST_SYNCED])
+                collected.append((rows[:MOST_SYNCED], newest if all(row.applied for row in rows) else 0))
                 self._condition.notify_all()
 
         self._submit(collect)
         self._wait(lambda: bool(collected))
-        return collected[0] if collected else ()
+        return collected[0] if collected else ((), 0)
 
     def _sync(self, rows: Sequence[TreeRow]) -> list[tuple[str, int]]:
         synced: list[tuple[str, int]] = []
@@ -132,7 +135,7 @@ class BackgroundSync:
             else:
                 return is_there or row.kind not in ("file", "directory")
 
-    def _mark(self, synced: Sequence[tuple[str, int]]) -> None:
+    def _mark(self, synced: Sequence[tuple[str, int]], up_to: int) -> None:
         # With the records of these changes: without them a file would be taken for a stranger's.
         with self._state.transaction("FULL"):
-            self._state.rows.mark_synced(synced)
+            self._state.rows.mark_synced(synced, up_to)

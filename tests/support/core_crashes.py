@@ -138,7 +138,9 @@ async def run_calls(state: WriterState, lock: RootLock, case: Case) -> list[Done
 
 def look(state: WriterState) -> Sequence[LogRecord]:
     """Compare the whole tree with the rows; the caller holds the lock."""
-    return Turn(state, [], Look(whole_tree=True)).run().records
+    first = Turn(state, [], Look(whole_tree=True)).run()
+    # What is gone counts as deleted once it is missed again.
+    return [*first.records, *Turn(state, [], Look(whole_tree=True, doubtful=first.missing)).run().records]
 
 
 @contextmanager

@@ -174,12 +174,21 @@ class TreeTable:
         self._connection.execute("UPDATE tree SET device = ? WHERE device = ?", (new, old))
         self._known.clear()
 
-    def mark_synced(self, synced: Sequence[tuple[str, int]]) -> None:
-        """Mark rows as safe from a power cut, each as (key, number); one that has changed since stays unmarked."""
+    def synced_up_to(self) -> int:
+        """Return the number up to which all changes survive a power cut."""
+        return int(self._connection.execute("SELECT synced FROM reached").fetchone()[0])
+
+    def mark_synced(self, synced: Sequence[tuple[str, int]], up_to: int = 0) -> None:
+        """Mark rows as safe from a power cut, each as (key, number); one that has changed since stays unmarked.
+
+        Args:
+            synced: The rows.
+            up_to: Number up to which all records are safe. The rows alone do not tell: one that has changed since is not,
+                and what it said before may come back as well.
+        """
         self._connection.executemany("UPDATE tree SET synced = 1 WHERE key = ? AND number = ? AND applied = 1", synced)
-        left = self.unsynced()
-        newest = self._connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()[0]
-        self._connection.execute("UPDATE reached SET synced = ?", (left[0].number - 1 if left else newest,))
+        self._known.clear()
+        self._connection.execute("UPDATE reached SET synced = ? WHERE synced < ?", (up_to, up_to))
 
 
 def _inode_of(row: TreeRow) -> int | None:
