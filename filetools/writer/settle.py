@@ -32,7 +32,7 @@ from filetools.journal.core.log import LogDraft, LogRecord
 from filetools.journal.core.tree_rows import Identity, TreeRow
 from filetools.journal.opening import boot_id
 from filetools.models.records import SYSTEM, Operation
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import Displaced, FileStat
 from filetools.tree.observe import Observation
 from filetools.tree.reading import settled_identity
@@ -54,6 +54,7 @@ def settle_at_opening(state: WriterState) -> list[LogRecord]:
 
     See `settle`, which raises the same.
     """
+    _follow_device(state)
     boot = boot_id()
     known = state.database.rows("SELECT value FROM meta WHERE name = 'boot'")
     if known and known[0][0] == boot:
@@ -62,6 +63,15 @@ def settle_at_opening(state: WriterState) -> list[LogRecord]:
         _settle(state, draft, after_power_cut=bool(known))
         state.database.write.execute("INSERT OR REPLACE INTO meta VALUES ('boot', ?)", (boot,))
     return draft.records
+
+
+def _follow_device(state: WriterState) -> None:
+    """Give the rows the number that the root's device has now: many are numbered anew by each mount."""
+    own, _ = state.store.look_into(ROOT, ())
+    found = state.database.rows("SELECT device FROM tree WHERE key = ''")
+    if found and found[0][0] != own.device:
+        with state.transaction():
+            state.rows.move_device(found[0][0], own.device)
 
 
 def settle(state: WriterState, *, after_power_cut: bool = False) -> list[LogRecord]:
@@ -141,7 +151,12 @@ class _Unfinished:
         for record in self.records:
             for place in (record.key, record.old_key, record.file):
                 if place is not None:
-                    self._digests[place] |= {each for each in (record.before, record.after) if each is not None}
+                    self._digests[place] |= _digests_of(record)
+        # What a row said between two syncs is in no row any more.
+        files = {row.file for row in rows} | {record.file for record in self.records}
+        for file in files if after_power_cut else ():
+            for record in state.log.of_file(file):
+                self._digests[file] |= _digests_of(record)
 
     # -- one after the other -----------------------------------------------------------------------------------------
 
@@ -186,7 +201,7 @@ class _Unfinished:
             if record.kind == Operation.DELETE_DIRECTORY and is_same:
                 self._state.store.remove_empty_directory(path)  # what another program has put into it stays
                 self._removed.discard(row.key)  # a new folder may be given its inode
-        elif self._is_like(row, stat) or self._is_known(path, stat, row.key):
+        elif self._is_like(row, stat) or self._is_known(path, stat, row.key, record.file):
             self._discard(row, self._state.store.remove(path))
 
     # -- all that is to be there in the end --------------------------------------------------------------------------
@@ -327,6 +342,10 @@ class _Unfinished:
             return digest_of(store.read_link(path) if stat.type == "symlink" else store.read(path)[0])
         except FileToolsError:
             return None
+
+
+def _digests_of(record: LogRecord) -> set[bytes]:
+    return {each for each in (record.before, record.after) if each is not None}
 
 
 def is_torn(found: bytes, content: bytes) -> bool:

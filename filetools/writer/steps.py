@@ -158,8 +158,9 @@ class Step:
         )  # fmt: skip
         self._note(row, record)
         new = structs.replace(
-            row, path=folder.path, kind="directory", mode=folder.mode, number=record.number, applied=False, synced=False
-        )
+            row, path=folder.path, kind="directory", version=None, mode=folder.mode, number=record.number, applied=False,
+            synced=False,
+        )  # fmt: skip
         self._state.rows.put((new,))
 
     def _note(self, row: TreeRow, record: LogRecord) -> None:
@@ -248,7 +249,7 @@ class Step:
                 before=record.after, after=record.before, mode=former.mode, undoes=record.number,
                 size=None if former.identity is None else former.identity[2],
             )  # fmt: skip
-            back[place[1]] = structs.replace(former, number=made.number)
+            back[place[1]] = structs.replace(former, number=made.number, synced=False)
         self._state.rows.put(back.values())
 
     # -- afterwards --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from filetools.journal.core.contents import digest_of
 from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import SYSTEM
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.owners import is_left_behind
 from filetools.stores.store import Displaced, FileStat
 from filetools.writer.displaced import empty_trash, enter_displaced, is_recorded
 from filetools.writer.state import WriterState
@@ -115,9 +116,12 @@ class Tidying:
     def _empty(self, name: str) -> None:
         """Remove what a dead process had removed, and had no time to remove for good."""
         state = self._state
-        if not name.isdecimal():
-            return
         found = state.store.trashed(ROOT, name)
+        if not name.isdecimal():
+            # Part of a folder that a process was removing when it died.
+            if found and is_left_behind(name, found[0][1].changed_ns):
+                state.store.empty_trash(name)
+            return
         if found and time.time() - found[0][1].changed_ns / 1e9 < self._trash_seconds:
             self.is_waiting = True  # its process may be about to
             return

@@ -357,6 +357,13 @@ def _mount(source: bytes, target: bytes, flags: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+def need_mounts() -> None:
+    """Go on in a mount namespace of one's own, or end."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or _libc.unshare(_NEW_NAMESPACE) != 0:
+        sys.exit(CANNOT)
+    _mount(b"none", b"/", _PRIVATE)
+
+
 def main() -> None:
     """Cut as often as the arguments say."""
     parser = argparse.ArgumentParser()
@@ -367,9 +374,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.bug is not None:
         BUGS[chosen.bug]()
-    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or _libc.unshare(_NEW_NAMESPACE) != 0:
-        sys.exit(CANNOT)
-    _mount(b"none", b"/", _PRIVATE)
+    need_mounts()
     with tempfile.TemporaryDirectory() as top:
         for seed in range(chosen.seed, chosen.seed + chosen.cuts):
             sys.stdout.write(f"{json.dumps(cut_once(seed, Path(top), chosen.kind))}\n")

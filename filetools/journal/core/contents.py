@@ -49,6 +49,7 @@ class ContentTable:
         self._directory = directory
         with TRANSLATED:
             directory.mkdir(mode=0o700, exist_ok=True)
+            _sync_folder(directory.parent)  # it may be new, and nothing else syncs its name
 
     def keep(self, digest: bytes, content: bytes) -> None:
         """Keep a content. A large one is written and synced here, so that the commit never refers to missing bytes.

@@ -169,6 +169,11 @@ class TreeTable:
         self.put(moved)
         return moved
 
+    def move_device(self, old: int, new: int) -> None:
+        """Give all rows of a device its new number."""
+        self._connection.execute("UPDATE tree SET device = ? WHERE device = ?", (new, old))
+        self._known.clear()
+
     def mark_synced(self, synced: Sequence[tuple[str, int]]) -> None:
         """Mark rows as safe from a power cut, each as (key, number); one that has changed since stays unmarked."""
         self._connection.executemany("UPDATE tree SET synced = 1 WHERE key = ? AND number = ? AND applied = 1", synced)
