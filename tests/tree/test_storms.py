@@ -206,7 +206,7 @@ async def test_a_file_that_was_open_for_writing_is_read_without_another_hint(tmp
         await look_at_everything(core)
         with open(root / "a", "w") as file:
             core.writer.dirty.note(folder_id(root), "a")
-            assert await in_turn(core, lambda: core.writer.dirty.is_empty)
+            await until(lambda: in_turn(core, lambda: core.writer.dirty.is_empty))
             assert tree_in_rows(core) == {}
             file.write("x")
         await rest(core)
