@@ -30,6 +30,7 @@ from tests.support.core_storms import (
     rest,
     storm,
     tree_in_rows,
+    until,
 )
 from tests.support.dose import SEED, dose
 from tests.support.hinted import folder_id
