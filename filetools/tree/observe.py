@@ -56,7 +56,8 @@ class Observation:
     """One comparison. Lives for one transaction of the writer.
 
     Attributes:
-        again: Names to look at once more, by folder: what is half written, or may only be on its way to another name.
+        again: Names to look at once more, by folder: what is very young, or may only be on its way to another name.
+        later: Names to look at when some time has passed: what is being written.
         new_folders: Paths of folders that came to be known, or moved; they are to be watched.
         unread: Paths that could not be read.
         busy: Paths that another program is writing now.
@@ -80,6 +81,7 @@ class Observation:
         self._later: list[_Scope] = []
         self._listed: set[FolderId] = set()
         self.again: dict[FolderId, Names] = {}
+        self.later: dict[FolderId, Names] = {}
         self.new_folders: list[WorkspacePath] = []
         self.unread: list[str] = []
         self.busy: list[str] = []
@@ -356,7 +358,9 @@ class Observation:
         try:
             seen = read_content(self._means.store, path, stat, self._means.largest_kept_bytes)
         except FileBusyError:
-            self.busy.append(path)  # closing it gives the next hint
+            self.busy.append(path)
+            # The kernel tells of the closing before it takes the file for closed, so the next hint may never come.
+            self._look_again(path, self.later)
             return None
         except AccessDeniedError:
             self.unread.append(path)
@@ -383,14 +387,13 @@ class Observation:
         except FileToolsError:  # a link or a file is on the way to it
             return None
 
-    def _look_again(self, path: WorkspacePath) -> None:
+    def _look_again(self, path: WorkspacePath, when: dict[FolderId, Names] | None = None) -> None:
         folder = self._rows.at(path.parent)
         if folder is not None and folder.identity is not None:
             inode = folder.identity[:2]
-            known = self.again.get(inode, frozenset())
-            self.again[inode] = None if known is None else known | {path.name}
-
-    # -- departures --------------------------------------------------------------------------------------------------
+            again = self.again if when is None else when
+            known = again.get(inode, frozenset())
+            again[inode] = None if known is None else known | {path.name}
 
     def _replace(self, path: WorkspacePath, stat: FileStat) -> None:
         """Record that something of another kind, or another folder, is at a path. All plain arrivals were met before.

@@ -83,6 +83,8 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     """All that it recorded, in the order of their numbers."""
     again: Mapping[FolderId, Names] = {}
     """What is to be looked at once more, soon."""
+    later: Mapping[FolderId, Names] = {}
+    """What another program is writing."""
     missing: frozenset[str] = frozenset()
     """Doubtful at the next look."""
     new_folders: Sequence[WorkspacePath] = ()
@@ -127,7 +129,7 @@ class Turn:
         if any(self._steps):
             records += self._apply(records[-1].number)
         return TurnResult(
-            done=self._done, records=records, again=observation.again, missing=observation.missing,
+            done=self._done, records=records, again=observation.again, missing=observation.missing, later=observation.later,
             new_folders=observation.new_folders, unread=observation.unread,
             displaced=[step for steps in self._steps for step in steps if step.displaced is not None],
         )  # fmt: skip

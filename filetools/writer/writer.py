@@ -33,6 +33,8 @@ MOST_TRIES: Final = 5
 BUSY_PAUSE_SECONDS: Final = 0.02
 BUSY_SECONDS: Final = 2.0
 """How long a call waits for another program to finish writing."""
+LATER_SECONDS: Final = (0.02, 1.0)
+"""Pauses between looks at files that other programs have open for writing: the first, and the longest."""
 SECOND_LOOK_SECONDS: Final = 0.01
 """Until a name that is gone is looked for again: programs save by renaming."""
 FAILURE_PAUSE_SECONDS: Final = 0.5
@@ -111,6 +113,8 @@ class Writer:
         self._wants_whole_look = False
         self._again: dict[FolderId, Names] = {}
         self._again_at = 0.0
+        self._later: dict[FolderId, Names] = {}
+        self._later_at, self._later_pause = 0.0, LATER_SECONDS[0]
         self._missing: dict[str, float] = {}
         """When each key that is gone was missed first, on the monotonic clock."""
         self._tidying = Tidying(state)
@@ -226,6 +230,8 @@ class Writer:
         times = [pending.not_before for pending in self._waiting]
         if self._again:
             times.append(self._again_at)
+        if self._later:
+            times.append(self._later_at)
         if self._tidying.is_waiting:
             times.append(self._tidying.next_at)
         if times:
@@ -239,6 +245,7 @@ class Writer:
             or self._wants_whole_look
             or not self.dirty.is_empty
             or (bool(self._again) and self._again_at <= now)
+            or (bool(self._later) and self._later_at <= now)
             or (self._tidying.is_waiting and self._tidying.next_at <= now)
             or any(pending.not_before <= now for pending in list(self._waiting))
         )
@@ -319,10 +326,12 @@ class Writer:
         doubtful: frozenset[str] = frozenset()
         if self._again and self._again_at <= (now := time.monotonic()):
             again, self._again = self._again, {}
-            for folder, names in again.items():
-                hints[folder] = _joined(hints.get(folder, frozenset()), names)
+            _join(hints, again)
             doubtful = frozenset(key for key, at in self._missing.items() if at + SECOND_LOOK_SECONDS <= now)
             self._missing = {key: at for key, at in self._missing.items() if key not in doubtful}
+        if self._later and self._later_at <= time.monotonic():
+            later, self._later = self._later, {}
+            _join(hints, later)
         whole, self._wants_whole_look = self._wants_whole_look, False
         return Look(hints=hints, doubtful=doubtful, whole_tree=whole)
 
@@ -391,6 +400,7 @@ class Writer:
         for key in result.missing:  # before the time of the second look, which takes those that are old enough
             self._missing.setdefault(key, time.monotonic())
         self._look_again(result.again, SECOND_LOOK_SECONDS)
+        self._look_later(result.later)
         if result.new_folders:
             self._on_folders(result.new_folders)
         self._tidying.add(result.displaced)
@@ -398,8 +408,15 @@ class Writer:
     def _look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float) -> None:
         if folders and not self._again:  # else others would put it off for as long as they are at work
             self._again_at = time.monotonic() + pause_seconds
-        for folder, names in folders.items():
-            self._again[folder] = _joined(self._again.get(folder, frozenset()), names)
+        _join(self._again, folders)
+
+    def _look_later(self, folders: Mapping[FolderId, Names]) -> None:
+        if not folders and not self._later:
+            self._later_pause = LATER_SECONDS[0]
+        elif not self._later:  # ever less often, as some programs keep a file open for days
+            self._later_at = time.monotonic() + self._later_pause
+            self._later_pause = min(2 * self._later_pause, LATER_SECONDS[1])
+        _join(self._later, folders)
 
 
 def _settle_all(ended: Sequence[tuple[Pending, Done]]) -> None:
@@ -407,5 +424,8 @@ def _settle_all(ended: Sequence[tuple[Pending, Done]]) -> None:
         pending.settle(done)
 
 
-def _joined(one: Names, other: Names) -> Names:
-    return None if one is None or other is None else one | other
+def _join(folders: dict[FolderId, Names], others: Mapping[FolderId, Names]) -> None:
+    """Add names to those of the same folders."""
+    for folder, names in others.items():
+        known = folders.get(folder, frozenset())
+        folders[folder] = None if known is None or names is None else known | names

@@ -155,13 +155,13 @@ def test_what_may_not_be_read_is_unread_and_recorded_once_it_can(tmp_path: Path,
     as_nobody(tmp_path, act)
 
 
-def test_a_file_that_is_open_for_writing_waits_for_the_next_hint(looker: Looker) -> None:
+def test_a_file_that_is_open_for_writing_is_looked_at_later(looker: Looker) -> None:
     with open(looker.root / "a", "w") as file:
         file.write("half")
         file.flush()
         assert looker.hinted("a") == []
         assert looker.last.busy == ["a"]
-        assert looker.last.again == {}
+        assert (looker.last.again, looker.last.later) == ({}, {folder_id(looker.root): frozenset("a")})
     assert looker.hinted("a") == [Told("create", "a", after="half", size=4)]
 
 

@@ -19,8 +19,21 @@ from filetools.writer.operations import MakeFolder, Put, TreeOperation
 from filetools.writer.steps import Step
 from tests.support import inside
 from tests.support.core import Core, at, opened_core
-from tests.support.core_storms import Noticing, Storm, heard_all, judge, look_at_everything, noticing_core, storm
+from tests.support.core_storms import (
+    Noticing,
+    Storm,
+    heard_all,
+    in_turn,
+    judge,
+    look_at_everything,
+    noticing_core,
+    rest,
+    storm,
+    tree_in_rows,
+    until,
+)
 from tests.support.dose import SEED, dose
+from tests.support.hinted import folder_id
 
 TRIES = 10
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -184,4 +197,18 @@ async def test_a_file_that_is_written_as_soon_as_a_program_has_made_it_was_creat
         await heard_all(core)
         told = [(record.origin, record.kind) for record in core.heard if record.path == path][-2:]
         assert told == [("foreign", Operation.CREATE), ("call", Operation.MODIFY)]
+        assert judge(core) == []
+
+
+async def test_a_file_that_was_open_for_writing_is_read_without_another_hint(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    async with opened_core(root) as core:
+        await look_at_everything(core)
+        with open(root / "a", "w") as file:
+            core.writer.dirty.note(folder_id(root), "a")
+            await until(lambda: in_turn(core, lambda: core.writer.dirty.is_empty))
+            assert tree_in_rows(core) == {}
+            file.write("x")
+        await rest(core)
         assert judge(core) == []
