@@ -180,7 +180,7 @@ class _Unfinished:
         assert record.old_key is not None
         source, target = WorkspacePath(record.old_path), WorkspacePath(record.path)
         stat, there = store.stat(source), rows.get(record.old_key)
-        if stat is None or (there is not None and there.is_there and self._is_final(there, stat)):
+        if stat is None or (there is not None and self._is_made_later(there, stat)):
             return
         if record.key != record.old_key and store.stat(target) is not None:
             return
@@ -196,7 +196,7 @@ class _Unfinished:
     def _redo_removal(self, record: LogRecord, row: TreeRow) -> None:
         path = WorkspacePath(row.path)
         stat = self._state.store.stat(path)
-        if stat is None or (row.is_there and self._is_final(row, stat)):
+        if stat is None or self._is_made_later(row, stat):
             return
         if stat.type == "directory":
             is_same = row.is_there or row.identity is None or row.identity[1] == stat.inode
@@ -291,6 +291,11 @@ class _Unfinished:
             if row.kind == "file":
                 identity = settled_identity(stat, taken_ns, self._state.store.tick_ns)
         return structs.replace(row, applied=True, identity=identity)
+
+    def _is_made_later(self, row: TreeRow, stat: FileStat) -> bool:
+        """Whether something is what a path has in the end, though perhaps torn, and not what was moved or removed before."""
+        is_its_file = row.is_there and stat.type == "file" and self._has_inode(row.identity, stat)
+        return is_its_file or (row.is_there and self._is_final(row, stat))
 
     # -- what is there -----------------------------------------------------------------------------------------------
 
