@@ -35,7 +35,7 @@ from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError, PathNotFoundError
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Seen, Standing
+from filetools.writer.operations import Decided, Seen, SeenPath
 
 CONTEXT_LINES: Final = 3
 ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
@@ -50,7 +50,7 @@ class EditAnswer(Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     content: bytes
     facts: ContentFacts
-    before: Standing
+    before: SeenPath
     """What was at the path."""
     unchanged: bool
     counts: tuple[int, ...]
@@ -145,7 +145,7 @@ def decide_computed(
     return _decided(seen, existing_file(seen, path, settings), change, knowledge, settings)
 
 
-def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> Standing:
+def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
     """Return the file at a path.
 
     Raises:
@@ -159,7 +159,7 @@ def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> Standi
 
 
 def changed_text(
-    now: Standing,
+    now: SeenPath,
     content: bytes,
     known: ContentFacts,
     change: ChangeBytes,
@@ -203,7 +203,7 @@ def changed_text(
 
 def _decided(
     seen: Seen,
-    now: Standing,
+    now: SeenPath,
     change: ChangeBytes,
     knowledge: Knowledge,
     settings: Settings,

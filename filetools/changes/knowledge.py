@@ -16,7 +16,7 @@ from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Seen, Standing
+from filetools.writer.operations import Seen, SeenPath
 
 LARGEST_COMPARED: Final = 1024 * 1024
 """Texts with more bytes are refused without a diff."""
@@ -91,7 +91,7 @@ def is_version(version: str | None, expected: str) -> bool:
     return version is not None and version.startswith(VERSION_PREFIX + digits)
 
 
-def require_version(seen: Seen, now: Standing, knowledge: Knowledge, expected: str | None) -> None:
+def require_version(seen: Seen, now: SeenPath, knowledge: Knowledge, expected: str | None) -> None:
     """Refuse unless a file is at the version that a caller expects; None expects nothing.
 
     Raises:
@@ -102,7 +102,7 @@ def require_version(seen: Seen, now: Standing, knowledge: Knowledge, expected: s
         raise stale_error(seen, now, knowledge, expected)
 
 
-def refuse_changed(seen: Seen, now: Standing, knowledge: Knowledge) -> None:
+def refuse_changed(seen: Seen, now: SeenPath, knowledge: Knowledge) -> None:
     """Refuse to remove or replace what others have changed since the actor saw it.
 
     Raises:
@@ -113,7 +113,7 @@ def refuse_changed(seen: Seen, now: Standing, knowledge: Knowledge) -> None:
 
 
 def require_read(
-    seen: Seen, now: Standing, knowledge: Knowledge, *, expected: str | None, needs_version: bool, needs_read: bool
+    seen: Seen, now: SeenPath, knowledge: Knowledge, *, expected: str | None, needs_version: bool, needs_read: bool
 ) -> None:
     """Refuse to replace a file whose version the writer does not name, or which it has not read, where that is demanded.
 
@@ -149,7 +149,7 @@ def require_read(
 
 
 def base_of_text(
-    seen: Seen, now: Standing, knowledge: Knowledge, *, expected: str | None, may_merge: bool
+    seen: Seen, now: SeenPath, knowledge: Knowledge, *, expected: str | None, may_merge: bool
 ) -> KnownVersion | None:
     """Return what a whole text was made from; None if its writer need know nothing, and replaces the file.
 
@@ -180,7 +180,7 @@ def base_of_text(
     return known
 
 
-def base_bytes(seen: Seen, now: Standing, version: str) -> bytes:
+def base_bytes(seen: Seen, now: SeenPath, version: str) -> bytes:
     """Return the text that a writer knows.
 
     Raises:
@@ -193,7 +193,7 @@ def base_bytes(seen: Seen, now: Standing, version: str) -> bytes:
     return content
 
 
-def now_or_kept(seen: Seen, now: Standing, version: str | None) -> bytes | None:
+def now_or_kept(seen: Seen, now: SeenPath, version: str | None) -> bytes | None:
     """Return the bytes of a version, from the file if it is at that version; None if they are not kept."""
     if version is None:
         return None
@@ -201,7 +201,7 @@ def now_or_kept(seen: Seen, now: Standing, version: str | None) -> bytes | None:
 
 
 def stale_error(
-    seen: Seen, now: Standing, knowledge: Knowledge, expected: str | None, *, reason: str | None = None
+    seen: Seen, now: SeenPath, knowledge: Knowledge, expected: str | None, *, reason: str | None = None
 ) -> VersionMismatchError:
     """Return the refusal of a change to a file that is not at the version its actor names or knows, with the diff since."""
     version = None if knowledge.newest is None else knowledge.newest.base
@@ -241,20 +241,20 @@ def read_as(
     return found if is_foreign and is_certain and found[1] != named[1] else named
 
 
-def read_now(seen: Seen, now: Standing, knowledge: Knowledge) -> tuple[ContentFacts, str | None]:
+def read_now(seen: Seen, now: SeenPath, knowledge: Knowledge) -> tuple[ContentFacts, str | None]:
     """Return the facts and the text of a file, in the encoding that the actor reads it in; the text is None if binary."""
     is_foreign = knowledge.is_outdated(now.version)
     return read_as(bytes_now(seen, now), knowledge.encoding, name=now.path, is_foreign=is_foreign)
 
 
-def bytes_now(seen: Seen, now: Standing) -> bytes:
+def bytes_now(seen: Seen, now: SeenPath) -> bytes:
     """Return the bytes of a file that the call asked for."""
     content = content_in(seen, now)
     assert content is not None, f"the call did not ask for the bytes of {now.path}"
     return content
 
 
-def file_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> Standing:
+def file_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
     """Return the file at a path, or that nothing is there.
 
     Raises:
@@ -268,7 +268,7 @@ def file_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> Stan
     return now
 
 
-def name_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> Standing:
+def name_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
     """Return what is at a path for a call that takes the name only; its bytes may be unknown.
 
     Raises:

@@ -22,7 +22,7 @@ from filetools.errors import (
 )
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, Standing, TreeOperation
+from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, SeenPath, TreeOperation
 
 _KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "directory", Link: "symlink"}
 
@@ -30,11 +30,11 @@ _KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "dir
 class BaseTree(Struct, frozen=True, kw_only=True):
     """Reads the tree that an overlay lies over; what it returns must not change while the overlay is used."""
 
-    standing: Callable[[WorkspacePath], Standing]
+    seen_path: Callable[[WorkspacePath], SeenPath]
     """What is at a path; `kind` is None if nothing is."""
-    below: Callable[[WorkspacePath], Sequence[Standing]]
+    below: Callable[[WorkspacePath], Sequence[SeenPath]]
     """Everything below a folder, folders before what is in them."""
-    content: Callable[[Standing], bytes | None]
+    content: Callable[[SeenPath], bytes | None]
     """Bytes of a file or target of a link; None if they cannot be had."""
     key: Callable[[WorkspacePath], str] = str
     """The text that all spellings of a path share."""
@@ -48,26 +48,26 @@ def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree
         key: Gives the text that all spellings of a path share.
     """
     found = {key(each.path): each for below in seen.below.values() for each in below}
-    found.update((key(WorkspacePath(path)), standing) for path, standing in seen.standings.items())
+    found.update((key(WorkspacePath(path)), each) for path, each in seen.paths.items())
     return BaseTree(
-        standing=lambda path: found.get(key(path)) or Standing(path=path),
+        seen_path=lambda path: found.get(key(path)) or SeenPath(path=path),
         below=partial(_below_in, seen),
         content=partial(content_in, seen),
         key=key,
     )
 
 
-def content_in(seen: Seen, standing: Standing) -> bytes | None:
+def content_in(seen: Seen, seen_path: SeenPath) -> bytes | None:
     """Return the bytes of a file or the target of a link, if the call asked for them."""
-    if standing.content is not None or standing.version is None:
-        return standing.content
-    return seen.contents.get(standing.version)
+    if seen_path.content is not None or seen_path.version is None:
+        return seen_path.content
+    return seen.contents.get(seen_path.version)
 
 
-def _below_in(seen: Seen, path: WorkspacePath) -> Sequence[Standing]:
+def _below_in(seen: Seen, path: WorkspacePath) -> Sequence[SeenPath]:
     whole = next((each for each in (path, *path.folders[::-1], ROOT) if each in seen.below), None)
     if whole is None:
-        return [each for each in seen.standings.values() if each.kind is not None and each.path.is_below(path)]
+        return [each for each in seen.paths.values() if each.kind is not None and each.path.is_below(path)]
     return seen.below[path] if whole == path else [each for each in seen.below[whole] if each.path.is_below(path)]
 
 
@@ -77,7 +77,7 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
     name: str
     kind: EntryType | None
     """None if the name was removed."""
-    origin: Standing | None = None
+    origin: SeenPath | None = None
     """What it was before the operations, wherever that was; None if they made it."""
     content: bytes | None = None
     """New bytes of a file, or target of a link; None for those of the origin."""
@@ -91,9 +91,9 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
     """By the last part of the key."""
 
 
-def shown(standing: Standing) -> OverlayNode:
+def shown(seen_path: SeenPath) -> OverlayNode:
     """Return the node of what the operations have not touched."""
-    return OverlayNode(name=standing.path.name, kind=standing.kind, origin=standing)
+    return OverlayNode(name=seen_path.path.name, kind=seen_path.kind, origin=seen_path)
 
 
 class Overlay:
@@ -101,7 +101,7 @@ class Overlay:
 
     def __init__(self, base: BaseTree) -> None:
         self.base = base
-        self.root = shown(Standing(path=ROOT, kind="directory"))
+        self.root = shown(SeenPath(path=ROOT, kind="directory"))
 
     def apply(self, operation: TreeOperation) -> None:
         """Take one more operation; a refused one changes nothing.
@@ -130,31 +130,31 @@ class Overlay:
             node = None if node is None else self.child(node, name, key)
         return node
 
-    def standing(self, path: WorkspacePath) -> Standing:
+    def seen_path(self, path: WorkspacePath) -> SeenPath:
         """Return what would be at a path; `kind` is None if nothing would."""
         node = self.find(path)
-        return Standing(path=path) if node is None else _as_standing(path.parent, node)
+        return SeenPath(path=path) if node is None else _as_seen_path(path.parent, node)
 
     def content(self, path: WorkspacePath) -> bytes | None:
         """Return the bytes of a file or the target of a link; None if there is none, or they cannot be had."""
         node = self.find(path)
         return None if node is None else content_of(self.base, node)
 
-    def below(self, path: WorkspacePath) -> list[Standing]:
+    def below(self, path: WorkspacePath) -> list[SeenPath]:
         """Return everything that would be below a folder, folders before what is in them."""
         node = self.find(path)
-        found: list[Standing] = []
+        found: list[SeenPath] = []
         waiting = [] if node is None else [(path, node)]
-        listed: dict[str, list[Standing]] = {}
+        listed: dict[str, list[SeenPath]] = {}
         while waiting:
             folder, node = waiting.pop()
             for child in self.children(node, listed):
-                found.append(_as_standing(folder, child))
+                found.append(_as_seen_path(folder, child))
                 if child.kind == "directory":
                     waiting.append((folder.child(child.name), child))
         return found
 
-    def children(self, node: OverlayNode, listed: dict[str, list[Standing]]) -> list[OverlayNode]:
+    def children(self, node: OverlayNode, listed: dict[str, list[SeenPath]]) -> list[OverlayNode]:
         """Return what would be in a folder, by name.
 
         Args:
@@ -180,8 +180,8 @@ class Overlay:
             return None if listed.kind is None else listed
         if node.kind != "directory" or node.origin is None:
             return None
-        standing = self.base.standing(node.origin.path.child(name))
-        return None if standing.kind is None else shown(standing)
+        seen_path = self.base.seen_path(node.origin.path.child(name))
+        return None if seen_path.kind is None else shown(seen_path)
 
     def place(self, path: WorkspacePath, node: OverlayNode) -> None:
         """Put a node at a path, whatever is there, and make the folders above it.
@@ -282,9 +282,9 @@ def _removed(operation: Remove | RemoveFolder, now: OverlayNode | None) -> Overl
     return OverlayNode(name=path.name, kind=None, undoes=operation.undoes)
 
 
-def _as_standing(folder: WorkspacePath, node: OverlayNode) -> Standing:
+def _as_seen_path(folder: WorkspacePath, node: OverlayNode) -> SeenPath:
     path = folder.child(node.name) if node.name else ROOT
-    found = Standing(path=path, kind=node.kind) if node.origin is None else replace(node.origin, path=path)
+    found = SeenPath(path=path, kind=node.kind) if node.origin is None else replace(node.origin, path=path)
     if node.mode is not None:
         found = replace(found, mode=node.mode)
     if node.content is None:

@@ -29,7 +29,7 @@ from filetools.errors import (
 )
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Move, Put, Seen, Standing, TreeOperation
+from filetools.writer.operations import Decided, Move, Put, Seen, SeenPath, TreeOperation
 
 MOST_FILES: Final = 1000
 """Files in one call."""
@@ -64,7 +64,7 @@ class PatchedText(Struct, frozen=True, kw_only=True):
     """What a patch did to one file."""
 
     target: PatchTarget
-    before: Standing
+    before: SeenPath
     edit: EditAnswer | None = None
     """The new text; None for a file that was deleted, or only got another name or mode."""
     version: str | None = None

@@ -189,7 +189,7 @@ class _Planning:
 
     def _give(self, path: WorkspacePath, node: OverlayNode, content: bytes) -> None:
         """Plan the bytes of a file or the target of a link, unless they are there."""
-        now = self._now.standing(path)
+        now = self._now.seen_path(path)
         is_same = now.kind == node.kind and now.version == version_of(content)
         if is_same and node.mode in (None, now.mode):
             return
@@ -201,7 +201,7 @@ class _Planning:
             self._do(Put(path=path, content=content, mode=node.mode, undoes=node.undoes))
 
     def _clear(self, path: WorkspacePath, undoes: int | None) -> None:
-        is_folder = self._now.standing(path).kind == "directory"
+        is_folder = self._now.seen_path(path).kind == "directory"
         self._do(RemoveFolder(path=path, undoes=undoes) if is_folder else Remove(path=path, undoes=undoes))
 
     def _do(self, operation: TreeOperation) -> None:

@@ -14,7 +14,7 @@ from filetools.content.formats import decode
 from filetools.errors import PathExistsError, VersionMismatchError
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Move, Put, RemoveFolder, Seen, Standing, TreeOperation
+from filetools.writer.operations import Decided, Move, Put, RemoveFolder, Seen, SeenPath, TreeOperation
 
 _CHANGED = "others changed it since this transaction first did"
 _NEW_INSIDE = "others changed it since this transaction moved or deleted the folder that holds it"
@@ -25,7 +25,7 @@ class HeldOperations(Struct, frozen=True, kw_only=True):
 
     operations: Sequence[TreeOperation]
     """In its own order."""
-    before: Mapping[str, Standing]
+    before: Mapping[str, SeenPath]
     """What was at each path when the transaction first changed it, with everything in a folder that it moved or deleted."""
     strict: Collection[str] = ()
     """Paths of which the caller named the version, so that nothing may be merged."""
@@ -58,7 +58,7 @@ def decide_commit(seen: Seen, *, held: HeldOperations, settings: Settings) -> De
         PathExistsError: Others made a file where there was none.
         FileToolsError: An operation cannot be applied any more.
     """
-    wanted = Overlay(base_tree(Seen(standings=held.before, contents=seen.contents)))
+    wanted = Overlay(base_tree(Seen(paths=held.before, contents=seen.contents)))
     for operation in held.operations:
         wanted.apply(operation)
     _refuse_new_inside(seen, held)
@@ -78,18 +78,18 @@ def decide_commit(seen: Seen, *, held: HeldOperations, settings: Settings) -> De
     return Decided(operations=plan(final), answer=TransactionAnswer(merged=merged))
 
 
-def _is_done(wanted: Overlay, now: Standing, node: OverlayNode | None, before: Standing) -> bool:
+def _is_done(wanted: Overlay, now: SeenPath, node: OverlayNode | None, before: SeenPath) -> bool:
     """Whether the transaction does not change a path that others have changed, or wants what is there now."""
     if node is None or now.kind != node.kind:
         return False
     if node.kind == "directory":
         return True
     is_untouched = node.origin is not None and node.origin.path == before.path and node.content is None
-    return is_untouched or wanted.standing(now.path).version == now.version
+    return is_untouched or wanted.seen_path(now.path).version == now.version
 
 
 def _merged(
-    seen: Seen, held: HeldOperations, before: Standing, now: Standing, content: bytes, settings: Settings
+    seen: Seen, held: HeldOperations, before: SeenPath, now: SeenPath, content: bytes, settings: Settings
 ) -> bytes:
     """Return a transaction's text on top of what others have written.
 

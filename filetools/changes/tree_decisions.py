@@ -37,7 +37,7 @@ from filetools.writer.operations import (
     Remove,
     RemoveFolder,
     Seen,
-    Standing,
+    SeenPath,
     TreeOperation,
 )
 
@@ -61,7 +61,7 @@ class DeleteAnswer(Struct, frozen=True, kw_only=True):
     kind: EntryType
     version: str | None = None
     """Of the deleted file."""
-    below: Sequence[Standing] = ()
+    below: Sequence[SeenPath] = ()
     """What was in the deleted folder, with the versions that go."""
 
     @property
@@ -276,7 +276,7 @@ def decide_delete_folder(
 
 
 def _replaced(
-    seen: Seen, origin: Standing, target: Standing, knowledge: tuple[Knowledge, Knowledge], *, overwrite: bool
+    seen: Seen, origin: SeenPath, target: SeenPath, knowledge: tuple[Knowledge, Knowledge], *, overwrite: bool
 ) -> Sequence[TreeOperation]:
     """Return what makes room for a file that is moved."""
     if target.kind == "symlink":
@@ -305,6 +305,6 @@ def _refuse_unseen(seen: Seen, path: WorkspacePath, versions: Mapping[str, str |
             raise VersionMismatchError(each.path, versions.get(each.path), each.version, reason=reason)
 
 
-def _below(seen: Seen, path: WorkspacePath) -> Sequence[Standing]:
+def _below(seen: Seen, path: WorkspacePath) -> Sequence[SeenPath]:
     assert path in seen.below, f"the call did not ask for what is below {path}"
     return seen.below[path]

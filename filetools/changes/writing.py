@@ -41,7 +41,7 @@ from filetools.errors import (
 from filetools.models.words import Newline
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, MakeFolder, Put, Seen, Standing
+from filetools.writer.operations import Decided, MakeFolder, Put, Seen, SeenPath
 
 
 class NewText(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class WriteAnswer(Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     content: bytes
     facts: ContentFacts
-    before: Standing
+    before: SeenPath
     """What was at the path."""
     unchanged: bool
     """Whether the file already held exactly these bytes, with the mode that was asked for."""
@@ -228,7 +228,7 @@ def put_decision(
 
 def put_operations(
     seen: Seen,
-    now: Standing,
+    now: SeenPath,
     content: bytes,
     version: str,
     settings: Settings,
@@ -264,7 +264,7 @@ def missing_folders(seen: Seen, path: WorkspacePath) -> Sequence[MakeFolder]:
 
 
 def encoded(
-    seen: Seen, now: Standing, new: NewText, knowledge: Knowledge, *, is_continuation: bool = False
+    seen: Seen, now: SeenPath, new: NewText, knowledge: Knowledge, *, is_continuation: bool = False
 ) -> EncodedText:
     """Return the bytes of a new text, in the form of the file that it replaces.
 

@@ -35,7 +35,7 @@ _REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operatio
 _CREATIONS: Final = {"directory": Operation.CREATE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.CREATE}
 
 
-class Means(Struct, frozen=True, kw_only=True):
+class ObservationContext(Struct, frozen=True, kw_only=True):
     """What an observation works with."""
 
     rows: TreeTable
@@ -65,15 +65,15 @@ class Observation:
         missing: Keys that are to be taken for doubtful by the next patient look.
     """
 
-    def __init__(self, means: Means, doubtful: frozenset[str] = frozenset()) -> None:
+    def __init__(self, context: ObservationContext, doubtful: frozenset[str] = frozenset()) -> None:
         """Begin.
 
         Args:
-            means: Where to look, and where to write what is found.
+            context: Where to look, and where to write what is found.
             doubtful: Keys that were missing at the last patient look: those that are missing again are deleted.
         """
-        self._means = means
-        self._rows = means.rows
+        self._context = context
+        self._rows = context.rows
         self._doubtful = doubtful
         self._waiting: deque[_Scope] = deque()
         self._gone: dict[str, TreeRow] = {}
@@ -165,10 +165,10 @@ class Observation:
 
     def _look_into(self, item: _Scope, path: WorkspacePath) -> None:
         try:
-            own, found = self._means.store.look_into(path, item.names)
+            own, found = self._context.store.look_into(path, item.names)
             if item.names is not None:
                 self.stats.update({path.child(name): stat for name, stat in found.items()})
-                found = spelled(self._means.store, path, found, self._rows.key_of)
+                found = spelled(self._context.store, path, found, self._rows.key_of)
         except AccessDeniedError:
             self.unread.append(path)
             return
@@ -190,14 +190,14 @@ class Observation:
         path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
             self._listed.add(own.identity[:2])
-        known, newest = self._known_in(row, item.names), len(self._means.draft.records)
+        known, newest = self._known_in(row, item.names), len(self._context.draft.records)
         for name in sorted(found):
             if "\\" in name or not is_text(name):  # no call can name it
                 self.unread.append(f"{path}/{ascii(name)[1:-1]}")
                 continue
             key = self._rows.key_of(path.child(name))
             at = known.pop(key, None)
-            if len(self._means.draft.records) > newest:
+            if len(self._context.draft.records) > newest:
                 at = self._rows.get(key)  # what came to another name of this folder may have been moved from this one
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
@@ -235,7 +235,7 @@ class Observation:
             self._replaced.append((path, stat))
         elif is_folder:
             if row.path != path:
-                row = record_spelling(self._rows, self._means.draft, row, path)
+                row = record_spelling(self._rows, self._context.draft, row, path)
             if not item.is_call:
                 # Another process may have made it, or a call of this one: nobody watches it yet.
                 self.new_folders.append(path)
@@ -246,14 +246,14 @@ class Observation:
 
     def _is_ignored(self, path: WorkspacePath, is_folder: bool) -> bool:
         """Whether a new path is not recorded; one that was recorded before is, ignore rules or not."""
-        if not self._means.is_left_out(path, is_folder):
+        if not self._context.is_left_out(path, is_folder):
             return False
         former = self._rows.at(path)
         return former is None or former.number == 0
 
     def _descend(self, item: _Scope, row: TreeRow) -> None:
         names: Names = None
-        if not item.everything and self._means.is_left_out(row.path, True):
+        if not item.everything and self._context.is_left_out(row.path, True):
             names = frozenset(each.path.rpartition("/")[2] for each in self._rows.children(row.key).values())
         self._waiting.append(_Scope(path=WorkspacePath(row.path), names=names, deep=True, everything=item.everything))
 
@@ -283,7 +283,7 @@ class Observation:
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
         was_left_out = item.is_call and self._is_ignored(path, stat.type == "directory")
-        is_recorded = (former is not None and former.number > 0) or (self._means.knows_all and not was_left_out)
+        is_recorded = (former is not None and former.number > 0) or (self._context.knows_all and not was_left_out)
         version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
             seen = self._read(path, stat)
@@ -294,22 +294,22 @@ class Observation:
                 self._look_at_links(path, identity)
         if is_recorded:
             kind, size = _CREATIONS[stat.type], _size(stat)
-            number = self._means.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
+            number = self._context.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
         row = TreeRow(key=key, path=path, kind=stat.type, file=file, version=version, mode=stat.mode, number=number)
         rows.put((structs.replace(row, identity=identity),))
         return True
 
     def _source_of(self, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
-        source = source_of(self._rows, self._means.store, path, stat)
+        source = source_of(self._rows, self._context.store, path, stat)
         return None if source is None or self._is_unrecorded(source) else source
 
     def _is_unrecorded(self, row: TreeRow) -> bool:
         """Whether listeners never heard of a path: ignore rules leave it out, and a call has only looked at it."""
-        return row.number == 0 and self._means.is_left_out(row.path, row.kind == "directory")
+        return row.number == 0 and self._context.is_left_out(row.path, row.kind == "directory")
 
     def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
         """Record a move, and return its number."""
-        moved = record_move(self._rows, self._means.draft, row, path, stat)
+        moved = record_move(self._rows, self._context.draft, row, path, stat)
         self._gone.pop(row.key, None)
         self.new_folders += moved.folders
         if not moved.is_settled:
@@ -319,8 +319,8 @@ class Observation:
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity is another one, and record it if its bytes are."""
         if row.path != path:
-            row = record_spelling(self._rows, self._means.draft, row, path)
-        was_read = row.version is not None or self._means.knows_all
+            row = record_spelling(self._rows, self._context.draft, row, path)
+        was_read = row.version is not None or self._context.knows_all
         if row.number == 0 and (not was_read or self._is_unrecorded(row)):
             self._rows.put((structs.replace(row, version=None, mode=stat.mode, identity=stat.identity),))
             return  # found, and not read yet
@@ -333,7 +333,7 @@ class Observation:
         number = row.number
         if seen.digest != row.version:
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
-            number = self._means.draft.add(
+            number = self._context.draft.add(
                 kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat), mode=stat.mode
             ).number  # fmt: skip
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
@@ -356,7 +356,7 @@ class Observation:
     def _read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
         """Read and keep the bytes of a file, or the target of a link; None if it must be read later."""
         try:
-            seen = read_content(self._means.store, path, stat, self._means.largest_kept_bytes)
+            seen = read_content(self._context.store, path, stat, self._context.largest_kept_bytes)
         except FileBusyError:
             self.busy.append(path)
             # The kernel tells of the closing before it takes the file for closed, so the next hint may never come.
@@ -369,8 +369,8 @@ class Observation:
             self._look_again(path)
             return None
         if seen.content is not None:
-            self._means.contents.keep(seen.digest, seen.content)
-        identity = settled_identity(seen.stat, seen.taken_ns, self._means.store.tick_ns)
+            self._context.contents.keep(seen.digest, seen.content)
+        identity = settled_identity(seen.stat, seen.taken_ns, self._context.store.tick_ns)
         if identity[4] == UNSETTLED:
             self._look_again(path)
         return structs.replace(seen, identity=identity)
@@ -383,7 +383,7 @@ class Observation:
 
     def _stat(self, path: WorkspacePath) -> FileStat | None:
         try:
-            return self._means.store.stat(path)
+            return self._context.store.stat(path)
         except FileToolsError:  # a link or a file is on the way to it
             return None
 
@@ -465,7 +465,7 @@ class Observation:
         number = row.number
         if row.is_there and not self._is_unrecorded(row):
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
-            number = self._means.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
+            number = self._context.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
         if row.kind == "file":
             self._look_at_links(row.path, row.identity)

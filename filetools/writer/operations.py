@@ -65,7 +65,7 @@ class Link(Struct, frozen=True, kw_only=True):
 TreeOperation: TypeAlias = Put | Remove | Move | MakeFolder | RemoveFolder | Link
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class SeenPath(Struct, frozen=True, kw_only=True):
     """What was at a path when a call was decided."""
 
     path: WorkspacePath
@@ -87,16 +87,16 @@ class Standing(Struct, frozen=True, kw_only=True):
 class Seen(Struct, frozen=True, kw_only=True):
     """All that a decision may go by."""
 
-    standings: Mapping[str, Standing]
+    paths: Mapping[str, SeenPath]
     """By path: those that the call named, and every folder above them."""
-    below: Mapping[str, Sequence[Standing]] = {}
+    below: Mapping[str, Sequence[SeenPath]] = {}
     """What is below each folder that the call wanted whole: folders before what is in them."""
     contents: Mapping[str, bytes | None] = {}
     """Bytes of each version that the call asked for; None if they are not kept."""
 
-    def at(self, path: WorkspacePath) -> Standing:
+    def at(self, path: WorkspacePath) -> SeenPath:
         """Return what is at a path; a path below a missing folder is missing."""
-        return self.standings.get(path) or Standing(path=path)
+        return self.paths.get(path) or SeenPath(path=path)
 
 
 class Decided(Struct, frozen=True, kw_only=True):

@@ -120,7 +120,7 @@ def _settle(state: WriterState, draft: LogDraft, *, after_power_cut: bool) -> No
     # The numbers may have changed when displaced bytes were recorded.
     state.rows.put([left.marked(state.rows.get(row.key) or row) for row in rows])
     paths = {row.path for row in rows} | {path for each in left.records for path in (each.path, each.old_path) if path}
-    observation = Observation(state.means(draft))
+    observation = Observation(state.observation_context(draft))
     observation.named(sorted(WorkspacePath(path) for path in paths if path))
     observation.below(left.folders_that_stayed())
     state.rows.note_applied(state.log.newest_inside())

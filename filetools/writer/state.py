@@ -15,7 +15,7 @@ from filetools.journal.core.log import Log, LogDraft
 from filetools.journal.core.tree_rows import TreeTable
 from filetools.paths.workspace import Workspace
 from filetools.stores.store import Store
-from filetools.tree.observe import Means
+from filetools.tree.observe import ObservationContext
 
 LARGEST_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Size up to which the bytes of a foreign change are kept."""
@@ -43,9 +43,9 @@ class WriterState(Struct, frozen=True, kw_only=True):
             yield draft
             self.log.add(draft.records)
 
-    def means(self, draft: LogDraft) -> Means:
+    def observation_context(self, draft: LogDraft) -> ObservationContext:
         """Return what an observation works with, inside a transaction."""
-        return Means(
+        return ObservationContext(
             rows=self.rows, store=self.store, contents=self.contents, draft=draft, is_left_out=self.is_left_out,
             knows_all=self.database.has_note("looked_at"), largest_kept_bytes=self.largest_kept_bytes,
         )  # fmt: skip

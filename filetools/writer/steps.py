@@ -21,7 +21,7 @@ from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, Rem
 from filetools.writer.state import WriterState
 
 
-class Step:
+class OperationStep:
     """One operation of a decided call. Lives for one turn, or until what it displaced is tidied away."""
 
     def __init__(self, state: WriterState, operation: TreeOperation) -> None:
@@ -34,7 +34,7 @@ class Step:
         self._made: FileStat | None = None
         self.displaced: Displaced | None = None
         self.is_applied = False
-        self.has_been_looked_into = False
+        self._was_looked_into = False
         """Whether bytes in what came out that nobody had seen were found."""
         self.is_marked = False
         """Whether the database says that it is applied, and knows what came out."""
@@ -335,6 +335,14 @@ class Step:
             if digest_of(content) != row.version:
                 found.append(Surprise(row, content, stat.mode))
         return found
+
+    def note_look_inside(self) -> None:
+        """Note that what came out was compared with what was seen before."""
+        self._was_looked_into = True
+
+    def note_mark(self) -> None:
+        """Note that the transaction that marks this step was committed."""
+        self.is_marked = self._was_looked_into
 
     def discard(self) -> None:
         """Remove temporary files of a step that is not applied; may be called twice."""

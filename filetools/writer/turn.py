@@ -38,11 +38,11 @@ from filetools.writer.operations import (
     Remove,
     RemoveFolder,
     Seen,
-    Standing,
+    SeenPath,
     TreeOperation,
 )
 from filetools.writer.state import WriterState
-from filetools.writer.steps import Step
+from filetools.writer.steps import OperationStep
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ _RACES: Final = (
 """Errors of an exchange that say that another program was there first: the call is decided anew."""
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class CallOutcome(Struct, frozen=True, kw_only=True):
     """What became of a call."""
 
     records: Sequence[LogRecord] = ()
@@ -66,7 +66,7 @@ class Done(Struct, frozen=True, kw_only=True):
     """Whether it is to be decided anew: another program changed what it needs."""
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class TurnScope(Struct, frozen=True, kw_only=True):
     """What a turn compares beside what its calls name."""
 
     hints: Mapping[FolderId, Names] = {}
@@ -77,7 +77,7 @@ class Look(Struct, frozen=True, kw_only=True):
 class TurnResult(Struct, frozen=True, kw_only=True):
     """What a turn did."""
 
-    done: Sequence[Done]
+    done: Sequence[CallOutcome]
     """For each call, in their order."""
     records: Sequence[LogRecord] = ()
     """All that it recorded, in the order of their numbers."""
@@ -91,19 +91,19 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     """To be watched."""
     unread: Sequence[str] = ()
     """Paths that could not be read."""
-    displaced: Sequence[Step] = ()
+    displaced: Sequence[OperationStep] = ()
     """Steps whose displaced files are to be tidied away."""
 
 
 class Turn:
     """One turn. Used once."""
 
-    def __init__(self, state: WriterState, calls: Sequence[Call], look: Look) -> None:
+    def __init__(self, state: WriterState, calls: Sequence[Call], scope: TurnScope) -> None:
         self._state = state
         self._calls = calls
-        self._look = look
-        self._steps: list[list[Step]] = [[] for _ in calls]
-        self._done: list[Done] = [Done() for _ in calls]
+        self._scope = scope
+        self._steps: list[list[OperationStep]] = [[] for _ in calls]
+        self._done: list[CallOutcome] = [CallOutcome() for _ in calls]
         self._touched: set[str] = set()
 
     def run(self) -> TurnResult:
@@ -116,7 +116,7 @@ class Turn:
         durable = any(call.durable for call in self._calls)
         try:
             with state.transaction("FULL" if durable else "NORMAL") as draft:
-                observation = Observation(state.means(draft), self._look.doubtful)
+                observation = Observation(state.observation_context(draft), self._scope.doubtful)
                 self._observe(observation)
                 for number, call in enumerate(self._calls):
                     self._done[number] = self._decide(number, call, observation, draft)
@@ -135,43 +135,45 @@ class Turn:
         )  # fmt: skip
 
     def _observe(self, observation: Observation) -> None:
-        if self._look.whole_tree:
+        if self._scope.whole_tree:
             observation.whole_tree(patient=True)
             self._state.note_whole_look()
-        elif self._look.hints:
-            observation.hinted(self._look.hints)
+        elif self._scope.hints:
+            observation.hinted(self._scope.hints)
 
     # -- decide ------------------------------------------------------------------------------------------------------
 
-    def _decide(self, number: int, call: Call, observation: Observation, draft: LogDraft) -> Done:
+    def _decide(self, number: int, call: Call, observation: Observation, draft: LogDraft) -> CallOutcome:
         """Look, ask the call what it wants, prepare it and enter it into the database; a refusal ends this call alone."""
         steps = self._steps[number]
         try:
             if self._is_touched(call):
-                return Done(is_overtaken=True)  # by another call of this turn: it goes on from there in the next one
+                return CallOutcome(
+                    is_overtaken=True
+                )  # by another call of this turn: it goes on from there in the next one
             seen = self._see(call, observation)
             decided = call.decide(seen)
             self._read_former(decided, observation)
-            steps += [Step(self._state, operation) for operation in decided.operations]
+            steps += [OperationStep(self._state, operation) for operation in decided.operations]
             self._prepare(steps)
         except FileBusyError as exc:
             self._drop(steps)
-            return Done(is_busy=True, error=exc)
+            return CallOutcome(is_busy=True, error=exc)
         except _RACES as exc:
             self._drop(steps)
             # A refusal of the decision is final; of the preparation it says that somebody was there first.
-            return Done(error=exc, is_overtaken=bool(exc.__cause__ is not None and steps))
+            return CallOutcome(error=exc, is_overtaken=bool(exc.__cause__ is not None and steps))
         except FileToolsError as exc:
             if not self._state.database.write.in_transaction:
                 raise  # SQLite has rolled back all of the turn, not just this call
             self._drop(steps)
-            return Done(error=exc)
+            return CallOutcome(error=exc)
         first: int | None = None
         for step in steps:
             step.enter(draft, call.actor, first)
             first = first or step.records[0].batch
             self._touched |= {row.key for row in step.former}
-        return Done(records=[record for step in steps for record in step.records], answer=decided.answer)
+        return CallOutcome(records=[record for step in steps for record in step.records], answer=decided.answer)
 
     def _is_touched(self, call: Call) -> bool:
         """Whether another call of this turn changes what a call names, or what is above or below it."""
@@ -195,46 +197,46 @@ class Turn:
             observation.below(whole)
         if observation.busy:
             raise FileBusyError(observation.busy[0])
-        standings: dict[str, Standing] = {}
-        below: dict[str, Sequence[Standing]] = {}
+        seen_paths: dict[str, SeenPath] = {}
+        below: dict[str, Sequence[SeenPath]] = {}
         for want in call.wants:
             row = self._state.rows.at(want.path)
-            standings[want.path] = self._standing(want.path, row, observation, with_content=want.content)
-            self._see_folders(want.path, standings)
+            seen_paths[want.path] = self._seen_path(want.path, row, observation, with_content=want.content)
+            self._see_folders(want.path, seen_paths)
             if want.whole and row is not None and row.kind == "directory":
                 rows = self._state.rows.below(row.key)
                 below[want.path] = [
-                    self._standing(WorkspacePath(each.path), each, observation, with_content=want.content)
+                    self._seen_path(WorkspacePath(each.path), each, observation, with_content=want.content)
                     for each in rows
                 ]
         return Seen(
-            standings=standings, below=below, contents={version: self._bytes(version) for version in call.versions}
+            paths=seen_paths, below=below, contents={version: self._bytes(version) for version in call.versions}
         )
 
-    def _see_folders(self, path: WorkspacePath, standings: dict[str, Standing]) -> None:
+    def _see_folders(self, path: WorkspacePath, seen_paths: dict[str, SeenPath]) -> None:
         for folder in reversed(path.folders):
-            if folder in standings:
+            if folder in seen_paths:
                 return
             row = self._state.rows.at(folder)
-            standings[folder] = _standing_of(folder, row)
+            seen_paths[folder] = _seen_path_of(folder, row)
             if row is not None and row.kind == "directory":
                 # Folders above a folder are folders.
-                standings.update({each: Standing(path=each, kind="directory") for each in folder.folders})
+                seen_paths.update({each: SeenPath(path=each, kind="directory") for each in folder.folders})
                 return
 
-    def _standing(
+    def _seen_path(
         self, path: WorkspacePath, row: TreeRow | None, observation: Observation, *, with_content: bool
-    ) -> Standing:
+    ) -> SeenPath:
         stat = observation.stats.get(path)
         if stat is not None and stat.type == "other":
-            return Standing(path=path, kind="other", mode=stat.mode)
+            return SeenPath(path=path, kind="other", mode=stat.mode)
         if row is None or not row.is_there or row.kind == "directory":
-            return _standing_of(path, row)
+            return _seen_path_of(path, row)
         content = None
         if with_content or row.version is None:
             row = self._with_version(row, observation)
             content = self._content(row) if with_content else None
-        return _standing_of(path, row, content=content, links=1 if stat is None else stat.links)
+        return _seen_path_of(path, row, content=content, links=1 if stat is None else stat.links)
 
     def _with_version(self, row: TreeRow, observation: Observation) -> TreeRow:
         if row.version is not None:
@@ -270,7 +272,7 @@ class Turn:
                     if each.is_there and each.kind in ("file", "symlink"):
                         self._with_version(each, observation)
 
-    def _prepare(self, steps: Sequence[Step]) -> None:
+    def _prepare(self, steps: Sequence[OperationStep]) -> None:
         made = [step.operation.path for step in steps if isinstance(step.operation, MakeFolder)]
         # Paths that earlier operations of the call change, and those of them that they remove with all below.
         there: dict[WorkspacePath, bool] = {}
@@ -306,7 +308,7 @@ class Turn:
                     step.apply()
             except FileToolsError as exc:
                 failed.append(number)
-                self._done[number] = Done(error=exc, is_overtaken=isinstance(exc, _RACES))
+                self._done[number] = CallOutcome(error=exc, is_overtaken=isinstance(exc, _RACES))
                 _reverse(steps)
         try:
             with self._state.transaction() as more:
@@ -315,10 +317,10 @@ class Turn:
             # All is committed, and the next turn settles it: that finishes what was set back, too.
             logger.warning("Changes are applied, and cannot be marked: %s", exc)
             for number in failed:
-                self._done[number] = Done(error=exc)
+                self._done[number] = CallOutcome(error=exc)
             return []
         for step in (step for steps in self._steps for step in steps):
-            step.is_marked = step.has_been_looked_into
+            step.note_mark()
         return more.records
 
     def _mark(self, newest: int, failed: Sequence[int], draft: LogDraft) -> None:
@@ -343,22 +345,22 @@ class Turn:
         stat = self._state.store.stat(WorkspacePath(row.path)) if row.kind == "directory" else None
         return structs.replace(row, identity=None if stat is None else stat.identity, applied=True)
 
-    def _enter_surprises(self, step: Step, draft: LogDraft, actor: Actor) -> None:
+    def _enter_surprises(self, step: OperationStep, draft: LogDraft, actor: Actor) -> None:
         try:
             for surprise in step.surprises():
                 enter_displaced(self._state, draft, surprise.row, surprise.content, actor, surprise.mode)
         except (FileBusyError, AccessDeniedError, StorageFailedError) as exc:
             logger.warning("What came out at %s is looked into later: %s", step.operation.path, exc)
         else:
-            step.has_been_looked_into = True
+            step.note_look_inside()
 
     def _look_after(self, failed: Sequence[int], draft: LogDraft) -> None:
         """Compare the paths of calls that were taken back: another program was there."""
-        observation = Observation(self._state.means(draft))
+        observation = Observation(self._state.observation_context(draft))
         for number in failed:
             observation.named([path for step in self._steps[number] for path in _paths(step.operation)])
 
-    def _drop(self, steps: list[Step]) -> None:
+    def _drop(self, steps: list[OperationStep]) -> None:
         for step in steps:
             step.discard()
         steps.clear()
@@ -368,7 +370,7 @@ class Turn:
             self._drop(steps)
 
 
-def _reverse(steps: Sequence[Step]) -> None:
+def _reverse(steps: Sequence[OperationStep]) -> None:
     for step in reversed(steps):
         try:
             step.reverse()
@@ -378,10 +380,12 @@ def _reverse(steps: Sequence[Step]) -> None:
             step.discard()
 
 
-def _standing_of(path: WorkspacePath, row: TreeRow | None, *, content: bytes | None = None, links: int = 1) -> Standing:
+def _seen_path_of(
+    path: WorkspacePath, row: TreeRow | None, *, content: bytes | None = None, links: int = 1
+) -> SeenPath:
     if row is None or not row.is_there:
-        return Standing(path=path, number=0 if row is None else row.number)
-    return Standing(
+        return SeenPath(path=path, number=0 if row is None else row.number)
+    return SeenPath(
         path=WorkspacePath(row.path), kind=None if row.kind == "absent" else row.kind, version=version_from(row.version),
         size=None if row.identity is None else row.identity[2], mode=row.mode, links=links, number=row.number, content=content,
     )  # fmt: skip

@@ -16,11 +16,11 @@ from filetools.locks.root_lock import RootLock
 from filetools.tree.forks import abandon_in_child
 from filetools.tree.hints import DirtyFolders, FolderId
 from filetools.tree.observe import Names
+from filetools.writer.cleanup import Cleanup
 from filetools.writer.operations import Call
 from filetools.writer.settle import settle, settle_at_opening
 from filetools.writer.state import WriterState
-from filetools.writer.tidying import Tidying
-from filetools.writer.turn import Done, Look, Turn, TurnResult
+from filetools.writer.turn import CallOutcome, Turn, TurnResult, TurnScope
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Pending:
     def __init__(self, call: Call, timeout_seconds: float) -> None:
         self.call = call
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Done] = self.loop.create_future()
+        self.future: asyncio.Future[CallOutcome] = self.loop.create_future()
         self.timeout_seconds = timeout_seconds
         self.tries = 0
         self.busy_since = 0.0
@@ -63,11 +63,27 @@ class Pending:
             was_taken, self._is_taken = self._is_taken, True
             return not was_taken
 
+    def wait_for_program(self, now: float) -> bool:
+        """Wait until another program has finished writing; False if it has taken too long."""
+        self.busy_since = self.busy_since or now
+        self.not_before = now + BUSY_PAUSE_SECONDS
+        return now - self.busy_since <= BUSY_SECONDS
+
+    def decide_anew(self, *, counts: bool) -> bool:
+        """Wait for the next turn; False if another program was quicker too often.
+
+        Args:
+            counts: Whether a program was, and not just another call of the same turn.
+        """
+        self.tries += counts
+        self.not_before = 0.0
+        return self.tries < MOST_TRIES
+
     def put_back(self) -> None:
         """Let it wait again."""
         self._is_taken = False
 
-    def settle(self, done: Done) -> None:
+    def answer(self, done: CallOutcome) -> None:
         """Tell the caller; on its loop."""
         if self.future.done():
             return
@@ -117,7 +133,7 @@ class Writer:
         self._later_at, self._later_pause = 0.0, LATER_SECONDS[0]
         self._missing: dict[str, float] = {}
         """When each key that is gone was missed first, on the monotonic clock."""
-        self._tidying = Tidying(state)
+        self._cleanup = Cleanup(state)
         abandon_in_child(self)
         self._thread = threading.Thread(target=self._main, name="filetools writer", daemon=True)
 
@@ -126,7 +142,7 @@ class Writer:
         self.wake()
         self._thread.start()
 
-    async def run(self, call: Call, timeout_seconds: float = WAIT_SECONDS) -> Done:
+    async def run(self, call: Call, timeout_seconds: float = WAIT_SECONDS) -> CallOutcome:
         """Do a call, and return once it is on the disk.
 
         A call that is cancelled before its turn is dropped; in its turn it is finished, and reported to listeners.
@@ -202,7 +218,7 @@ class Writer:
         if pending.claim():
             path = pending.call.wants[0].path if pending.call.wants else ""
             error = LockTimeoutError(path, pending.timeout_seconds, self._lock.holder())
-            pending.settle(Done(error=error))
+            pending.answer(CallOutcome(error=error))
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
@@ -232,8 +248,8 @@ class Writer:
             times.append(self._again_at)
         if self._later:
             times.append(self._later_at)
-        if self._tidying.is_waiting:
-            times.append(self._tidying.next_at)
+        if self._cleanup.is_waiting:
+            times.append(self._cleanup.next_at)
         if times:
             soonest = max(min(times) - now, 0.0005)
         return soonest
@@ -246,7 +262,7 @@ class Writer:
             or not self.dirty.is_empty
             or (bool(self._again) and self._again_at <= now)
             or (bool(self._later) and self._later_at <= now)
-            or (self._tidying.is_waiting and self._tidying.next_at <= now)
+            or (self._cleanup.is_waiting and self._cleanup.next_at <= now)
             or any(pending.not_before <= now for pending in list(self._waiting))
         )
 
@@ -264,8 +280,10 @@ class Writer:
             finally:
                 self._lock.release()
         except BaseException as exc:
-            error = exc if isinstance(exc, FileToolsError) else InternalError(f"The writer failed: {exc!r}")
-            self._answer([(pending, Done(error=error)) for pending in claimed or self._claim()])
+            error = (
+                exc if isinstance(exc, FileToolsError) else InternalError(f"The writer failed: {type(exc).__name__}")
+            )
+            self._answer([(pending, CallOutcome(error=error)) for pending in claimed or self._claim()])
             if not isinstance(exc, FileToolsError):
                 raise
             logger.warning("A turn failed: %s", exc)
@@ -293,30 +311,30 @@ class Writer:
         return claimed
 
     def _turn(self, claimed: Sequence[Pending]) -> TurnResult:
-        look = self._look()
+        scope = self._scope()
         calls = [pending.call for pending in claimed]
         try:
-            return Turn(self._state, calls, look).run()
+            return Turn(self._state, calls, scope).run()
         except FileToolsError:
-            self._wants_whole_look = self._wants_whole_look or look.whole_tree
+            self._wants_whole_look = self._wants_whole_look or scope.whole_tree
             if len(calls) < 2:
-                self._look_again(look.hints, FAILURE_PAUSE_SECONDS)
+                self._look_again(scope.hints, FAILURE_PAUSE_SECONDS)
                 raise
         # The commit failed, perhaps by one of them alone.
-        done: list[Done] = []
+        done: list[CallOutcome] = []
         records: list[LogRecord] = []
         for call in calls:
             try:
-                result = Turn(self._state, [call], Look()).run()
+                result = Turn(self._state, [call], TurnScope()).run()
             except FileToolsError as exc:
-                done.append(Done(error=exc))
+                done.append(CallOutcome(error=exc))
             else:
                 done += result.done
                 records += result.records
                 self._remember(result)
-        return TurnResult(done=done, records=records, again=look.hints)
+        return TurnResult(done=done, records=records, again=scope.hints)
 
-    def _look(self) -> Look:
+    def _scope(self) -> TurnScope:
         """Return what is to be compared now: hints, and what was to be looked at again."""
         hints: dict[FolderId, Names] = {}
         if not self.dirty.is_empty:
@@ -333,10 +351,10 @@ class Writer:
             later, self._later = self._later, {}
             _join(hints, later)
         whole, self._wants_whole_look = self._wants_whole_look, False
-        return Look(hints=hints, doubtful=doubtful, whole_tree=whole)
+        return TurnScope(hints=hints, doubtful=doubtful, whole_tree=whole)
 
     def _run_tasks(self) -> None:
-        self._tidying.work()
+        self._cleanup.work()
         while self._tasks:
             task = self._tasks.popleft()
             try:
@@ -344,8 +362,8 @@ class Writer:
             except Exception:
                 logger.exception("A task of the writer failed")
 
-    def _answer(self, results: Sequence[tuple[Pending, Done]]) -> None:
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Pending, Done]]] = {}
+    def _answer(self, results: Sequence[tuple[Pending, CallOutcome]]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Pending, CallOutcome]]] = {}
         # From the last to the first, so that those that wait for another turn are before each other as they came.
         for pending, done in reversed(results):
             if (final := self._final(pending, done)) is not None:
@@ -354,22 +372,18 @@ class Writer:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle_all, ended[::-1])
 
-    def _final(self, pending: Pending, done: Done) -> Done | None:
+    def _final(self, pending: Pending, done: CallOutcome) -> CallOutcome | None:
         """Return what the caller is told, or None if the call waits for another turn."""
         now = time.monotonic()
         if pending.future.cancelled():
             return done  # it is not tried again
         if done.is_busy:
-            pending.busy_since = pending.busy_since or now
-            if now - pending.busy_since > BUSY_SECONDS:
+            if not pending.wait_for_program(now):
                 return done
-            pending.not_before = now + BUSY_PAUSE_SECONDS
         elif done.is_overtaken:
-            pending.tries += done.error is not None
-            if pending.tries >= MOST_TRIES:
+            if not pending.decide_anew(counts=done.error is not None):
                 path = pending.call.wants[0].path if pending.call.wants else ""
-                return Done(error=ChangedMeanwhileError(path, MOST_TRIES))
-            pending.not_before = 0.0
+                return CallOutcome(error=ChangedMeanwhileError(path, MOST_TRIES))
         else:
             return done
         pending.put_back()
@@ -403,7 +417,7 @@ class Writer:
         self._look_later(result.later)
         if result.new_folders:
             self._on_folders(result.new_folders)
-        self._tidying.add(result.displaced)
+        self._cleanup.add(result.displaced)
 
     def _look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float) -> None:
         if folders and not self._again:  # else others would put it off for as long as they are at work
@@ -419,9 +433,9 @@ class Writer:
         _join(self._later, folders)
 
 
-def _settle_all(ended: Sequence[tuple[Pending, Done]]) -> None:
+def _settle_all(ended: Sequence[tuple[Pending, CallOutcome]]) -> None:
     for pending, done in ended:
-        pending.settle(done)
+        pending.answer(done)
 
 
 def _join(folders: dict[FolderId, Names], others: Mapping[FolderId, Names]) -> None:

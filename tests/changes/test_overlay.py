@@ -10,7 +10,7 @@ from filetools.changes.overlay import BaseTree, Overlay, base_tree
 from filetools.changes.planner import plan
 from filetools.content.version import version_of
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.writer.operations import Link, Seen, Standing, TreeOperation
+from filetools.writer.operations import Link, Seen, SeenPath, TreeOperation
 from tests.changes.trees import (
     Entry,
     make,
@@ -64,22 +64,22 @@ def test_an_operation_is_refused_and_changes_nothing(case: str) -> None:
 
 def test_what_is_below_a_moved_folder_is_seen_at_its_new_place() -> None:
     overlay = overlay_with(move("d", "p/d"), put("p/d/x", b"new"), remove("a"))
-    assert overlay.standing(path("p/d/x")) == Standing(
+    assert overlay.seen_path(path("p/d/x")) == SeenPath(
         path=path("p/d/x"), kind="file", version=version_of(b"new"), size=3, mode=0o644, number=1, content=b"new"
     )
     assert [each.path for each in overlay.below(ROOT)] == ["l", "p", "p/d", "p/d/e", "p/d/x"]
-    assert overlay.standing(path("d/x")) == Standing(path=path("d/x"))
+    assert overlay.seen_path(path("d/x")) == SeenPath(path=path("d/x"))
 
 
 def test_a_folder_that_is_made_again_is_empty() -> None:
     overlay = overlay_with(remove_folder("d"), make("d", 0o700))
     assert overlay.below(path("d")) == []
-    assert overlay.standing(path("d")) == Standing(path=path("d"), kind="directory", mode=0o700)
+    assert overlay.seen_path(path("d")) == SeenPath(path=path("d"), kind="directory", mode=0o700)
 
 
 def test_bytes_of_a_version_that_the_call_asked_for_are_found() -> None:
-    there = Standing(path=path("a"), kind="file", version=version_of(b"A"))
-    overlay = Overlay(base_tree(Seen(standings={"a": there}, contents={version_of(b"A"): b"A"})))
+    there = SeenPath(path=path("a"), kind="file", version=version_of(b"A"))
+    overlay = Overlay(base_tree(Seen(paths={"a": there}, contents={version_of(b"A"): b"A"})))
     overlay.apply(move("a", "b"))
     assert overlay.content(path("b")) == b"A"
 
@@ -87,11 +87,11 @@ def test_bytes_of_a_version_that_the_call_asked_for_are_found() -> None:
 def test_only_what_is_asked_for_is_read() -> None:
     read: list[str] = []
 
-    def standing(where: WorkspacePath) -> Standing:
+    def seen_path(where: WorkspacePath) -> SeenPath:
         read.append(where)
         return seen_of(TREE).at(where)
 
-    overlay = Overlay(BaseTree(standing=standing, below=lambda _: [], content=lambda _: None))
+    overlay = Overlay(BaseTree(seen_path=seen_path, below=lambda _: [], content=lambda _: None))
     overlay.apply(put("d/n"))
     assert read == ["d", "d/n", "d"]
 

@@ -9,7 +9,7 @@ import pytest
 from filetools.changes.transactions import HeldOperations, TransactionAnswer, decide_commit
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Standing, TreeOperation
+from filetools.writer.operations import Decided, SeenPath, TreeOperation
 from tests.changes.trees import make, move, put, refusal_of, remove, remove_folder, seen_of, tree_of
 
 Files = dict[str, bytes | None]
@@ -18,7 +18,7 @@ BEFORE: Final[Files] = {"a": b"one\ntwo\nthree\n", "b": b"B", "d": None, "d/x": 
 
 def commit(now: Files, *operations: TreeOperation, strict: tuple[str, ...] = ()) -> Decided:
     """Decide operations that were made on `BEFORE`, on a tree in which others have changed what `now` says."""
-    held = HeldOperations(operations=operations, before=seen_of(tree_of(BEFORE)).standings, strict=strict)
+    held = HeldOperations(operations=operations, before=seen_of(tree_of(BEFORE)).paths, strict=strict)
     kept = [content for content in BEFORE.values() if content is not None]
     return decide_commit(seen_of(tree_of(BEFORE | now), kept=kept), held=held, settings=Settings())
 
@@ -47,7 +47,7 @@ def test_what_the_caller_named_the_version_of_is_not_merged() -> None:
 
 
 def test_a_file_that_others_made_meanwhile_is_not_replaced() -> None:
-    held = HeldOperations(operations=[put("n", b"mine")], before={"n": Standing(path=WorkspacePath("n"))})
+    held = HeldOperations(operations=[put("n", b"mine")], before={"n": SeenPath(path=WorkspacePath("n"))})
     seen = seen_of(tree_of({"n": b"theirs"}))
     assert refusal_of(lambda: decide_commit(seen, held=held, settings=Settings())).code == "FILE_EXISTS"
 

@@ -23,7 +23,7 @@ from filetools.models.records import Actor
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Seen, Standing, TreeOperation
+from filetools.writer.operations import Decided, Seen, SeenPath, TreeOperation
 from tests.changes.trees import Entry, make, move, refusal_of, remove, remove_folder, seen_of, tree_of
 
 ACTOR: Final = Actor(kind="agent", id="a")
@@ -155,6 +155,6 @@ def test_it_is_decided(case: str) -> None:
 
 
 def test_another_spelling_of_the_same_name_is_a_move_where_case_is_ignored() -> None:
-    there = Standing(path=WorkspacePath("a"), kind="file", version=version_of(b"A"), size=1)
-    decided = move_path("a", "A", seen=Seen(standings={"a": there, "A": there}))
+    there = SeenPath(path=WorkspacePath("a"), kind="file", version=version_of(b"A"), size=1)
+    decided = move_path("a", "A", seen=Seen(paths={"a": there, "A": there}))
     assert decided.operations == (move("a", "A"),)

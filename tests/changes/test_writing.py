@@ -25,7 +25,7 @@ from filetools.content.version import version_of
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Put, Seen, Standing
+from filetools.writer.operations import Decided, Put, Seen, SeenPath
 from tests.changes.trees import Entry, make, put, refusal_of, seen_of, tree_of
 
 AGENT: Final = Actor(kind="agent", id="a")
@@ -122,7 +122,7 @@ def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
 def test_a_file_with_other_names_is_replaced_only_if_they_may_be_separated() -> None:
     linked = replace(SEEN.at(WorkspacePath("a.txt")), links=2)
     decide = partial(
-        decide_write, Seen(standings={"a.txt": linked}), path=linked.path, new=NewText(content="x"), knowledge=NOBODY
+        decide_write, Seen(paths={"a.txt": linked}), path=linked.path, new=NewText(content="x"), knowledge=NOBODY
     )
     assert refusal_of(partial(decide, settings=Settings(hard_links="refuse"))).code == "HARD_LINKED"
     assert decide(settings=Settings(hard_links="break")).operations == (put("a.txt", b"x"),)
@@ -133,7 +133,7 @@ def test_a_new_file_comes_after_the_folders_that_it_needs() -> None:
     assert write(SEEN, path, "x") == Decided(
         operations=(make("p"), make("p/q"), put("p/q/n.txt", b"x")),
         answer=WriteAnswer(
-            path=path, content=content, facts=inspect(content, name=path)[0], before=Standing(path=path),
+            path=path, content=content, facts=inspect(content, name=path)[0], before=SeenPath(path=path),
             unchanged=False, sent=content,
         ),
     )  # fmt: skip

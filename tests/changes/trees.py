@@ -14,7 +14,7 @@ from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, Standing, TreeOperation
+from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, SeenPath, TreeOperation
 
 FILE_MODE: Final = 0o644
 NAMES: Final = "abcd"
@@ -72,18 +72,18 @@ def tree_of(files: Mapping[str, bytes | None]) -> Tree:
 
 def seen_of(tree: Tree, *, with_content: bool = True, kept: Sequence[bytes] = ()) -> Seen:
     """Return what a call sees of a tree if it asks for everything, and for the versions of some kept contents."""
-    all_of_it = [_standing(path, entry, with_content) for path, entry in sorted(tree.items())]
+    all_of_it = [_seen_path(path, entry, with_content) for path, entry in sorted(tree.items())]
     folders = (ROOT, *(each.path for each in all_of_it if each.kind == "directory"))
     return Seen(
-        standings={each.path: each for each in all_of_it},
+        paths={each.path: each for each in all_of_it},
         below={folder: [each for each in all_of_it if each.path.is_below(folder)] for folder in folders},
         contents={version_of(content): content for content in kept},
     )
 
 
-def _standing(path: str, entry: Entry, with_content: bool) -> Standing:
+def _seen_path(path: str, entry: Entry, with_content: bool) -> SeenPath:
     content = entry.content
-    return Standing(
+    return SeenPath(
         path=WorkspacePath(path),
         kind=entry.kind,
         version=None if content is None else version_of(content),

@@ -20,7 +20,7 @@ from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.writer.operations import Call, Decided, Put, Seen, TreeOperation, Want
 from filetools.writer.state import WriterState
-from filetools.writer.turn import Done
+from filetools.writer.turn import CallOutcome
 from filetools.writer.writer import Writer
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
@@ -45,15 +45,15 @@ class Core:
     writer: Writer
     heard: list[LogRecord] = field(default_factory=list)
 
-    async def do(self, *operations: TreeOperation, durable: bool = False, actor: Actor = ALICE) -> Done:
+    async def do(self, *operations: TreeOperation, durable: bool = False, actor: Actor = ALICE) -> CallOutcome:
         """Do operations as they are, whatever is there."""
         wants = [Want(path=path) for each in operations for path in (each.path, getattr(each, "to", each.path))]
         return await self.decide(lambda seen: Decided(operations=operations), *wants, durable=durable, actor=actor)
 
-    async def decide(self, decide: Decide, *wants: Want, durable: bool = False, actor: Actor = ALICE) -> Done:
+    async def decide(self, decide: Decide, *wants: Want, durable: bool = False, actor: Actor = ALICE) -> CallOutcome:
         return await self.writer.run(Call(actor=actor, wants=wants, decide=decide, durable=durable))
 
-    async def write(self, path: str, text: str) -> Done:
+    async def write(self, path: str, text: str) -> CallOutcome:
         return await self.do(Put(path=at(path), content=text.encode()))
 
     def content(self, version: str) -> bytes:

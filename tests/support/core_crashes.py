@@ -22,11 +22,11 @@ from filetools.models.records import Operation
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
+from filetools.writer.cleanup import Cleanup
 from filetools.writer.operations import Call, Decided, Move, Seen, TreeOperation, Want
 from filetools.writer.settle import settle, settle_at_opening
 from filetools.writer.state import WriterState
-from filetools.writer.tidying import Tidying
-from filetools.writer.turn import Done, Look, Turn
+from filetools.writer.turn import CallOutcome, Turn, TurnScope
 from filetools.writer.writer import Writer
 from tests.support.core import ALICE, close_state, open_state
 from tests.support.faulty import EXIT_CODE, FaultyStore, Moment, Plan
@@ -125,7 +125,7 @@ def disk_tree(root: Path) -> Tree:
     return found
 
 
-async def run_calls(state: WriterState, lock: RootLock, case: Case) -> list[Done | BaseException]:
+async def run_calls(state: WriterState, lock: RootLock, case: Case) -> list[CallOutcome | BaseException]:
     """Do the calls of a case in one turn of a writer, and end it."""
     writer = Writer(state, lock, published=0)
     tasks = [asyncio.ensure_future(writer.run(call_of(operations))) for operations, _ in case.calls]
@@ -138,9 +138,9 @@ async def run_calls(state: WriterState, lock: RootLock, case: Case) -> list[Done
 
 def look(state: WriterState) -> Sequence[LogRecord]:
     """Compare the whole tree with the rows; the caller holds the lock."""
-    first = Turn(state, [], Look(whole_tree=True)).run()
+    first = Turn(state, [], TurnScope(whole_tree=True)).run()
     # What is gone counts as deleted once it is missed again.
-    return [*first.records, *Turn(state, [], Look(whole_tree=True, doubtful=first.missing)).run().records]
+    return [*first.records, *Turn(state, [], TurnScope(whole_tree=True, doubtful=first.missing)).run().records]
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def locked(root: Path, plan: Plan | None = None) -> Iterator[WriterState]:
 
 
 def tidy(state: WriterState) -> None:
-    tidying = Tidying(state, trash_seconds=0)
+    tidying = Cleanup(state, trash_seconds=0)
     tidying.next_at = 0.0
     tidying.work()
 
@@ -193,7 +193,9 @@ def prepare(root: Path, case: Case) -> None:
         look(state)
 
 
-def act_out(root: Path, case: Case, plan: Plan, say: Callable[[], object] = lambda: None) -> list[Done | BaseException]:
+def act_out(
+    root: Path, case: Case, plan: Plan, say: Callable[[], object] = lambda: None
+) -> list[CallOutcome | BaseException]:
     """Do the calls of a case under a plan, in this process."""
     plan.is_armed = False
     state, lock = opened(root, plan)
@@ -286,9 +288,9 @@ def faults_after(root: Path, case: Case, *, acknowledged: bool) -> list[str]:
     return found
 
 
-def faults_after_failure(root: Path, case: Case, done: Sequence[Done | BaseException]) -> list[str]:
+def faults_after_failure(root: Path, case: Case, done: Sequence[CallOutcome | BaseException]) -> list[str]:
     """Return all that is not as promised where calls were answered, and one of their steps had failed."""
-    succeeded = [call for call, each in zip(case.calls, done, strict=True) if isinstance(each, Done)]
+    succeeded = [call for call, each in zip(case.calls, done, strict=True) if isinstance(each, CallOutcome)]
     found = faults_after(root, replace(case, calls=succeeded), acknowledged=True)
     return [each for each in found if not each.startswith("taken for") or "set_back" not in each]
 

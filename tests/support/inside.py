@@ -98,7 +98,12 @@ def remove_before_moving(patch: pytest.MonkeyPatch) -> None:
     def careless(self: Observation, path: WorkspacePath, stat: FileStat) -> None:
         for row in reversed(self._rows.below(self._rows.key_of(path))):
             kind = Operation.DELETE_DIRECTORY if row.kind == "directory" else Operation.DELETE
-            self._means.draft.add(kind, row.path, row.key, row.file, before=row.version)
+            self._context.draft.add(kind, row.path, row.key, row.file, before=row.version)
         replace(self, path, stat)
 
     patch.setattr(Observation, "_replace", careless)
+
+
+def leave_running_loop() -> None:
+    """Have a forked child forget the loop of its parent, so that it can run one of its own."""
+    asyncio.events._set_running_loop(None)

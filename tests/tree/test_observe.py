@@ -74,7 +74,7 @@ class Looker:
 
     def look(self, look: Callable[[Observation], None]) -> list[Told]:
         with self.state.transaction() as draft:
-            self.last = Observation(self.state.means(draft), self.doubtful)
+            self.last = Observation(self.state.observation_context(draft), self.doubtful)
             look(self.last)
         self.doubtful = frozenset()
         self.records += draft.records
@@ -191,7 +191,7 @@ def test_a_change_before_the_first_whole_look_is_found_with_the_file(opened: Ope
     with looker.state.transaction() as draft:
         row = looker.state.rows.at("old")
         assert row is not None
-        read = Observation(looker.state.means(draft)).read_row(row)
+        read = Observation(looker.state.observation_context(draft)).read_row(row)
     assert read is not None
     assert read.version is not None
     assert looker.state.contents.read(read.version) == b"newer"

@@ -16,7 +16,7 @@ from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import Operation
 from filetools.tree.hints import DirtyFolders, FolderId
 from filetools.writer.operations import MakeFolder, Put, TreeOperation
-from filetools.writer.steps import Step
+from filetools.writer.steps import OperationStep
 from tests.support import inside
 from tests.support.core import Core, at, opened_core
 from tests.support.core_storms import (
@@ -64,14 +64,14 @@ def lose_some_hints(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_own_writes_unmarked(patch: pytest.MonkeyPatch) -> None:
-    marked = Step.marked_rows
+    marked = OperationStep.marked_rows
 
-    def unmarked(self: Step) -> list[TreeRow]:
+    def unmarked(self: OperationStep) -> list[TreeRow]:
         rows = marked(self)
         is_put = isinstance(self.operation, Put)
         return [structs.replace(row, identity=None, version=None) if is_put else row for row in rows]
 
-    patch.setattr(Step, "marked_rows", unmarked)
+    patch.setattr(OperationStep, "marked_rows", unmarked)
 
 
 def keep_own_bytes_only(patch: pytest.MonkeyPatch) -> None:

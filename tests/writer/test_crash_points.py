@@ -20,7 +20,7 @@ from filetools.journal.core.contents import ContentTable
 from filetools.journal.core.database import StateDatabase
 from filetools.journal.core.tree_rows import TreeRow, TreeTable
 from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder
-from filetools.writer.steps import Step
+from filetools.writer.steps import OperationStep
 from tests.support import core_crashes
 from tests.support.core import at
 from tests.support.core_crashes import (
@@ -195,7 +195,7 @@ FAULTS: dict[str, tuple[Case, Callable[[], object]]] = {
         CASES["calls"],
         plant(core_crashes.PlannedDatabase, "transaction", commit_afterwards),
     ),
-    "displaced bytes are not looked at": (SAVED["exchange"], plant(Step, "surprises", lambda _step: [])),
+    "displaced bytes are not looked at": (SAVED["exchange"], plant(OperationStep, "surprises", lambda _step: [])),
 }
 
 

@@ -16,6 +16,7 @@ import pytest
 from filetools.errors import FileToolsError, PathExistsError
 from filetools.journal.core.contents import digest_of
 from filetools.models.records import Actor
+from filetools.writer.cleanup import Cleanup
 from filetools.writer.operations import (
     Call,
     Decided,
@@ -30,8 +31,7 @@ from filetools.writer.operations import (
     Want,
 )
 from filetools.writer.settle import settle_at_opening
-from filetools.writer.tidying import Tidying
-from filetools.writer.turn import Look, Turn
+from filetools.writer.turn import Turn, TurnScope
 from tests.support.core import at, close_state
 from tests.support.core_crashes import (
     Case,
@@ -160,8 +160,8 @@ def turn(root: Path, acts: Sequence[Act], tree: Tree, plan: Plan, whole: bool, s
     lock.acquire()
     plan.is_armed = True
     settle_at_opening(state)
-    result = Turn(state, [act.call(tree) for act in acts], Look(whole_tree=whole)).run()
-    Tidying(state).add(result.displaced)
+    result = Turn(state, [act.call(tree) for act in acts], TurnScope(whole_tree=whole)).run()
+    Cleanup(state).add(result.displaced)
     plan.is_armed = False
     lock.release()
     close_state(state, lock)

@@ -29,6 +29,7 @@ from filetools.journal.core.log import LogRecord
 from filetools.writer import writer as writing
 from filetools.writer.operations import Call, Decided, Put, Remove, Seen, Want
 from filetools.writer.writer import Writer
+from tests.support import inside
 from tests.support.core import ALICE, Core, at, close_state, open_state, opened_core
 from tests.support.core_crashes import opened
 from tests.support.core_worker import increment
@@ -235,7 +236,7 @@ async def test_a_forked_child_is_refused_and_harms_nobody(tmp_path: Path) -> Non
         if child == 0:
             try:
                 loop = asyncio.new_event_loop()
-                asyncio.events._set_running_loop(None)
+                inside.leave_running_loop()
                 loop.run_until_complete(core.write("a", "child"))
             except InternalError:
                 os._exit(7)
@@ -282,7 +283,7 @@ async def test_calls_on_one_path_happen_in_their_order(tmp_path: Path) -> None:
 async def test_what_a_program_writes_to_the_old_file_becomes_a_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("filetools.writer.tidying.LIMBO_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("filetools.writer.cleanup.LIMBO_PAUSE_SECONDS", 0.01)
     async with opened_core(tmp_path) as core:
         await core.write("a", "text")
         with (tmp_path / "a").open("a") as program:
@@ -300,7 +301,7 @@ async def test_what_a_program_writes_to_the_old_file_becomes_a_version(
 async def test_what_a_program_writes_to_a_removed_file_becomes_a_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("filetools.writer.tidying.LIMBO_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("filetools.writer.cleanup.LIMBO_PAUSE_SECONDS", 0.01)
     async with opened_core(tmp_path) as core:
         await core.write("a", "text")
         with (tmp_path / "a").open("a") as program:

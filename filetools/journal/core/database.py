@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from filetools.errors import StorageFailedError
-from filetools.journal.core.schema import check_schema, make_tables
+from filetools.errors import StateDamagedError, StateVersionError, StorageFailedError
+from filetools.journal.schema import schema_of
 from filetools.journal.translation import BUSY_SECONDS, NO_SHARED_MEMORY, TRANSLATED
 
 STATE_DATABASE: Final = "state.db"
@@ -23,6 +24,93 @@ _SHARE_OF_FREE: Final = 16
 _PAGE_BYTES: Final = 4096
 _FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 Synchronous = Literal["FULL", "NORMAL"]
+
+APPLICATION_ID: Final = 0x66746C73
+"""Marks a database as one of filetools; "ftls" in ASCII."""
+CORE_SCHEMA: Final = 1
+"""Number of this schema; a database with any other number is refused."""
+_TABLES: Final = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # `batch`: number of the first record of the same call. `undoes`: number of the record that this one takes back.
+    """CREATE TABLE records (
+        number INTEGER PRIMARY KEY,
+        batch INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        path TEXT NOT NULL,
+        key TEXT NOT NULL,
+        old_path TEXT,
+        old_key TEXT,
+        file INTEGER NOT NULL,
+        before BLOB,
+        after BLOB,
+        size INTEGER,
+        mode INTEGER,
+        actor_kind TEXT NOT NULL,
+        actor_id TEXT NOT NULL,
+        session TEXT,
+        call TEXT,
+        time REAL NOT NULL,
+        undoes INTEGER,
+        origin TEXT NOT NULL
+    )""",
+    "CREATE INDEX records_of_file ON records (file, number)",
+    "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
+    "CREATE INDEX records_that_undo ON records (undoes) WHERE undoes IS NOT NULL",
+    # `folder`: key of the folder that holds the path. `version` NULL: not read yet. `applied` 0: committed, and perhaps not
+    # on the disk. `synced` 0: a power cut may take it back. `temporary`: where what was there comes out, until it is applied.
+    """CREATE TABLE tree (
+        key TEXT PRIMARY KEY,
+        folder TEXT,
+        path TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        file INTEGER NOT NULL,
+        version BLOB,
+        mode INTEGER,
+        device INTEGER,
+        inode INTEGER,
+        size INTEGER,
+        mtime INTEGER,
+        ctime INTEGER,
+        number INTEGER NOT NULL,
+        applied INTEGER NOT NULL,
+        synced INTEGER NOT NULL,
+        temporary TEXT
+    ) WITHOUT ROWID""",
+    "CREATE INDEX tree_in_folder ON tree (folder)",
+    "CREATE INDEX tree_by_inode ON tree (inode) WHERE inode IS NOT NULL",
+    # Everything up to `applied` is on the disk, and up to `synced` it survives a power cut.
+    "CREATE TABLE reached (id INTEGER PRIMARY KEY, applied INTEGER NOT NULL, synced INTEGER NOT NULL)",
+    "INSERT INTO reached VALUES (1, 0, 0)",
+    # `bytes` NULL: they lie in a file of their own.
+    "CREATE TABLE contents (hash BLOB PRIMARY KEY, size INTEGER NOT NULL, bytes BLOB)",
+    """CREATE TABLE snapshots (
+        checkpoint TEXT NOT NULL,
+        key TEXT NOT NULL,
+        path TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        version BLOB,
+        mode INTEGER,
+        PRIMARY KEY (checkpoint, key)
+    ) WITHOUT ROWID""",
+    # Everything up to `number` is in the mirror, but for what `behind` lists.
+    "CREATE TABLE mirrors (name TEXT PRIMARY KEY, place TEXT NOT NULL, mark TEXT NOT NULL, number INTEGER) WITHOUT ROWID",
+    """CREATE TABLE behind (
+        mirror TEXT NOT NULL,
+        key TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (mirror, key)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE rows (
+        space TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value BLOB NOT NULL,
+        revision INTEGER NOT NULL,
+        expires REAL,
+        PRIMARY KEY (space, key)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX rows_that_expire ON rows (expires) WHERE expires IS NOT NULL",
+)
 
 
 class StateDatabase:
@@ -46,8 +134,7 @@ class StateDatabase:
             AccessDeniedError, DiskFullError, StorageFailedError: The directory cannot be written.
         """
         self._path = directory / STATE_DATABASE
-        self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: dict[int, sqlite3.Connection] = {}
         self._readers_lock = threading.Lock()
         self._synchronous: Synchronous | None = None
         self._sync_failed = False
@@ -115,8 +202,8 @@ class StateDatabase:
     def close(self) -> None:
         """Close all connections; may be called twice. No other call may be under way."""
         with self._readers_lock:
-            readers, self._readers = self._readers, []
-        for connection in (*readers, self.write):
+            readers, self._readers = self._readers, {}
+        for connection in (*readers.values(), self.write):
             with suppress(sqlite3.Error):
                 connection.close()
 
@@ -129,13 +216,13 @@ class StateDatabase:
         return connection
 
     def _reader(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        thread = threading.get_ident()  # a later thread may get the number, and the connection, of one that has ended
+        connection = self._readers.get(thread)
         if connection is None:
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
-            self._local.connection = connection
             with self._readers_lock:
-                self._readers.append(connection)
+                self._readers[thread] = connection
         return connection
 
     def _start_log(self) -> bool:
@@ -193,3 +280,30 @@ class StateDatabase:
                 "the journal", "its last sync failed, and a reader keeps the log from being rewritten"
             )
         self._sync_failed = False
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of a fresh database with an epoch of its own, inside the caller's transaction."""
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {CORE_SCHEMA}")
+
+
+def check_schema(connection: sqlite3.Connection) -> bool:
+    """Return whether the tables are there; False for an empty database.
+
+    Raises:
+        StateDamagedError: Another program made it.
+        StateVersionError: Another version of filetools made it.
+    """
+    found = schema_of(connection)
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if found == 0 and application == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return False
+    if application != APPLICATION_ID:
+        raise StateDamagedError("its database is not one of filetools")
+    if found != CORE_SCHEMA:
+        raise StateVersionError(found, CORE_SCHEMA)
+    return True

@@ -17,7 +17,7 @@ from filetools.stores.owners import is_left_behind
 from filetools.stores.store import Displaced, FileStat
 from filetools.writer.displaced import empty_trash, enter_displaced, is_recorded
 from filetools.writer.state import WriterState
-from filetools.writer.steps import Step
+from filetools.writer.steps import OperationStep
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ TRASH_SECONDS: Final = 60.0
 _LIMBO: Final = "/limbo/"
 
 
-class Tidying:
+class Cleanup:
     """Displaced files of one writer. Used in its thread.
 
     Attributes:
@@ -41,7 +41,7 @@ class Tidying:
         self.is_waiting = True  # a dead process may have left some
         self.next_at = time.monotonic() + LIMBO_PAUSE_SECONDS
 
-    def add(self, steps: Iterable[Step]) -> None:
+    def add(self, steps: Iterable[OperationStep]) -> None:
         """Remove what steps displaced, but for what a program has open for writing: that waits in limbo."""
         for step in steps:
             try:
@@ -50,7 +50,7 @@ class Tidying:
                 # It stays at a temporary place, and the sweep of a later process finds it.
                 logger.warning("Cannot remove what was replaced at %s: %s", step.operation.path, exc)
 
-    def _tidy(self, step: Step) -> None:
+    def _tidy(self, step: OperationStep) -> None:
         displaced = step.displaced
         if displaced is None:
             return
