@@ -84,9 +84,10 @@ class LateStore:
         mode: int | None = None,
         like: WorkspacePath | None = None,
         within: WorkspacePath | None = None,
+        now_at: WorkspacePath | None = None,
     ) -> Prepared:
         """As `Store.prepare`."""
-        return self._opened().prepare(path, content, new=new, mode=mode, like=like, within=within)
+        return self._opened().prepare(path, content, new=new, mode=mode, like=like, within=within, now_at=now_at)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """As `Store.make_directory`."""

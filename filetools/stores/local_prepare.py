@@ -47,16 +47,18 @@ class Preparer:
         self._disk = disk
         self._room = threading.BoundedSemaphore(MAX_NAMELESS)
 
-    def replacement(self, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedReplacement:
+    def replacement(
+        self, path: WorkspacePath, content: bytes, mode: int | None, now_at: WorkspacePath
+    ) -> PreparedReplacement:
         """Write the next bytes of an existing file, with the attributes it has now."""
         disk = self._disk
         with (
             Explained(disk.workspace, path),
-            parent_of_names(disk.workspace, path) as parent,
-            OpenedRegular(disk.workspace, path) as (live, facts),
+            parent_of_names(disk.workspace, now_at) as parent,
+            OpenedRegular(disk.workspace, now_at) as (live, facts),
         ):
-            refuse_unwritable(parent, path.name)
-            place = disk.reachable(disk.temporary(), path, parent)
+            refuse_unwritable(parent, now_at.name)
+            place = disk.reachable(disk.temporary(), now_at, parent)
             # Nearly always right from the beginning, so that nothing needs to be set. A temporary file that lies beside the
             # live one is closed to others until it has its owner and access list.
             bits = (facts.st_mode if mode is None else mode) & 0o777 if place.is_private else 0o600

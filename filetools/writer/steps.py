@@ -39,18 +39,19 @@ class OperationStep:
         self.is_marked = False
         """Whether the database says that it is applied, and knows what came out."""
 
-    def prepare(self, *, is_new: bool, within: WorkspacePath | None) -> None:
+    def prepare(self, *, is_new: bool, within: WorkspacePath | None, now_at: WorkspacePath | None) -> None:
         """Do whatever can fail for space or rights.
 
         Args:
             is_new: Whether nothing will be at the path when the operation is applied.
             within: The nearest folder above a new file that exists, if its parent is yet to be made.
+            now_at: Where the file is now, if an earlier operation moves it.
         """
         operation = self.operation
         if not isinstance(operation, Put):
             return
         self._prepared = self._state.store.prepare(
-            operation.path, operation.content, new=is_new, mode=operation.mode, within=within
+            operation.path, operation.content, new=is_new, mode=operation.mode, within=within, now_at=now_at
         )
         self._made = self._prepared.stat
 

@@ -273,22 +273,36 @@ class Turn:
                         self._with_version(each, observation)
 
     def _prepare(self, steps: Sequence[OperationStep]) -> None:
-        made = [step.operation.path for step in steps if isinstance(step.operation, MakeFolder)]
-        # Paths that earlier operations of the call change, and those of them that they remove with all below.
+        """Prepare each operation for the tree that those before it will have made, none of which is applied yet."""
+        made: set[WorkspacePath] = set()
+        moves: list[Move] = []
+        # Paths that earlier operations of the call change, and those of them that they take away with all below.
         there: dict[WorkspacePath, bool] = {}
         gone: set[WorkspacePath] = set()
         for step in steps:
-            path = step.operation.path
+            operation, path = step.operation, step.operation.path
+            now_at = _before(path, moves)
             is_there = there.get(path)
             if is_there is None:
-                row = self._state.rows.at(path)
-                is_there = row is not None and row.is_there and gone.isdisjoint(path.folders)
-            step.prepare(is_new=not is_there, within=_existing_folder(step.operation, made))
-            there[path] = not isinstance(step.operation, Remove | RemoveFolder | Move)
+                row = self._state.rows.at(now_at)
+                was_moved = now_at != path
+                is_there = row is not None and row.is_there and (was_moved or gone.isdisjoint(path.folders))
+            if is_there:
+                step.prepare(is_new=False, within=None, now_at=None if now_at == path else now_at)
+            else:
+                folder = path.parent
+                while folder in made:
+                    folder = folder.parent
+                folder = _before(folder, moves)
+                step.prepare(is_new=True, within=None if folder == path.parent else folder, now_at=None)
+            there[path] = not isinstance(operation, Remove | RemoveFolder | Move)
             if not there[path]:
                 gone.add(path)
-            if isinstance(step.operation, Move):
-                there[step.operation.to] = True
+            if isinstance(operation, Move):
+                there[operation.to] = True
+                moves.append(operation)
+            elif isinstance(operation, MakeFolder) and not is_there:
+                made.add(path)
 
     # -- apply -------------------------------------------------------------------------------------------------------
 
@@ -391,12 +405,12 @@ def _seen_path_of(
     )  # fmt: skip
 
 
-def _existing_folder(operation: TreeOperation, made: Sequence[WorkspacePath]) -> WorkspacePath | None:
-    """Return the nearest folder above a path that is not yet to be made; None if that is its parent."""
-    folder = operation.path.parent
-    while folder in made:
-        folder = folder.parent
-    return None if folder == operation.path.parent else folder
+def _before(path: WorkspacePath, moves: Sequence[Move]) -> WorkspacePath:
+    """Return where something is now that will be at a path once all moves are done."""
+    for move in reversed(moves):
+        if path == move.to or path.is_below(move.to):
+            path = WorkspacePath(move.path + path[len(move.to) :])
+    return path
 
 
 def _paths(operation: TreeOperation) -> tuple[WorkspacePath, ...]:

@@ -355,7 +355,11 @@ def _lost(state: WriterState, path: str, content: bytes, records: Sequence[LogRe
     digest = digest_of(content)
     if content in tree.values():
         return []
-    reached = [each for each in records if path in (each.path, each.old_path) and digest in (each.before, each.after)]
+    names = {path}  # that the file has had, with the folders that it was in
+    for each in records:
+        if each.old_path is not None:
+            names |= {each.path + name[len(each.old_path) :] for name in names if name.startswith(f"{each.old_path}/")}
+    reached = [each for each in records if names & {each.path, each.old_path} and digest in (each.before, each.after)]
     try:
         if reached and state.contents.read(digest) == content:
             return []

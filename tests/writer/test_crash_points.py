@@ -101,6 +101,11 @@ CASES: dict[str, Case] = {
     "folder anew": case(
         RemoveFolder(path=at("d")), folder("d"), put("d/x", b"new x"), **{**WITHOUT_D, "d": None, "d/x": b"new x"}
     ),
+    "change what was moved": case(move("a", "c"), put("c", b"new"), a=GONE, c=b"new"),
+    "change in a moved folder": case(
+        move("d", "e"), put("e/x", b"new x"), put("e/n", b"n"), folder("e/m"), put("e/m/f", b"f"),
+        **{**MOVED_D, "e/x": b"new x", "e/n": b"n", "e/m": None, "e/m/f": b"f"},
+    ),
     "make and move": case(
         folder("n"), put("n/f", b"f"), move("n", "m"), m=None, **{"m/f": b"f"}
     ),
