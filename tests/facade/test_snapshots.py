@@ -229,7 +229,7 @@ async def test_one_path_that_is_refused_does_not_keep_the_rest_from_coming_back(
     grow_into = root
     grow_into.mkdir()
     grow(root)
-    async with filetools.open(root, settings=ALONE) as files:
+    async with filetools.open(root, settings={**ALONE, "hard_links": "refuse"}) as files:
         await files.checkpoint("before")
         run(root, "echo a >> docs/note.md; echo b >> src/app.py; ln src/app.py ../outside")
         await refused("HARD_LINKED", files.restore("before"))

@@ -311,18 +311,6 @@ async def test_an_empty_folder_is_not_in_the_way_of_one_that_comes_back(
     assert snapshot(root) == {"a.txt": BEFORE["a.txt"], "d": None, "d/new.txt": b"n"}
 
 
-async def test_a_file_with_two_names_is_taken_back_at_both(alice: FileToolsFacade, root: Path) -> None:
-    os.link(root / "a.txt", root / "d" / "b.txt")
-    await alice.edit_file("a.txt", edit("two", "TWO"))
-    assert text(root, "d/b.txt") == "one\nTWO\nthree\nfour\nfive\n"
-    for act, wanted in [(alice.undo, "two"), (alice.redo, "TWO"), (alice.undo, "two")]:
-        await act()
-        assert wanted in text(root)
-        assert text(root, "d/b.txt") == text(root)
-        assert (root / "a.txt").stat().st_ino == (root / "d" / "b.txt").stat().st_ino
-    assert (await alice.undo()).changes == []
-
-
 # Several changes
 
 

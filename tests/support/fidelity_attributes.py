@@ -55,12 +55,6 @@ def _become_link(place: Path) -> None:
     place.symlink_to(SECOND)
 
 
-def _names(place: Path) -> bool:
-    """Whether both names are those of one file."""
-    second = place.parent / SECOND
-    return second.exists() and place.exists() and place.samefile(second)
-
-
 ATTRIBUTES: Final[dict[str, Attribute]] = {
     "mode": Attribute(give=lambda place: place.chmod(0o751), look=lambda place: stat.S_IMODE(place.stat().st_mode)),
     "owner and group": Attribute(give=lambda place: os.chown(place, 12345, 54321), look=_owner),
@@ -71,7 +65,6 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
         give=lambda place: os.setxattr(place, _ACCESS, access_list(12345)),
         look=lambda place: (_extended(place, _ACCESS), place.stat().st_mode),
     ),
-    "hard links": Attribute(give=lambda place: os.link(place, place.parent / SECOND), look=_names),
     "symbolic link": Attribute(
         give=_become_link,
         look=lambda place: place.is_symlink() and str(place.readlink()),
@@ -120,9 +113,6 @@ def _verdict(operation: str, name: str, place: Path, before: object, *, is_done:
     look = ATTRIBUTES[name].look
     if is_done and look(place.with_name(_AFTER.get(operation, PATH))) == before:
         return KEPT
-    if operation == RENAMING and name == "hard links":
-        text = COLUMNS["UTF-8"].bytes_of(text_of(COLUMNS["UTF-8"], "LF", has_final_end=True))
-        return OWN if is_done and place.with_name(SECOND).read_bytes() == text else "lost"
     return OWN if operation == "`copy_file`" and is_done and look(place) == before else "lost"
 
 
@@ -132,6 +122,4 @@ def wanted(operation: str, name: str) -> str:
         return OWN
     if operation == RENAMING and name == "symbolic link":
         return REFUSED
-    if operation == RENAMING and name == "hard links":
-        return OWN
     return KEPT

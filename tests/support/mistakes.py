@@ -208,8 +208,6 @@ PATHS: Final = [
         "Did you mean 'src/app.py'", with_found("read_file", "path", "Did you mean '(.+)'")),
     _of("symbolic link", "read_file", {"path": "link.py"}, "SYMLINK_NOT_ALLOWED", "Use the path of the real file",
         with_found("read_file", "path", r"target: (\S+)")),
-    _of("file with a name outside", "edit_file", _edit("outside", path="shared.md"), "HARD_LINKED",
-        "2 names | Write to another path", again("write_file", path="own.md", content="own\n")),
     _of("pipe", "read_file", {"path": "pipe"}, "NOT_A_REGULAR_FILE", "is a pipe", READ),
     _of("out of reach", "write_file", {"path": ".filetools/x", "content": ""}, "PERMISSION_DENIED", "out of reach",
         again("write_file", path="x", content="")),
