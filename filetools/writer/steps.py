@@ -185,6 +185,8 @@ class OperationStep:
                 if self.former[0].is_there:
                     self.displaced = store.remove(path, self.trash)
                 store.make_link(path, target)
+            case RemoveFolder(path=path) if len(self.former) == 1:
+                store.remove_empty_directory(path)  # refused if a program has put something into it
             case Remove(path=path) | RemoveFolder(path=path):
                 self.displaced = store.remove(path, self.trash)
             case Move(path=path, to=to):
@@ -214,8 +216,10 @@ class OperationStep:
                     if self._is_strangers(self.displaced):
                         self.displaced.put_back()
             case Remove() | RemoveFolder():
-                assert self.displaced is not None
-                self.displaced.put_back()
+                if self.displaced is not None:
+                    self.displaced.put_back()
+                else:
+                    store.make_directory(operation.path, self.former[0].mode or 0o777)
             case Move(path=path, to=to):
                 store.move(to, path)
             case MakeFolder(path=path):

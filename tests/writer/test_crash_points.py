@@ -86,6 +86,7 @@ CASES: dict[str, Case] = {
     "make": case(folder("n"), put("n/f", b"f"), n=None, **{"n/f": b"f"}),
     "make deeper": case(folder("n"), folder("n/m"), move("a", "n/m/a"), a=GONE, n=None, **{"n/m": None, "n/m/a": b"old a"}),
     "remove a folder": case(RemoveFolder(path=at("d")), **WITHOUT_D),
+    "remove an empty folder": Case(before={**BEFORE, "z": None}, calls=[([RemoveFolder(path=at("z"))], {"z": GONE})]),
     "link": case(Link(path=at("k"), target=b"b"), k="b"),
     "link elsewhere": case(Link(path=at("l"), target=b"b"), l="b"),
     "link over a file": case(Link(path=at("a"), target=b"b"), a="b"),

@@ -16,6 +16,7 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import (
     AccessDeniedError,
+    DirectoryNotEmptyError,
     DiskFullError,
     FileBusyError,
     FileToolsError,
@@ -26,8 +27,9 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.journal.core.log import LogRecord
+from filetools.models.records import Operation
 from filetools.writer import writer as writing
-from filetools.writer.operations import Call, Decided, Put, Remove, Seen, Want
+from filetools.writer.operations import Call, Decided, MakeFolder, Put, Remove, RemoveFolder, Seen, Want
 from filetools.writer.writer import Writer
 from tests.support import inside
 from tests.support.core import ALICE, Core, at, close_state, open_state, opened_core
@@ -245,6 +247,23 @@ async def test_a_forked_child_is_refused_and_harms_nobody(tmp_path: Path) -> Non
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         await core.write("b", "text")
         assert (tmp_path / "a").read_text() == "text"
+
+
+async def test_an_empty_folder_stays_if_a_program_puts_something_into_it_at_that_instant(tmp_path: Path) -> None:
+    plan = Plan(acts={"remove_empty_directory": lambda: (tmp_path / "d/new").write_text("a program's")})
+    state, lock = opened(tmp_path, plan)
+    core = Core(tmp_path, state, lock, Writer(state, lock))
+    core.writer.start()
+    await core.do(MakeFolder(path=at("d")))
+    with pytest.raises(DirectoryNotEmptyError):
+        await core.do(RemoveFolder(path=at("d")))
+    assert core.writer.close()
+    assert (tmp_path / "d/new").read_text() == "a program's"
+    assert [(each.kind, each.path, each.origin) for each in state.log.after(1)] == [
+        (Operation.DELETE_DIRECTORY, "d", "call"),
+        (Operation.CREATE_DIRECTORY, "d", "set_back"),
+    ]
+    close_state(state, lock)
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
