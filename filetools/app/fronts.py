@@ -77,26 +77,29 @@ class LoopThread:
             task.add_done_callback(self._tasks.discard)
             return await task
 
-        def cancel() -> None:
+        async def end() -> None:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
+        future: Future[Any] | None = None
         try:
-            future: Future[Any] = self._portal.start_task_soon(run)
-        except RuntimeError as error:
+            future = self._portal.start_task_soon(run)
+            return future.result()
+        except CancelledError as error:
+            raise WorkspaceGoneError("it was closed") from error
+        except Exception as error:
+            if future is not None or not isinstance(error, RuntimeError):
+                raise
             if "event loop thread" in str(error):
                 message = "This callback runs on the loop that it would wait for; do it in another thread"
                 raise InternalError(message) from error
             raise WorkspaceGoneError("it was closed") from error
-        try:
-            return future.result()
-        except CancelledError as error:
-            raise WorkspaceGoneError("it was closed") from error
         except BaseException:
-            if not future.done():
+            # An interrupt, maybe while the task was being handed over: then it begins before `end` does.
+            if future is None or not future.done():
                 with suppress(BaseException):
-                    self._portal.call(cancel)
-                    future.result()
+                    self._portal.call(end)
             raise
 
     async def _cancel_calls(self) -> None:

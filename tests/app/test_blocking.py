@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.from_thread import BlockingPortal
 
 import filetools
 from filetools import BlockingFacade
@@ -251,6 +252,24 @@ with filetools.open_sync({str(tmp_path)!r}) as files:
             assert child.wait(timeout=60) == 0
         finally:
             child.kill()
+
+
+def test_an_interrupt_while_a_call_is_handed_to_the_loop_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_over = BlockingPortal.start_task_soon
+
+    def interrupted(portal: BlockingPortal, *work: Any) -> None:
+        monkeypatch.undo()
+        hand_over(portal, *work)
+        raise KeyboardInterrupt
+
+    with filetools.open_sync(tmp_path) as files:
+        changes = iter(files.follow(files.position()))
+        monkeypatch.setattr(BlockingPortal, "start_task_soon", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(changes)
+        assert files.write_file("a.txt", "1").created
 
 
 def test_without_its_extra_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
