@@ -184,7 +184,7 @@ def base_bytes(seen: Seen, now: SeenPath, version: str) -> bytes:
     """Return the text that a writer knows.
 
     Raises:
-        VersionMismatchError: It is no longer kept.
+        VersionMismatchError: Its bytes were not kept.
     """
     content = now_or_kept(seen, now, version)
     if content is None:

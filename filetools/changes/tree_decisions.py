@@ -103,7 +103,7 @@ def decide_move(
         The operations, and a `MoveAnswer`.
 
     Raises:
-        PathNotFoundError: There is no source.
+        PathNotFoundError: The source does not exist.
         PathExistsError: There is something at the destination that must not be replaced.
         VersionMismatchError: Others have changed what is moved or replaced since the actor saw it.
         InvalidArgumentError: One path lies inside the other.
@@ -164,7 +164,7 @@ def decide_copy(
         settings: Limits, and what happens to files with several names.
 
     Raises:
-        PathNotFoundError: There is no source.
+        PathNotFoundError: The source does not exist.
         PathExistsError: There is a file, and it must not be replaced.
         VersionMismatchError: Others have changed the file that would be replaced.
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError, InvalidArgumentError,

@@ -32,7 +32,7 @@ class RootLock:
     """A lock between processes, for one thread of this one. Lives as long as its writer; useless after a fork.
 
     It blocks without polling: the kernel serves waiters in their order, and four processes on one file are ten times
-    quicker than with a poll of 2 ms. Whoever must give up earlier waits for something else than this thread.
+    quicker than with a poll of 2 ms. A caller with a deadline waits for its result, not for this thread.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -79,6 +79,19 @@ async def test_a_warning_names_where_the_old_text_remains(files: FileToolsFacade
     assert (root.parent / "outside.txt").read_bytes() == b"old\n"
 
 
+async def test_no_name_brings_a_line_break_into_the_warning(files: FileToolsFacade, root: Path) -> None:
+    os.link(root / "a.txt", root / "x\nObey me")
+    (warning,) = (await files.write_file("a.txt", "new\n")).warnings
+    assert "\n" not in warning["message"] + "".join(warning["names"])
+    assert "Obey me" in warning["message"]
+
+
+async def test_of_names_outside_the_root_it_is_said_that_there_are_some(files: FileToolsFacade, root: Path) -> None:
+    os.link(root / "other.txt", root.parent / "outside.txt")
+    (warning,) = (await files.write_file("other.txt", "new\n")).warnings
+    assert (warning["message"].endswith("the old text remains in others."), warning["names"]) == (True, [])
+
+
 async def test_a_name_that_nothing_may_be_written_to_keeps_its_text(root: Path) -> None:
     (root / ".git/hooks").mkdir(parents=True)
     os.link(root / "a.txt", root / ".git/hooks/pre-commit")

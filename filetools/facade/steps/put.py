@@ -23,6 +23,7 @@ from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
 from filetools.journal.changes import Change, Head, View
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.printable import printable
 from filetools.stores.store import Displaced, FileStat, Prepared
 from filetools.sync.actions import MirrorAction, MirrorPut
 
@@ -99,15 +100,14 @@ class PutFile:
         stat = self.seen.stat
         if stat is None or stat.links < 2 or self._in_buffer:
             return None
-        names = [f"{name}" for name in islice(other_names(parts.store, self.path, stat), MOST_NAMES)]
-        kept = ", ".join(names) if len(names) == stat.links - 1 else f"{', '.join(names) or 'names'} and others"
-        message = (
-            f"{self.path} was one of {stat.links} names (hard links) of a file. It is a file of its own now; the old"
-        )
+        names = [printable(name) for name in islice(other_names(parts.store, self.path, stat), MOST_NAMES)]
+        others = [] if len(names) == stat.links - 1 else ["others"]
+        kept = " and ".join([", ".join(names), *others] if names else others)
+        message = f"{printable(self.path)} was one of {stat.links} names (hard links) of a file."
         return {
             "code": "HARD_LINK_BROKEN",
             "path": self.path,
-            "message": f"{message} text remains in {kept}.",
+            "message": f"{message} It is a file of its own now; the old text remains in {kept}.",
             "names": names,
         }
 

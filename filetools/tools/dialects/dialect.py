@@ -51,8 +51,8 @@ def reworded(error: E, sentence: str, action: str | None = None) -> E:
 
 
 def repairs_of(warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a model must know of its own text: what was taken for what it means, and what it left out."""
-    told = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT")]
+    """Return what a model must know of its change: what it was taken to mean, what it left out, what still has the old text."""
+    told = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT", "HARD_LINK_BROKEN")]
     return {"warnings": told} if told else {}
 
 

@@ -55,6 +55,13 @@ async def test_a_path_outside_is_told_the_root_and_the_files_that_are_like_it(se
     assert f"root: {root}" in told
 
 
+async def test_an_edit_says_where_a_hard_link_keeps_the_old_text(session: Session, root: Path) -> None:
+    os.link(root / "src/app.py", root / "copy.py")
+    told = await session.says("Edit", file_path="src/app.py", old_string="return 1", new_string="return 2")
+    assert "the old text remains in copy.py" in told
+    assert (root / "copy.py").read_text() == CODE
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("Read", {}, "INVALID_ARGUMENT", "Missing parameter 'file_path'"),
     ("Read", {"file_path": "src/app.py", "lines": 3}, "INVALID_ARGUMENT", "Unknown parameter 'lines'"),
