@@ -15,6 +15,8 @@ LIVE: Final = REPOSITORY / "filetools" / "servers" / "http" / "web" / "live.js"
 _SCRIPT: Final = Path(__file__).with_name("live_page.js")
 OUTAGE: Final = (r"WebSocket connection to .* failed", r"Failed to load resource", r"net::ERR_")
 """What a browser itself reports while a server is gone or refuses."""
+LATE_PARTS: Final = (r"[wW]eb worker", r"importScripts", r"uncaught: (ErrorEvent|Canceled|\[object Event\])")
+"""What Monaco reports of its worker and languages, which it fetches when it first needs them, if the server is gone."""
 
 
 class LivePage:

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support import bearer, scripted_agent
 from tests.support.browsers import Desk, Served, Watched, connected, served, until, window
-from tests.support.live_pages import OUTAGE
+from tests.support.live_pages import LATE_PARTS, OUTAGE
 from tests.support.pages import open_file, settled, shows, text_of
 from tests.support.scripted_agent import SCRIPT
 
@@ -368,7 +368,7 @@ def test_the_time_that_is_left_goes_on_over_a_reload(asking: Served, page: Page,
 def test_a_question_waits_while_the_server_is_gone_and_its_answer_is_not_taken_for_given(
     root: Path, browser: Browser, watched: Watched, agents: ThreadPoolExecutor
 ) -> None:
-    watched.expect(*OUTAGE, r"[wW]eb worker", r"importScripts", r"uncaught: (ErrorEvent|Canceled)")  # Monaco's worker
+    watched.expect(*OUTAGE, *LATE_PARTS)
     (root / "package.json").write_text(PACKAGE)
     with window(browser, watched) as (_, page):
         with served(root, permissions="ask") as asking:

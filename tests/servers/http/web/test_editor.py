@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browsers import Desk, Served, Watched, connected, served, until, window
-from tests.support.live_pages import OUTAGE
+from tests.support.live_pages import LATE_PARTS, OUTAGE
 from tests.support.pages import open_file, settled, shows, text_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 401))
@@ -345,7 +345,7 @@ def test_text_that_was_not_sent_is_there_after_a_reload(serving: Served, page: P
 def test_typing_goes_on_over_a_killed_server_and_an_expired_login(
     root: Path, browser: Browser, watched: Watched
 ) -> None:
-    watched.expect(*OUTAGE, r"[wW]eb worker", r"importScripts", r"uncaught: ErrorEvent")  # Monaco's worker comes late
+    watched.expect(*OUTAGE, *LATE_PARTS)
     (root / "notes.md").write_text("one\n")
     with window(browser, watched) as (context, page):
         with served(root) as first:
