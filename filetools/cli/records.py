@@ -65,7 +65,6 @@ def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
         (f"{printable(record.actor.id):<10} ", _ACTOR_STYLES[record.actor.kind]),
         (f"{verb:<9}", _VERB_STYLES.get(verb, "")),
         path,
-        (between(record.between), "dim"),
     )
 
 
@@ -90,7 +89,6 @@ def group_line(group: Sequence[ChangeRecord]) -> Text:
         return change_line(group[0])
     newest, oldest = group[0], group[-1]
     counts = Counter(_VERBS[record.operation] for record in group)
-    spans = [record.between for record in group if record.between is not None]
     places = list(dict.fromkeys(record.path.rpartition("/")[0] for record in reversed(group)))
     shown = ", ".join(f"{printable(place)}/" if place else "." for place in places[:_MOST_PLACES])
     return styled(
@@ -98,13 +96,7 @@ def group_line(group: Sequence[ChangeRecord]) -> Text:
         (f"{printable(newest.actor.id):<10} ", _ACTOR_STYLES[newest.actor.kind]),
         ", ".join(f"{count:,} {verb}" for verb, count in counts.most_common()),
         f" in {shown}{' …' if len(places) > _MOST_PLACES else ''}",
-        (between((min(span[0] for span in spans), max(span[1] for span in spans)) if spans else None), "dim"),
     )
-
-
-def between(span: tuple[float, float] | None) -> str:
-    """Return when something happened that was noticed later only; nothing where that is not so."""
-    return "" if span is None else f"  between {moment(span[0])} and {moment(span[1])}"
 
 
 def print_unread(paths: Sequence[str]) -> None:

@@ -21,7 +21,6 @@ from filetools.errors import (
     PathIsDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.facade.dating import dated
 from filetools.facade.look import Look, is_as_recorded, is_only_found, look, look_now
 from filetools.facade.parts import Parts
 from filetools.facade.steps.foreign_folders import folder_deletion, folder_view
@@ -57,8 +56,6 @@ class ForeignLooks:
         """What the journal knew of the paths of a batch before its first look, by key."""
         self._since = 0
         """Number of the newest record at that moment."""
-        self._stats: dict[str, FileStat | None] = {}
-        """Facts of what its looks have met."""
         self._ignores = IgnoreCache()
         self._stacks: dict[WorkspacePath, IgnoreStack] = {}
 
@@ -106,11 +103,10 @@ class ForeignLooks:
             told.update(change.path for change in found)
             removed.update(change.path for change in found if change.operation is Operation.DELETE_DIRECTORY)
         self._have_mirrors_look()
-        return dated(self._parts, changes, self._stats), len(hints)
+        return changes, len(hints)
 
     def _begin(self, keys: Sequence[str]) -> None:
         self._stacks.clear()  # ignore files are read once a batch
-        self._stats.clear()
         self._met = []
         self._views = self._parts.journal.views(keys)
         self._since = min(view.position for view in self._views.values())
@@ -192,7 +188,6 @@ class ForeignLooks:
 
     def _told(self, seen: Look, hint: Hint) -> list[Change]:
         change, head = seen.adoption, seen.view.head
-        self._stats[seen.path] = seen.stat
         is_recorded = head is not None and not is_only_found(seen.view)
         if change is None:
             self._met.append((seen.path, is_recorded and head is not None and head.version is not None))

@@ -429,7 +429,7 @@ def _latest(parts: Parts, limit: int, wanted: Sequence[RecordFilter]) -> tuple[C
     history = parts.journal.history
     parts.journal.marks.flush()  # whoever was told of a change finds it here
     found = [record for each in wanted for record in history.select(each, limit=limit)]
-    return tuple(history.dated(sorted(found, key=lambda record: -record.number)[:limit]))
+    return tuple(sorted(found, key=lambda record: -record.number)[:limit])
 
 
 def _choosing(caller: Actor, request: selection.UndoRequest, *, redo: bool = False) -> undoing.Choose:
@@ -551,6 +551,6 @@ class _Owners:
 
 
 def _told(run: Run, record: ChangeRecord) -> dict[str, Any]:
-    turn = run.turn_at(record.between[1] if record.between else record.time)
+    turn = run.turn_at(record.time)
     prompt = whole_start(" ".join(run.prompt.split()), _PROMPT_CHARACTERS)
     return {"id": run.id, **({} if turn is None else {"turn": turn}), "prompt": prompt}

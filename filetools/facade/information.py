@@ -90,7 +90,6 @@ def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
             operation=record.operation.value,
             actor=asdict(record.actor),
             time=record.time,
-            between=record.between,
             size=record.size,
             kept=parts.journal.contents.has(record.after),
         )

@@ -116,5 +116,5 @@ def change_entry(record: ChangeRecord) -> ChangeEntry:
     actor = {name: value for name, value in asdict(record.actor).items() if value is not None}
     return ChangeEntry(
         number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
-        version=record.after, actor=actor, time=record.time, between=record.between,
+        version=record.after, actor=actor, time=record.time,
     )  # fmt: skip

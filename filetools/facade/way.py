@@ -22,7 +22,6 @@ from filetools.errors import (
     PathNotFoundError,
     SyncFailedError,
 )
-from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
 from filetools.facade.steps.foreign_folders import Noticed, tell_of_gone_folders, tell_of_new_folders
 from filetools.facade.steps.parents import UnheldError
@@ -210,7 +209,7 @@ def adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]
     foreign = [change for change in adoptions if change.operation is not Operation.FOUND]
     if not foreign:
         return ()
-    return parts.journal.commit(dated(parts, foreign), parts.recovery.actor)
+    return parts.journal.commit(foreign, parts.recovery.actor)
 
 
 def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
@@ -238,7 +237,7 @@ def _prepare_and_commit(
         actions = [action for step in active for action in step.mirror_actions(0)]
         mirrors = parts.sync.prepare_strict(actions) if parts.sync.is_strict else parts.sync.anticipate(actions)
         drafts = [step.drafts() for step in active]
-        changes = [*dated(parts, adoptions), *(change for several in drafts for change in several)]
+        changes = [*adoptions, *(change for several in drafts for change in several)]
         _refuse_folder_made_twice(changes)
         # A large file takes long to prepare; from here on the change happens.
         beat(2 * len(active) - 1, 2 * len(active))

@@ -89,8 +89,6 @@ class Change(Struct, frozen=True, kw_only=True):
     """True if the file carries it already, as with a foreign change."""
     external: bool = False
     """Record it as made by the external actor, whoever commits."""
-    between: tuple[float, float] | None = None
-    """When it happened, as in `ChangeRecord`."""
     aside: bool = False
     """Keep it as a version of the path that never became the head, such as foreign bytes found in a mirror."""
     compensates: int | None = None

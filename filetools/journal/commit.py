@@ -124,8 +124,6 @@ class Recorder:
         row = record_row(change, work.actor, now=work.now, batch=work.batch, opening=self._opening, synced=synced)
         number = connection.execute(INSERT_RECORD, row).lastrowid
         assert number is not None
-        if change.between is not None:
-            connection.execute("INSERT INTO spans VALUES (?, ?, ?)", (number, *change.between))
         if change.before is not None:
             self._contents.replaced(connection, [(change.before, number)])
         if change.after is not None:
@@ -185,7 +183,6 @@ def _is_plain(change: Change, work: _Work) -> bool:
         change.operation in _PLAIN
         and (change.after is not None or change.operation is Operation.DELETE)
         and change.view is not None
-        and change.between is None
         and change.document is None
         and change.compensates is None
         and change.returning is None

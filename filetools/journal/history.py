@@ -120,10 +120,6 @@ class History:
             if rows < count or len(found) == limit:
                 return found
 
-    def dated(self, records: list[ChangeRecord]) -> list[ChangeRecord]:
-        """Return records with the time in which they happened, where it is known besides when they were noticed."""
-        return self._reader.dated(records)
-
     def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
         """Return the records that were committed together with one, itself included, in their order."""
         if record.transaction is None:

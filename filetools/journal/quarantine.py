@@ -9,8 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from filetools.errors import StateDamagedError
 from filetools.journal.database import Database
 from filetools.journal.readers import Arguments, Row
@@ -40,16 +38,6 @@ class RecordReader:
         rows = self._rows(query, arguments)
         records = [record for record in map(self._record, rows) if record is not None]
         return records, len(rows), rows[-1][0] if rows else 0
-
-    def dated(self, records: list[ChangeRecord]) -> list[ChangeRecord]:
-        """Return records with the time in which they happened, where it is known besides when they were noticed."""
-        numbers = [record.number for record in records if record.actor.kind == "external"]
-        if not numbers:
-            return records
-        query = "SELECT number, since, until FROM spans WHERE number BETWEEN ? AND ?"
-        rows = self._database.rows(query, (min(numbers), max(numbers)))
-        spans = {number: (since, until) for number, since, until in rows}
-        return [replace(record, between=spans.get(record.number)) for record in records] if spans else records
 
     def isolate(self) -> int:
         """Move the damaged records found so far into quarantine, where they hold nobody up; returns how many."""

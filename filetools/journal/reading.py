@@ -105,7 +105,7 @@ class SqliteReading:
             records, rows, last = self._reader.page(query, {**values, "limit": wanted})
             found += records
             if rows < wanted or len(found) == limit:
-                return self._reader.dated(found)
+                return found
             values["below" if newest_first else "since"] = last
 
     def heads_below(self, key: str) -> Iterator[tuple[str, str]]:

@@ -64,7 +64,6 @@ _REMOVE_RELATIONS: Final = (
     "DELETE FROM relations WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
 )
 _REMOVE_UNDONE: Final = "DELETE FROM undone WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
-_REMOVE_SPAN: Final = "DELETE FROM spans WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
 _REPLACED_SINCE: Final = "SELECT DISTINCT before FROM records WHERE number > ? AND before IS NOT NULL"
 _FIRST_UNSYNCED: Final = "SELECT min(number) FROM records INDEXED BY records_unsynced WHERE synced = 0"
 _REPLACED_BY_UNSYNCED: Final = (
@@ -239,7 +238,6 @@ class Retention:
             count = connection.executemany(_REMOVE_RECORD, [(number,) for number in numbers]).rowcount
             connection.executemany(_REMOVE_RELATIONS, [(number,) for number in numbers])
             connection.executemany(_REMOVE_UNDONE, [(number,) for number in numbers])
-            connection.executemany(_REMOVE_SPAN, [(number,) for number in numbers])
             note_removed(connection, count)
             connection.execute(
                 "INSERT INTO meta (name, value) VALUES ('forgotten', ?) ON CONFLICT (name)"

@@ -90,7 +90,6 @@ def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, nu
         mode=change.mode,
         actor=EXTERNAL if change.external else actor,
         time=now,
-        between=change.between,
         state=_state_of(change),
         transaction=batch,
     )

@@ -16,7 +16,7 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-SCHEMA_VERSION: Final = 21
+SCHEMA_VERSION: Final = 22
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -53,8 +53,6 @@ _TABLES: Final = (
         WHERE operation IN ('delete_directory', 'move_directory')""",
     """CREATE INDEX records_moving ON records (number)
         WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')""",
-    # When changes happened that were noticed later only, in seconds since the epoch.
-    "CREATE TABLE spans (number INTEGER PRIMARY KEY, since REAL NOT NULL, until REAL NOT NULL)",
     """CREATE TABLE relations (
         number INTEGER NOT NULL,
         kind TEXT NOT NULL,

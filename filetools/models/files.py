@@ -206,8 +206,6 @@ class VersionEntry(Result):
     actor: dict[str, Any]
     time: float
     """Seconds since the epoch; of what stood there before, of the first change."""
-    between: tuple[float, float] | None = None
-    """When another program did it, where nobody watched; see `ChangeRecord`."""
     size: int | None = None
     kept: bool
     """Whether `read_file(version=…)` can still give it back."""

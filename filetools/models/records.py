@@ -113,10 +113,7 @@ class ChangeRecord(Struct, frozen=True, kw_only=True):
     """Permission bits after the change, where they are known; of what went, those that it had."""
     actor: Actor
     time: float
-    """Seconds since the epoch, when it was committed."""
-    between: tuple[float, float] | None = None
-    """When another program did it, where nobody watched: after the first moment, and not after the second, in seconds since
-    the epoch; None of a change that was recorded as it happened."""
+    """Seconds since the epoch, when it was committed: of another program's change, when it was noticed."""
     state: RecordState = RecordState.PENDING
     transaction: int | None = None
     """Number of the first record committed together with this one; None if it was alone."""

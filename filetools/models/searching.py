@@ -100,9 +100,7 @@ class ChangeEntry(Result):
     """Version after the change; None if the path is gone or is a folder."""
     actor: dict[str, Any]
     time: float
-    """Seconds since the epoch."""
-    between: tuple[float, float] | None = None
-    """When another program did it, where nobody watched: after the first moment, and not after the second."""
+    """Seconds since the epoch, when it was recorded: of another program's change, when it was noticed."""
 
 
 class WatchResult(Result):

@@ -145,16 +145,14 @@ class _Effect:
 
     def take(self, record: ChangeRecord, *, is_runs: bool, attributed: Attribution | None) -> None:
         """Do what a record says."""
-        # Of what happened while nobody watched, the end is when the file was changed.
-        when = record.between[1] if record.between else record.time
         for path, old, new in self._steps(record):
             if new is None:
                 self._tree.pop(path, None)
             else:
                 self._tree[path] = new
             if is_runs:
-                change = self.changes.setdefault(path, _Change(old, new, when, when, attributed))
-                change.now, change.last, change.attributed = new, when, change.attributed and attributed
+                change = self.changes.setdefault(path, _Change(old, new, record.time, record.time, attributed))
+                change.now, change.last, change.attributed = new, record.time, change.attributed and attributed
 
     def _steps(self, record: ChangeRecord) -> list[tuple[str, State | None, State | None]]:
         """Return what becomes of which file: path, what stood there, and what stands there."""

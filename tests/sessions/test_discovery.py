@@ -184,11 +184,6 @@ def test_where_no_other_run_was_alive_every_change_is_the_runs(foreign: Records)
     assert (found.unattributed, found.foreign) == (0, (1, 2))
 
 
-def test_what_happened_while_nobody_watched_has_the_time_of_the_file(foreign: Records) -> None:
-    foreign.create("claudedocs/a.md", between=(0.25, 0.5))
-    assert [(file.created, file.modified) for file in from_records(foreign.made, SCOPE).files] == [(0.5, 0.5)]
-
-
 def test_tool_and_turn_come_from_the_last_call_that_names_a_file(records: Records) -> None:
     records.create("a.md")
     calls = [call("a.md", turn=1), call("a.md", name="Edit", turn=2), call("a.md", is_error=True, turn=4)]

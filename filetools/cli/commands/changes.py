@@ -21,7 +21,6 @@ from filetools.cli.parameters import (
 )
 from filetools.cli.records import (
     actor_style,
-    between,
     change_line,
     change_to_dict,
     checkpoint_to_compare,
@@ -92,7 +91,7 @@ def log(
     """Print the newest changes, newest first.
 
     The log shows changes by agents, by people, and by programs that do not use filetools. The tree, or the file, is looked
-    at first; for what changed while nobody watched, the log shows the span of time. What one program changed at once is
+    at first; what changed while nobody watched has the time at which it was noticed. What one program changed at once is
     one line, unless -p or --json asks for each change.
     """
     start, end = time_or_number(since), time_or_number(until)
@@ -334,7 +333,6 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
         (f"{verb_of(Operation(entry.operation)):<9}", ""),
         (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
         (size if entry.kept else f"{size}, no longer kept", "dim"),
-        (between(entry.between), "dim"),
     ]
 
 

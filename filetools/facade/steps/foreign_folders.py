@@ -8,7 +8,6 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.parents import UnheldError, folder_change
@@ -70,7 +69,7 @@ def tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str
         for folder in _untold_folders(parts, steps)
     ]
     if changes:
-        noticed(parts.journal.commit(dated(parts, changes), EXTERNAL))
+        noticed(parts.journal.commit(changes, EXTERNAL))
 
 
 def _untold_folders(parts: Parts, steps: Sequence[Step]) -> list[WorkspacePath]:
@@ -124,7 +123,7 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
             raise HeadMovedError(innermost)
     if outermost:
         deletions = [folder_deletion(parts, folder, since) for folder in outermost]
-        noticed(parts.journal.commit(dated(parts, deletions), EXTERNAL))
+        noticed(parts.journal.commit(deletions, EXTERNAL))
         raise HeadMovedError(next(iter(outermost)))
 
 
