@@ -10,6 +10,7 @@ const LONGEST_WAIT_MS = 5000;
 const BEAT_MS = 20_000;
 const HALF_PAIR_MS = 1000; // half a pair of surrogates waits for its other half
 const CLAIM_MS = 10_000;
+const CLAIM_STEP_MS = 100;
 const MOST_UNITS = 600_000; // of one change: six bytes each at worst, in a frame of at most 4 MiB
 const MOST_EDITS = 5000; // of one change; the server takes 10,000
 const KEPT_STEPS = 1000; // of a document, in which the server looks for the name of a change
@@ -574,10 +575,17 @@ function readKept(storage, path) {
 	}
 }
 
-/** Whether a load of the page has ended: as long as it lives it holds a lock. */
+/**
+ * Whether a load of the page has ended: as long as it lives it holds a lock. The locks decide, not the time: a page that is
+ * busy with its own loading may get to its timers late, and must not give up what was typed.
+ */
 async function isOver(load) {
-	const options = { signal: AbortSignal.timeout(CLAIM_MS) };
-	return navigator.locks?.request(LOCK + load, options, () => true).catch(() => false) ?? true;
+	for (let waited = 0; waited < CLAIM_MS; waited += CLAIM_STEP_MS) {
+		const { held } = (await navigator.locks?.query().catch(() => null)) ?? { held: [] };
+		if (!held.some(({ name }) => name === LOCK + load)) return true;
+		await new Promise((resolve) => setTimeout(resolve, CLAIM_STEP_MS));
+	}
+	return false;
 }
 
 const sendable = (text) => text.toWellFormed().replace(/\r\n?/g, "\n");

@@ -23,9 +23,10 @@ LINE = "0 1 2 3 4 5 6 7\n"
 
 
 @pytest.fixture
-def live(serving: Served, page: Page) -> LivePage:
+def live(serving: Served, page: Page, request: pytest.FixtureRequest) -> LivePage:
+    """A page with a document; a parameter patches its `live.js`."""
     (serving.root / "a.txt").write_text(LINE)
-    made = LivePage(page, serving)
+    made = LivePage(page, serving, getattr(request, "param", None))
     made.open("a.txt")
     return made
 
@@ -219,12 +220,16 @@ def test_reloads_at_random_moments_cost_no_letter(shaky: LivePage) -> None:
         assert letters_of(shaky.settle()) == letters_of(typed)
 
 
-def test_an_open_document_shows_its_kept_text_without_a_server(shaky: LivePage) -> None:
+@pytest.mark.parametrize("live", [("CLAIM_MS = 10_000", "CLAIM_MS = 100")], indirect=True)
+def test_a_busy_page_that_loads_shows_its_kept_text_without_a_server(shaky: LivePage) -> None:
     shaky.run("const away = (cut(true), field.type(0, 0, 'kept ')); return away")
     shaky.page.reload()
     shaky.start()
     shaky.run("cut(true)")
-    shaky.open("a.txt")
+    shaky.run("for (let held = [1]; held.length; ) ({ held } = await navigator.locks.query())")  # of the load before
+    shaky.run("window.live = connected(); live.open('a.txt'); for (const end = Date.now() + 500; Date.now() < end; );")
+    shaky.until("live.documents.get('a.txt').text")
+    shaky.run("window.field = new Field(live.documents.get('a.txt'))")
     assert shaky.run("[field.text, field.document.pending, live.kept().length]") == ["kept " + LINE, True, 0]
     shaky.run("field.type(0, 0, 'more ')")
     shaky.run("comeBack()")

@@ -14,11 +14,6 @@ def asked(page: Page) -> list[str]:
     return names
 
 
-def test_a_login_leads_to_the_page(serving: Served, page: Page) -> None:
-    serving.log_in(page)
-    assert page.url == f"{serving.server.address}/"
-
-
 def test_without_a_login_nothing_of_monaco_is_loaded(serving: Served, page: Page) -> None:
     names = asked(page)
     page.goto(serving.server.address)
