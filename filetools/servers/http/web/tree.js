@@ -108,6 +108,7 @@ export class Tree {
 	#drawn = new Map(); // row -> element
 	#frame = 0;
 	#batch = [];
+	#created = []; // paths of the batch that may be opened to
 	#timer = null;
 	#marks = new Map(); // path -> {kind, actor, ends}, oldest first
 	#markTimer = null;
@@ -251,16 +252,16 @@ export class Tree {
 
 	#apply() {
 		const ends = performance.now() + SLICE_MS;
-		const created = [];
 		let done = 0;
 		for (; done < this.#batch.length && performance.now() < ends; done += 1) {
 			const event = this.#batch[done];
 			this.#take(event);
 			const isFound = event.source === "external" && performance.now() - this.#since < FOUND_MS;
-			if (event.event === "file:created" && !isFound) created.push(event.path);
+			if (event.event === "file:created" && !isFound) this.#created.push(event.path);
 		}
 		this.#batch.splice(0, done);
 		this.#timer = this.#batch.length ? setTimeout(() => this.#apply()) : null;
+		const created = this.#timer ? [] : this.#created.splice(0); // how many there are is known at the end
 		for (const path of created.length > MOST_REVEALED ? created.slice(-1) : created) {
 			this.#openTo(path).then((node) => path === created.at(-1) && !this.tree.matches(READ) && (this.#goal = node));
 		}
