@@ -55,6 +55,7 @@ class Tab {
 
 	dispose() {
 		for (const stop of this.stops) stop();
+		clearTimeout(this.timer);
 		this.others?.dispose();
 		this.binding?.dispose();
 		this.element.remove();
