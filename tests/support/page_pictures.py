@@ -23,8 +23,8 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwr
 from filetools.models.words import Preset
 from tests.support.browsers import PATIENCE_MS, Served, Watched, launched, served, until, window
 from tests.support.declared import REPOSITORY
-from tests.support.live_pages import OUTAGE
-from tests.support.pages import open_file, settled
+from tests.support.live_pages import LATE_PARTS, OUTAGE
+from tests.support.pages import open_file, settled, typing
 
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 SIZES: Final[tuple[ViewportSize, ...]] = ({"width": 1280, "height": 800}, {"width": 800, "height": 640})
@@ -133,10 +133,10 @@ def _working(stage: Stage) -> None:
     stage.types("notes.md", 5, "- [ ] ask Ann about the tax\n")
     stage.types("src/shop/app.py", 12, "\n# Prices are without tax.")
     settled(stage.page)
-    stage.edits("alice", "src/shop/app.py", "amount = 0", "amount = Decimal(0)")
-    expect(stage.page.locator(".caret-name")).to_have_count(1)
     stage.writes("bob", "src/shop/money/rounding.py", "def cents(amount): ...\n")
     expect(stage.page.locator("#tree [data-path='src/shop/money/rounding.py']")).to_be_visible()
+    stage.edits("alice", "src/shop/app.py", "amount = 0", "amount = Decimal(0)")
+    expect(stage.page.locator(".caret-name")).to_have_count(1)
     old = '    lines.append(f"Total: {total(basket)}")\n'
     new = '    lines.append(f"Total: {cents(total(basket))}")\n    lines.append("Thank you.")\n'
     stage.edits("bob", "src/shop/app.py", old, new)
@@ -177,9 +177,10 @@ def _queue(stage: Stage) -> None:
 def _waiting(stage: Stage) -> None:
     """A question comes while the person types: a bar tells of it, the text keeps the keyboard."""
     open_file(stage.page, "notes.md")
-    stage.writes("alice", "docs/one.md", "# one\n")
-    while stage.page.locator("#question-bar").is_hidden():
+    with typing(stage.page):
         stage.page.keyboard.type("a")
+        stage.writes("alice", "docs/one.md", "# one\n")
+        expect(stage.page.locator("#question-bar")).to_be_visible()
 
 
 def _conflict(stage: Stage) -> None:
@@ -271,7 +272,7 @@ STATES: Final = {
     "conflict": State(_conflict),
     "merge": State(_merge),
     "inline": State(_inline),
-    "disconnected": State(_disconnected, expected=OUTAGE),
+    "disconnected": State(_disconnected, expected=(*OUTAGE, *LATE_PARTS)),
     "error": State(_error, expected=("status of 4..",)),
 }
 

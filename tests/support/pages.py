@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from playwright.sync_api import Page
 
 from tests.support.browsers import until
+
+LATER: Final = """(() => {
+  const soon = setTimeout, held = [];
+  window.setTimeout = (work, ms, ...rest) => ms >= 3000 ? -held.push({ work, ms }) : soon(work, ms, ...rest);
+  window.pass = (passed) => held.filter(({ ms }) => ms <= passed).forEach(({ work }) => work());
+})()"""
+"""A script for a page whose longer times pass when a test lets them, by `pass`: it may get to looking late."""
 
 
 def open_file(page: Page, path: str) -> None:
@@ -32,3 +42,11 @@ def settled(page: Page) -> None:
 def shows(page: Page, text: str) -> None:
     """Wait until the text in front is a certain one."""
     until(page, f"filetools.editor.active.document.text === {json.dumps(text)}")
+
+
+@contextmanager
+def typing(page: Page) -> Iterator[None]:
+    """Let the page's clock stand still: whoever presses a key is taken to be typing, however late the next one comes."""
+    page.evaluate("() => { const now = performance.now(); performance.now = () => now; }")
+    yield
+    page.evaluate("() => delete performance.now")

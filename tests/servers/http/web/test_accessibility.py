@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 from tests.support.browsers import Desk, Served, Watched, served, until, window
 from tests.support.dose import sampled
 from tests.support.page_pictures import SCHEMES, SIZES, STATES, played
-from tests.support.pages import open_file
+from tests.support.pages import LATER, open_file
 
 
 def faults(page: Page) -> list[str]:
@@ -248,13 +248,13 @@ def test_the_keyboard_is_never_lost(serving: Served, page: Page) -> None:
 def test_without_motion_nothing_glows_away(browser: Browser, watched: Watched, root: Path) -> None:
     (root / "notes.md").write_text("one\ntwo\n")
     with served(root) as serving, window(browser, watched, reduced_motion="reduce") as (_, page):
-        page.clock.install()
+        page.add_init_script(LATER)
         serving.log_in(page)
         open_file(page, "notes.md")
         serving.does("edit_file", path="notes.md", old_string="two", new_string="TWO")
         expect(page.locator(".glow")).to_have_css("animation-name", "none")
         expect(page.locator(".caret-name")).to_have_css("animation-timing-function", "steps(1)")
-        page.clock.fast_forward(4_000)
+        page.evaluate("pass(4_000)")
         expect(page.locator(".glow")).to_have_count(0)
 
 

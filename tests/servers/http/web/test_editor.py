@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browsers import Desk, Served, Watched, connected, served, until, window
 from tests.support.live_pages import LATE_PARTS, OUTAGE
-from tests.support.pages import open_file, settled, shows, text_of
+from tests.support.pages import LATER, open_file, settled, shows, text_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 401))
 
@@ -301,7 +301,7 @@ def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_
 ) -> None:
     (root / "notes.md").write_text("one\ntwo\nthree\n")
     with served(root) as serving, window(browser, watched) as (_, page):
-        page.clock.install()
+        page.add_init_script(LATER)
         serving.log_in(page)
         open_file(page, "notes.md")
         edit(serving, "notes.md", "two", "TWO")
@@ -315,7 +315,7 @@ def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_
         page.keyboard.press("ArrowUp")
         page.keyboard.type("zero\n")
         until(page, "filetools.editor.active.others.at(3).startsWith('http')")
-        page.clock.fast_forward(31_000)
+        page.evaluate("pass(31_000)")
         expect(name).to_have_count(0)
         expect(page.locator("#file-bar [data-fact=others]")).to_be_hidden()
         expect(page.locator(".glow")).to_have_count(0)

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browsers import Desk, Served
+from tests.support.pages import typing
 
 PACKAGE = '{\n  "name": "app",\n  "version": "1.0.0"\n}\n'
 
@@ -78,12 +79,10 @@ def test_whoever_moves_or_undoes_in_a_text_is_not_interrupted(
     for key in ("ArrowDown", "Control+z"):
         page.evaluate("filetools.editor.open('package.json')")
         page.locator("#editor .monaco-editor").click()
-        page.keyboard.press(key)
-        call = raised(agents, asking, "1.0.0", "2.0.0")
-        for _ in range(2000):
+        with typing(page):
             page.keyboard.press(key)
-            if not page.locator("#question-bar").is_hidden():
-                break
+            call = raised(agents, asking, "1.0.0", "2.0.0")
+            expect(page.locator("#question-bar")).to_be_visible()
         assert not page.locator("#question").is_visible()
         page.keyboard.press("F8")
         expect(page.get_by_role("button", name="Deny")).to_be_enabled()
@@ -97,13 +96,14 @@ def test_letters_typed_while_a_question_comes_are_text_and_answer_nothing(
     (asking.root / "diary.txt").write_text("")
     page.evaluate("filetools.editor.open('diary.txt')")
     page.locator("#editor .monaco-editor").click()
-    page.keyboard.type("before ")
-    call = raised(agents, asking, "1.0.0", "2.0.0")
-    typed = 0
-    while page.locator("#question-bar").is_hidden():
-        page.keyboard.type("a\n")
-        typed += 1
-        assert typed < 2000
+    with typing(page):
+        page.keyboard.type("before ")
+        call = raised(agents, asking, "1.0.0", "2.0.0")
+        typed = 0
+        while page.locator("#question-bar").is_hidden():
+            page.keyboard.type("a\n")
+            typed += 1
+            assert typed < 2000
     page.keyboard.type("after")
     assert not page.locator("#question").is_visible()
     assert not call.done()
