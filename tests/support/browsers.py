@@ -100,7 +100,7 @@ class Served:
     def log_in(self, page: Page, *, has_editor: bool = True) -> None:
         """Log a page's browser in and wait until the editor page is connected, perhaps without its editor."""
         page.goto(f"{self.server.address}/login#code={self.codes.pop()}")
-        page.wait_for_url(f"{self.server.address}/")
+        page.wait_for_url(f"{self.server.address}/", wait_until="commit")
         connected(page, has_editor=has_editor)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -130,9 +130,9 @@ def until(page: Page, condition: str, patience_ms: int | None = None) -> None:
     """Wait until an expression of JavaScript is true in a page; Playwright's own way is refused by the page's policy."""
     page.evaluate(
         f"""async () => {{
-          const ends = performance.now() + {_patience["ms"]};
+          const ends = Date.now() + {patience_ms or _patience["ms"]};
           while (!({condition})) {{
-            if (performance.now() > ends) throw new Error("it never came true: " + {json.dumps(condition)});
+            if (Date.now() > ends) throw new Error("it never came true: " + {json.dumps(condition)});
             await new Promise((resolve) => setTimeout(resolve, 20));
           }}
         }}"""
@@ -171,15 +171,16 @@ CLEAR: Final = """async () => {
   editor.askInline = async () => "discard";
   for (const tab of [...editor.tabs]) if (!(await editor.close(tab.path))) throw new Error(`${tab.path} stays open`);
   editor.askInline = ask;
-  if (document.querySelector("dialog[open], [role=alertdialog]") || !document.getElementById("question-bar").hidden)
-    throw new Error("somebody is asked");
   document.getElementById("status").textContent = "";
   const filter = document.getElementById("filter");
   filter.value = "";
   filter.dispatchEvent(new Event("input"));
   document.activeElement.blur();
 }"""
-"""Close all files without a question. Whoever finds a question has a page that cannot be used again."""
+"""Close all files without a question."""
+NOBODY_ASKED: Final = """!document.querySelector("dialog[open], [role=alertdialog]")
+  && document.getElementById("question-bar").hidden"""
+"""Agents may have their answer before the page knows that it has arrived. A page that goes on asking is not used again."""
 
 
 class Desk:
@@ -209,6 +210,7 @@ class Desk:
         self.watched.expected[:] = [FOLDER_GONE]  # of the test before, whose folders are removed while the page looks
         page.keyboard.press("Control+s")  # a command: whoever types is not interrupted by questions
         yield page
+        until(page, NOBODY_ASKED)
         self.watched.check()
         page.evaluate(CLEAR)
         for place in self.serving.root.iterdir():

