@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
+from filetools.journal.examination import examine_journal
 from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, damage, draft, put
@@ -251,3 +252,32 @@ def test_damage_met_while_open_is_typed(state: Path) -> None:
     with pytest.raises(StateDamagedError):
         journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(100)], ALICE)
     journal.close()
+
+
+SPOIL = {
+    "value": "UPDATE records SET size = size + 1 WHERE number = 3",
+    "state": "UPDATE records SET state = 'nonsense' WHERE number = 3",
+    "operation": "UPDATE records SET operation = 'nonsense' WHERE number = 3",
+    "not text": "UPDATE records SET path = CAST(x'ff41' AS TEXT) WHERE number = 3",
+    "type": "UPDATE records SET after = 'text' WHERE number = 3",
+}
+
+
+@pytest.mark.parametrize("how", SPOIL)
+def test_a_record_that_cannot_be_trusted_is_damage(state: Path, how: str) -> None:
+    journal = SqliteJournal(state, durability="relaxed")
+    for index in range(5):
+        put(journal, "a", b"%d" % index)
+    database = sqlite3.connect(state / "journal.db", timeout=5)
+    with database:
+        database.execute(SPOIL[how])
+    database.close()
+    assert [record.number for record in journal.records(since=3)] == [4, 5]
+    acts: list[Callable[[], object]] = [journal.records, lambda: journal.marks.unsettled("a")]
+    for act in acts:
+        with pytest.raises(StateDamagedError):
+            act()
+    journal.close()
+    report = examine_journal(state)
+    assert report is not None
+    assert isinstance(report.problem, StateDamagedError)
