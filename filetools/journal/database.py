@@ -21,7 +21,6 @@ from filetools.journal.opening import file_id, refuse_others
 from filetools.journal.position import PositionNote
 from filetools.journal.readers import Arguments, Identities, Readers, Row
 from filetools.journal.reserve import Reserve
-from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED, translated
 from filetools.journal.writer import CHECKPOINT_BYTES, JournalWriter
 from filetools.models.words import Durability
@@ -62,8 +61,6 @@ class Database:
         self.reserve = Reserve(directory)
         """Room for what makes room."""
         with TRANSLATED:
-            self.segments = SegmentFolder(directory / "segments", durable=durability == "commit")
-            """Large contents, which transactions append to."""
             self.gate = Gate(directory, timeout_seconds=timeout_seconds)
             try:
                 with self.gate:
@@ -200,7 +197,7 @@ class Database:
     def _open_writer(self, directory: Path, durability: Durability) -> JournalWriter:
         try:
             refuse_others(directory)
-            return JournalWriter(directory, durability, self.segments)
+            return JournalWriter(directory, durability)
         except BaseException:
             self.position.close()
             raise

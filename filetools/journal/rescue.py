@@ -24,7 +24,6 @@ from filetools.journal.contents import inflated
 from filetools.journal.gate import Gate
 from filetools.journal.position import POSITION_FILE
 from filetools.journal.schema import create_tables
-from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED
 
 GATE_SECONDS: Final = 30.0
@@ -135,7 +134,6 @@ def _rebuild(directory: Path, aside: Path) -> Rescue:
                 # Else SQLite refuses to read a file that is shorter than its header says.
                 source.execute("PRAGMA writable_schema = ON")
                 rescue = _take_over(source, target, aside)
-        _take_entries(target, SegmentFolder(directory / "segments", durable=True))
         _take_blobs(target, BlobFolder(directory / "blobs", durable=True))
         (contents,) = target.execute("SELECT count(*) FROM contents").fetchone()
         target.execute("COMMIT")
@@ -215,12 +213,6 @@ def _count(source: sqlite3.Connection, table: str) -> int | None:
         return int(source.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     except sqlite3.DatabaseError:
         return None
-
-
-def _take_entries(target: sqlite3.Connection, segments: SegmentFolder) -> None:
-    """Keep contents in segments that have their hash."""
-    put = "INSERT OR IGNORE INTO contents (hash, size, used, segment, start) VALUES (?, ?, 0, ?, ?)"
-    target.executemany(put, ((digest, size, *place) for digest, size, place in segments.intact_entries()))
 
 
 def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:

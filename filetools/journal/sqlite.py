@@ -99,10 +99,18 @@ class SqliteJournal(SqliteReading):
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, together with whoever else waits to commit."""
-        large = [one for one in changes if one.content is not None and len(one.content) > LARGEST_ROW_BYTES]
-        if large:
-            self.contents.put_ahead({one.after: one.content for one in large if one.after and one.content})
-        return self._group.commit(CommitDraft(changes=changes, actor=actor))
+        large = {
+            one.after: one.content
+            for one in changes
+            if one.after and one.content is not None and len(one.content) > LARGEST_ROW_BYTES
+        }
+        self.contents.put_all(large)
+        try:
+            return self._group.commit(CommitDraft(changes=changes, actor=actor))
+        except DiskFullError:
+            if large:
+                self.contents.take_back(large)
+            raise
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""

@@ -72,7 +72,7 @@ HARMS: dict[str, Harm] = {
     "an empty database": lambda state: (state / "journal.db").write_bytes(b""),
     "nonsense for a database": lambda state: (state / "journal.db").write_bytes(b"nonsense" * 1024),
     "another page size": another_page_size,
-    **{f"a file for {name}": instead(name, Path.touch) for name in ("blobs", "locks", "segments")},
+    **{f"a file for {name}": instead(name, Path.touch) for name in ("blobs", "locks")},
     "a folder for gate": instead("gate", Path.mkdir),
     "a link for locks": instead("locks", lambda place: place.symlink_to("a")),
     "nonsense for permissions": lambda state: (

@@ -123,15 +123,24 @@ def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path,
     journal.close()
 
 
-def test_a_newer_schema_is_left_untouched(state: Path) -> None:
+def everything(state: Path) -> dict[str, bytes]:
+    return {str(place.relative_to(state)): place.read_bytes() for place in state.rglob("*") if place.is_file()}
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_state_directory_of_another_schema_is_left_untouched(state: Path, step: int) -> None:
     filled(state)
+    (state / "segments").mkdir()
+    (state / "segments/1").write_bytes(b"of an older release")
     database = sqlite3.connect(state / "journal.db")
-    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + step}")
     database.close()
-    content = (state / "journal.db").read_bytes()
-    with pytest.raises(StateVersionError):
+    before = everything(state)
+    with pytest.raises(StateVersionError, match=f"schema {SCHEMA_VERSION + step}") as caught:
         SqliteJournal(state)
-    assert (state / "journal.db").read_bytes() == content
+    assert "move the state directory (.filetools) away" in (caught.value.suggested_action or "")
+    memory = {"journal.db-shm": b"what SQLite shares while it reads"}
+    assert everything(state) | memory == before | memory | {"journal.db-wal": b""}
 
 
 def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(state: Path) -> None:

@@ -23,7 +23,7 @@ from tests.support.journals import damage, put, worker
 from tests.support.journals import version as v
 
 PAGE = 4096
-BLOB = 5 * 1024 * 1024
+BLOB = LARGEST_ROW_BYTES + 1
 
 
 def filled(state: Path, commits: int = 20) -> dict[str, bytes]:
