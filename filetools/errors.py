@@ -634,7 +634,7 @@ class StateDamagedError(FileToolsError, OSError):
     """Raised when the journal is corrupt or no longer the file that was opened; the files are untouched."""
 
     code = "STATE_DAMAGED"
-    action = "Run 'filetools doctor --repair' to rescue what can be read and start a fresh journal."
+    action = "Run 'filetools doctor --repair' to set the damaged journal aside and start a fresh one."
 
     def __init__(self, reason: str, *, suggested_action: str | None = None) -> None:
         super().__init__(f"The state in .filetools is damaged: {reason}", suggested_action=suggested_action)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,13 +18,13 @@ from filetools.app.trust import own_folder
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
 from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
-from filetools.journal.rescue import rescue_journal
+from filetools.journal.rescue import folder_for_damage, start_again
 from filetools.models.words import STATE_PATH
 from filetools.permissions.rule_file import RuleFile
 
 KEEPER_LOCK: Final = "keeper.lock"
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_FOLDERS: Final = ("beside", "blobs", "limbo", "locks", "segments", "tmp", "trash")
+_FOLDERS: Final = ("beside", "blobs", "limbo", "locks", "tmp", "trash")
 _FILES: Final = (KEEPER_LOCK, "bell", "gate", "gate.waiting", "id", "mark", "position", "reserve")
 _RULES: Final = "permissions.json"
 
@@ -62,7 +61,7 @@ class StateRepair(Struct, frozen=True, kw_only=True):
     misplaced: tuple[str, ...] = ()
     """What was put aside beside the journal; the next opening makes it anew."""
     rescue: Rescue | None = None
-    """What came out of the journal; None if it was sound."""
+    """What was taken over from the journal, and what is lost; None if it was sound."""
 
 
 def examine(root: Path, state_directory: Path | None = None) -> Health:
@@ -82,7 +81,7 @@ def examine(root: Path, state_directory: Path | None = None) -> Health:
 
 
 def repair(root: Path, state_directory: Path | None = None) -> StateRepair | None:
-    """Put aside what the opening refuses, and make a fresh journal of all that can be rescued; None if all is well.
+    """Put aside what the opening refuses, and start again from the disk; None if all is well.
 
     The files of the root are not touched. Blocks, so call it where no loop runs.
 
@@ -96,7 +95,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
         raise planted_state()
     if not directory.is_dir():
         return None
-    aside = directory / time.strftime("damaged-%Y%m%d-%H%M%S")
+    aside = folder_for_damage(directory)
     with _kept(directory, aside):
         misplaced = tuple(_misplaced(root, directory))
         for name in misplaced:
@@ -113,7 +112,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
             )
         if not isinstance(report.problem, StateDamagedError):
             raise report.problem
-        rescue = rescue_journal(directory, aside)
+        rescue = start_again(directory, aside)
     return StateRepair(damage=report.problem.message, aside=aside.name, misplaced=misplaced, rescue=rescue)
 
 

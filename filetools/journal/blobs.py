@@ -1,4 +1,4 @@
-"""Contents too large for a segment: one file a version, named by its hash, complete or absent."""
+"""Contents too large for the database: one file a version, named by its hash, complete or absent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -38,11 +38,19 @@ class BlobFolder:
         self._durable = durable
 
     def put(self, name: str, content: bytes) -> None:
-        """Store `content` under `name`; durable on return. What is there already is written anew only if it is damaged."""
-        target = self._directory / name
-        if not self._settle_existing(target, content):
-            self._write(target, content)
-        if self._durable:
+        """Store `content` under `name`; durable on return."""
+        self.put_all({name: content})
+
+    def put_all(self, contents: Mapping[str, bytes], *, is_synced: bool = True) -> None:
+        """Store contents by name; durable on return, unless they need not be.
+
+        What is there already is written anew only if it is damaged.
+        """
+        is_synced = is_synced and self._durable
+        for name, content in contents.items():
+            if not self._settle_existing(self._directory / name, content, is_synced):
+                self._write(self._directory / name, content, is_synced)
+        if is_synced and contents:
             sync_directory(self._directory)
 
     def get(self, name: str) -> bytes:
@@ -94,7 +102,7 @@ class BlobFolder:
             self.remove(name)
         return len(abandoned)
 
-    def _settle_existing(self, target: Path, content: bytes) -> bool:
+    def _settle_existing(self, target: Path, content: bytes, is_synced: bool) -> bool:
         # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet; and a
         # power cut may have left a renamed but unwritten file. So it is read and synced before it is relied on.
         try:
@@ -106,17 +114,20 @@ class BlobFolder:
                 return False
             if hashlib.file_digest(file, "sha256").hexdigest() != target.name:
                 return False
-            if self._durable:
-                os.fsync(descriptor)
+            if is_synced:
+                try:
+                    os.fsync(descriptor)
+                except OSError:
+                    return False  # the kernel may have dropped bytes, and says so only once
         return True
 
-    def _write(self, target: Path, content: bytes) -> None:
+    def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
         descriptor = os.open(temporary, _NEW, 0o600)
         try:
             try:
                 write_all(descriptor, content)
-                if self._durable:
+                if is_synced:
                     os.fsync(descriptor)
             finally:
                 os.close(descriptor)

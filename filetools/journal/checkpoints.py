@@ -32,12 +32,7 @@ MOST_AUTOMATIC: Final = 20
 """Automatic checkpoints that are kept; the next one takes the place of the oldest."""
 _COLUMNS: Final = "name, number, time, snapshot, files, bytes, rows, automatic"
 _RESERVED: Final = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'"
-_NEXT: Final = (
-    f"SELECT 1 + coalesce(({_RESERVED}),"
-    # Not noted in a journal that was rescued.
-    " max(coalesce((SELECT max(snapshot) FROM checkpoints), 0),"
-    " coalesce((SELECT max(max(first, coalesce(last, 0))) FROM snapshot_rows), 0)))"
-)
+_NEXT: Final = f"SELECT 1 + coalesce(({_RESERVED}), 0)"
 _OPEN_ROWS: Final = "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE last IS NULL"
 _ADD_ROW: Final = "INSERT INTO snapshot_rows (key, path, kind, size, mode, version, first) VALUES (?,?,?,?,?,?,?)"
 _END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL"

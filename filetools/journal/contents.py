@@ -1,4 +1,4 @@
-"""Where the bytes of versions are kept: in the journal's database, in segments beside it, or in a file each, by their size.
+"""Where the bytes of versions are kept: in the journal's database, or large ones in a file each.
 
 What is kept for a snapshot is deflated first, where that pays: a row whose bytes are fewer than its `size` is. What a commit
 keeps is not, so that no call waits for it. `size` is always that of the content, and so is what retention counts.
@@ -17,33 +17,31 @@ from filetools.errors import FileToolsError, VersionGoneError
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.database import Database
 from filetools.journal.readers import Row
-from filetools.journal.segments import LARGEST_ENTRY_BYTES, SegmentPlace
 from filetools.journal.translation import TRANSLATED
 from filetools.models.words import VERSION_PREFIX
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
-"""Contents above this size go into segments, so that the write-ahead file and its checkpoints stay small."""
+"""Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
-MOST_APPENDED_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that a commit appends to a segment while everybody else waits; of more, all are appended in portions before."""
+LARGEST_READ_BYTES: Final = 4 * 1024 * 1024
+"""Larger texts are not kept because somebody has read them."""
 MOST_LOOKED_UP: Final = 1000
 """Versions that are looked up one by one; of more, all that is kept is read."""
 DEFLATE_LEVEL: Final = 1
 """Twice as fast as zlib's own choice, and text comes out a twentieth to a tenth larger."""
 _KEEP: Final = (
-    "INSERT INTO contents (hash, size, used, bytes, segment, start) VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
     # The bytes again, which repairs a damaged row and costs nothing where they are the same.
-    " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes,"
-    " segment = excluded.segment, start = excluded.start"
+    " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
-_GET: Final = "SELECT bytes, size, segment, start FROM contents WHERE hash = ?"
+_GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
 _KNOWN: Final = "SELECT 1 FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """Gives the column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
 """Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
-IS_BLOB: Final = "typeof(bytes) = 'null' AND segment IS NULL"
+IS_BLOB: Final = "typeof(bytes) = 'null'"
 """Whether content is in a file of its own. `bytes IS NULL` would say the same, after reading all of the bytes."""
 IS_FREE: Final = (
     # A file that was only found needs its bytes for a snapshot alone.
@@ -60,9 +58,9 @@ IS_FREE: Final = (
 """Whether nothing but records of the past needs a row of contents; takes the time since when a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
-_STORED: Final = f"size, {IS_BLOB}, segment, start"
+_OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
+_STORED: Final = f"size, {IS_BLOB}"
 """What tells whether content is still there."""
-_PLACE: Final = "SELECT segment, start FROM contents WHERE hash = ? AND segment IS NOT NULL AND used >= 0"
 Portion = list[tuple[str, bytes, bytes]]
 """Version, bytes, and the bytes that a row gets."""
 
@@ -72,7 +70,6 @@ class Contents:
 
     def __init__(self, database: Database, blobs: BlobFolder) -> None:
         self._database = database
-        self._segments = database.segments
         self._blobs = blobs
 
     def get(self, version: str) -> bytes:
@@ -100,18 +97,19 @@ class Contents:
         return row is not None and self._is_there(digest, *row)
 
     def put(self, content: bytes, version: str) -> None:
-        """Make very large content durable ahead of the commit that refers to it; other content travels in the commit."""
-        if len(content) > LARGEST_ENTRY_BYTES:
-            with TRANSLATED:
-                self._blobs.put(digest_of(version).hex(), content)
+        """Make large content durable ahead of the commit that refers to it; other content travels in the commit."""
+        self.put_all({version: content})
 
-    def put_ahead(self, contents: Mapping[str, bytes]) -> None:
-        """Store ahead of a commit, by version, what would keep others waiting behind the gate."""
-        for version, content in contents.items():
-            self.put(content, version)
-        appended = {version: content for version, content in contents.items() if _is_entry(content)}
-        if sum(map(len, appended.values())) > MOST_APPENDED_BYTES:
-            self.keep_all(appended)
+    def put_all(self, contents: Mapping[str, bytes]) -> None:
+        """As `put`, for several versions at once."""
+        with TRANSLATED:
+            self._blobs.put_all(
+                {digest_of(version).hex(): one for version, one in contents.items() if len(one) > LARGEST_ROW_BYTES}
+            )
+
+    def take_back(self, versions: Iterable[str]) -> None:
+        """Remove what `put` has stored of versions that nothing refers to, since their commit had no room."""
+        remove_unused(self._database, self._blobs, [digest_of(version) for version in versions])
 
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
@@ -120,8 +118,7 @@ class Contents:
 
     def keep_all(self, contents: Mapping[str, bytes]) -> None:
         """As `keep`, for several versions at once, and deflated; durable with the next commit."""
-        for version, content in contents.items():
-            self.put(content, version)
+        self.put_all(contents)
         for portion in _portions(contents, deflated):
             self._database.write(partial(self._keep_portion, portion), durable=False)
 
@@ -145,10 +142,10 @@ class Contents:
         new = {
             version: text
             for version, text in texts.items()
-            if len(text) <= LARGEST_ENTRY_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
+            if len(text) <= LARGEST_READ_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
         }
         for portion in _portions(new, bytes):
-            self._database.write(partial(self._append_read, portion), durable=False)
+            self._database.write(partial(self._keep_read, portion), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
         """Note inside a commit that the record `number` uses content, and keep it if it is given."""
@@ -156,18 +153,12 @@ class Contents:
         if content is None:
             connection.execute(_TOUCH, (number, digest))
         elif len(content) <= LARGEST_ROW_BYTES:
-            connection.execute(_KEEP, (digest, len(content), number, content, None, None))
-        elif _is_entry(content):
-            found = connection.execute(_PLACE, (digest,)).fetchone()
-            place = None if found is None else SegmentPlace(*found)
-            if place is None or not self._segments.holds(place, content):
-                place = self._segments.append(connection, digest, content)
-            connection.execute(_KEEP, (digest, len(content), number, None, *place))
+            connection.execute(_KEEP, (digest, len(content), number, content))
         else:
             # Put before the gate; retention may have removed it in between, and cannot now.
             if not self._blobs.has(digest.hex(), len(content)):
                 self._blobs.put(digest.hex(), content)
-            connection.execute(_KEEP, (digest, len(content), number, None, None, None))
+            connection.execute(_KEEP, (digest, len(content), number, None))
 
     def record_all(self, connection: sqlite3.Connection, used: Iterable[tuple[bytes | None, str, int]]) -> None:
         """As `record`, for many contents with their versions and records at once."""
@@ -176,7 +167,7 @@ class Contents:
             if content is None or len(content) > LARGEST_ROW_BYTES:
                 self.record(connection, content, version, number)
             else:
-                small.append((digest_of(version), len(content), number, content, None, None))
+                small.append((digest_of(version), len(content), number, content))
         connection.executemany(_KEEP, small)
 
     def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
@@ -190,33 +181,43 @@ class Contents:
             if len(content) > LARGEST_ROW_BYTES:
                 self.record(connection, content, version, 0)
             else:
-                small.append((digest_of(version), len(content), 0, stored, None, None))
+                small.append((digest_of(version), len(content), 0, stored))
         connection.executemany(_KEEP, small)
 
-    def _append_read(self, portion: Portion, connection: sqlite3.Connection) -> None:
+    def _keep_read(self, portion: Portion, connection: sqlite3.Connection) -> None:
         for version, text, _ in portion:
             digest = digest_of(version)
             if connection.execute(_KNOWN, (digest,)).fetchone() is None:
-                place = self._segments.append(connection, digest, text, is_synced=False)
-                connection.execute(_KEEP, (digest, len(text), UNSYNCED, None, *place))
+                is_large = len(text) > LARGEST_ROW_BYTES
+                if is_large:
+                    self._blobs.put_all({digest.hex(): text}, is_synced=False)
+                connection.execute(_KEEP, (digest, len(text), UNSYNCED, None if is_large else text))
 
-    def _is_there(self, digest: bytes, size: int, is_blob: bool, segment: int | None, start: int | None) -> bool:
-        if segment is not None and start is not None:
-            return self._segments.has(SegmentPlace(segment, start), size)
+    def _is_there(self, digest: bytes, size: int, is_blob: bool) -> bool:
         return not is_blob or self._blobs.has(digest.hex(), size)
 
-    def _read(
-        self, digest: bytes, stored: bytes | None, size: int, segment: int | None, start: int | None
-    ) -> bytes | None:
+    def _read(self, digest: bytes, stored: bytes | None, size: int) -> bytes | None:
         """Return what stands where a row says, intact or not; None if that cannot be read."""
         if stored is not None:
             return inflated(stored, size)
         try:
-            if segment is not None and start is not None:
-                return self._segments.read(SegmentPlace(segment, start), size)
             return self._blobs.get(digest.hex())
         except (FileToolsError, OSError):
             return None
+
+
+def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
+    """Remove those of these files to which no row refers."""
+
+    def work(connection: sqlite3.Connection) -> list[bytes]:
+        return [digest for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
+
+    def remove(unused: list[bytes]) -> None:
+        for digest in unused:
+            blobs.remove(digest.hex())
+
+    # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
+    database.write(work, durable=False, afterwards=remove)
 
 
 def deflated(content: bytes) -> bytes:
@@ -248,11 +249,6 @@ def _portions(contents: Mapping[str, bytes], packed: Callable[[bytes], bytes]) -
             portion, held = [], 0
     if portion:
         yield portion
-
-
-def _is_entry(content: bytes) -> bool:
-    """Whether content belongs into a segment."""
-    return LARGEST_ROW_BYTES < len(content) <= LARGEST_ENTRY_BYTES
 
 
 def digest_of(version: str) -> bytes:

@@ -17,13 +17,11 @@ from typing import Any, Final, TypeVar
 from filetools.errors import DiskFullError, FileToolsError, InternalError
 from filetools.journal.birth import PARTS, make_sure_of_database
 from filetools.journal.gate import Gate
-from filetools.journal.opening import file_id, refuse_damage
+from filetools.journal.opening import file_id, refuse_others
 from filetools.journal.position import PositionNote
 from filetools.journal.readers import Arguments, Identities, Readers, Row
 from filetools.journal.reserve import Reserve
-from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED, translated
-from filetools.journal.walfile import sync_ahead
 from filetools.journal.writer import CHECKPOINT_BYTES, JournalWriter
 from filetools.models.words import Durability
 
@@ -35,6 +33,8 @@ _log = logging.getLogger(__name__)
 _process_id = [os.getpid()]
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _process_id.__setitem__(0, os.getpid()))
+
+_FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 T = TypeVar("T")
 
@@ -61,8 +61,6 @@ class Database:
         self.reserve = Reserve(directory)
         """Room for what makes room."""
         with TRANSLATED:
-            self.segments = SegmentFolder(directory / "segments", durable=durability == "commit")
-            """Large contents, which transactions append to."""
             self.gate = Gate(directory, timeout_seconds=timeout_seconds)
             try:
                 with self.gate:
@@ -166,7 +164,7 @@ class Database:
         self._wal_seen_ns = changed_ns
         if size < at_least_bytes and not is_idle:
             return False
-        is_synced = sync_ahead(self.directory)
+        is_synced = _sync_ahead(self._wal)
         with TRANSLATED, self.gate:
             self.identities.check()
             if not is_synced:
@@ -198,8 +196,8 @@ class Database:
 
     def _open_writer(self, directory: Path, durability: Durability) -> JournalWriter:
         try:
-            refuse_damage(directory, self.position.at_opening)
-            return JournalWriter(directory, durability, self.segments)
+            refuse_others(directory)
+            return JournalWriter(directory, durability)
         except BaseException:
             self.position.close()
             raise
@@ -220,3 +218,25 @@ class Database:
             raise InternalError("This journal was opened before a fork; open the workspace again in the new process")
         if self._closed:
             raise InternalError("The journal is closed")
+
+
+def _sync_ahead(wal: Path) -> bool:
+    """Sync the write-ahead file while others write, so that a checkpoint keeps them waiting for the rest alone.
+
+    A checkpoint syncs this file before all else, and most of its time goes into that. SQLite holds no locks on it that closing
+    a descriptor would drop.
+
+    Returns:
+        False if that failed; what was written before must not be relied on then.
+    """
+    try:
+        descriptor = os.open(wal, _FLAGS)
+    except OSError:
+        return True  # none was written, or the checkpoint meets the same
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

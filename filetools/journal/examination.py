@@ -13,10 +13,8 @@ from filetools.errors import FileToolsError, StateDamagedError
 from filetools.journal.backlog import added_mirrors
 from filetools.journal.birth import PARTS, connect, has_database
 from filetools.journal.changes import MirrorRow
-from filetools.journal.opening import refuse_damage
-from filetools.journal.position import noted_position
-from filetools.journal.quarantine import quarantined
-from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
+from filetools.journal.opening import refuse_others
+from filetools.journal.rows import SELECT_RECORD, record_from
 from filetools.journal.schema import schema_of
 from filetools.journal.translation import TRANSLATED
 
@@ -35,8 +33,6 @@ class JournalReport(Struct, frozen=True, kw_only=True):
     """Records that are committed but not applied; the next opening settles them."""
     unrestored: int = 0
     """Records that a power cut may have undone in the files, and that could not be restored yet."""
-    damaged: int = 0
-    """Records that were found damaged, and are left out of everything; the journal works without them."""
     contents: int = 0
     backlog: dict[str, int] = field(default_factory=dict)
     """For each mirror how many paths it lacks."""
@@ -51,7 +47,7 @@ def examine_journal(directory: Path) -> JournalReport | None:
         with TRANSLATED:
             if not has_database(directory):
                 return None
-            refuse_damage(directory, noted_position(directory))
+            refuse_others(directory)
             with closing(connect(directory / PARTS[0], mode="ro")) as connection:
                 return _examined(connection, sizes)
     except FileToolsError as exc:
@@ -63,21 +59,13 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     if verdict != "ok":
         raise StateDamagedError(str(verdict))
     records = pending = 0
-    damaged = quarantined(connection)
-    connection.text_factory = lenient_text
     for row in connection.execute(SELECT_RECORD):
-        try:
-            record = record_from(row)
-        except StateDamagedError:
-            damaged += 1
-        else:
-            records += 1
-            pending += record.state == "pending"
-    connection.text_factory = str
+        records += 1
+        pending += record_from(row).state == "pending"
     (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
     backlog = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
     return structs.replace(
-        sizes, schema=schema_of(connection), records=records, pending=pending, damaged=damaged, contents=contents,
+        sizes, schema=schema_of(connection), records=records, pending=pending, contents=contents,
         backlog=backlog,
         unrestored=_count_unrestored(connection),
         mirrors=added_mirrors(connection),

@@ -2,7 +2,7 @@
 
 While the leader waits for the gate and the disk, later callers queue; it takes along whoever has come before it is done
 recording, and hands the lead to the first of those who came after. So sixteen waiting writers cost a few syncs, not
-sixteen, and a lone writer waits for nobody. Large contents of a group are synced together, too, before the journal.
+sixteen, and a lone writer waits for nobody.
 """
 
 from __future__ import annotations

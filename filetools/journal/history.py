@@ -11,8 +11,7 @@ from filetools.journal.changes import RelationKind
 from filetools.journal.contents import digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
-from filetools.journal.quarantine import RecordReader
-from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
+from filetools.journal.rows import SELECT_RECORD, records_from
 from filetools.journal.undone import TAKES_BACK
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import ActorKind
@@ -94,9 +93,8 @@ class NameChange(NamedTuple):
 class History:
     """The past of an embedded journal; implements `History`."""
 
-    def __init__(self, database: Database, reader: RecordReader) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._reader = reader
 
     def select(self, wanted: RecordFilter, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are in the files, or in an unsaved document, newest first; files merely found left out.
@@ -107,32 +105,25 @@ class History:
             limit: Most records; fewer are always the last.
         """
         conditions, values = _conditions(wanted)
-        bound = _NO_NUMBER if below is None else below
-        found: list[ChangeRecord] = []
-        while True:
-            query = (
-                f"SELECT {RECORD_COLUMNS} FROM records WHERE number < :below AND {' AND '.join(conditions)}"
-                " ORDER BY number DESC LIMIT :limit"
-            )
-            count = limit - len(found)
-            records, rows, bound = self._reader.page(query, {**values, "below": bound, "limit": count})
-            found += records
-            if rows < count or len(found) == limit:
-                return found
+        query = (
+            f"{SELECT_RECORD} WHERE number < :below AND {' AND '.join(conditions)} ORDER BY number DESC LIMIT :limit"
+        )
+        values |= {"below": _NO_NUMBER if below is None else below, "limit": limit}
+        return records_from(self._database, query, values)
 
     def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
         """Return the records that were committed together with one, itself included, in their order."""
         if record.transaction is None:
             return [record]
-        return self._reader.records(_TOGETHER, (record.transaction,))
+        return records_from(self._database, _TOGETHER, (record.transaction,))
 
     def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return the changes of a file that bore this key at the time, newest first; folders of that name left out."""
-        return self._reader.records(_OF_KEY, (key, _NO_NUMBER if below is None else below, limit))
+        return records_from(self._database, _OF_KEY, (key, _NO_NUMBER if below is None else below, limit))
 
     def of_folder(self, key: str, *, below: int) -> list[ChangeRecord]:
         """Return the changes below a folder before a record, oldest first; moves out of it included."""
-        return self._reader.records(_BELOW, (*bounds_below(key), below))
+        return records_from(self._database, _BELOW, (*bounds_below(key), below))
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
         """Return the newest deletion of a folder of these keys, or move to such a key or away from it, before a record."""
@@ -141,13 +132,13 @@ class History:
         found = [
             record
             for column in ("key", "old_key")
-            for record in self._reader.records(_FOLDER_CHANGE.format(column, marks), values)
+            for record in records_from(self._database, _FOLDER_CHANGE.format(column, marks), values)
         ]
         return max(found, key=lambda record: record.number, default=None)
 
     def removals_since(self, number: int) -> list[ChangeRecord]:
         """Return the records that moved or deleted folders after this number, oldest first, also those not applied yet."""
-        return self._reader.records(_REMOVALS_SINCE, (number,))
+        return records_from(self._database, _REMOVALS_SINCE, (number,))
 
     def paths_of(self, version: str) -> list[WorkspacePath]:
         """Return all paths that are known to have had a version; looks through all records."""

@@ -118,7 +118,7 @@ class Journal(Protocol):
 
         Args:
             since: Number of the last record already seen.
-            limit: Most records returned; fewer are always the last, since the next is taken for a damaged one.
+            limit: Most records returned; fewer are always the last.
             key: Only changes of this path, its moves away and onto it included.
             newest_first: Order by falling number; then pending records are included.
             foreign_only: Leave out records committed through this instance.

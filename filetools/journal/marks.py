@@ -12,8 +12,7 @@ from typing import Final
 
 from filetools.journal.database import Database
 from filetools.journal.notes import Notes
-from filetools.journal.quarantine import RecordReader
-from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
+from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD, records_from
 from filetools.models.records import ChangeRecord
 
 _PENDING: Final = f"{SELECT_RECORD} INDEXED BY records_pending WHERE state = 'pending' ORDER BY number LIMIT ?"
@@ -35,17 +34,14 @@ _UNSETTLED: Final = (
     f" WHERE old_key = ?1 AND key != ?1 AND number >= coalesce(({_LAST_SYNCED}), 0)"
     " ORDER BY number DESC LIMIT 1000"
 )
-_KEPT: Final = (
-    "SELECT number FROM records WHERE number = ?1 UNION ALL SELECT number FROM quarantine WHERE number = ?1 LIMIT 1"
-)
+_KEPT: Final = "SELECT number FROM records WHERE number = ?"
 
 
 class Marks:
     """Marks of an embedded journal; implements `Marks`."""
 
-    def __init__(self, database: Database, reader: RecordReader, notes: Notes) -> None:
+    def __init__(self, database: Database, notes: Notes) -> None:
         self._database = database
-        self._reader = reader
         self._notes = notes
 
     def applied(self, numbers: Iterable[int]) -> None:
@@ -78,15 +74,15 @@ class Marks:
 
     def pending(self, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are committed but not applied, oldest first."""
-        return self._reader.records(_PENDING, (limit,))
+        return records_from(self._database, _PENDING, (limit,))
 
     def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are applied but not synced, oldest first; those that must be restored first left out."""
-        return self._reader.records(_UNSYNCED, (limit,))
+        return records_from(self._database, _UNSYNCED, (limit,))
 
     def unrestored(self, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that a power cut may have undone in the files, oldest first."""
-        return self._reader.records(_UNRESTORED, (limit,))
+        return records_from(self._database, _UNRESTORED, (limit,))
 
     def restored(self, number: int, keys: Iterable[str]) -> None:
         """Note that the files of these keys carry their heads again, and with them this record."""
@@ -100,7 +96,7 @@ class Marks:
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
         """Return the records of one path from its last synced one on, newest first; at most 1000."""
-        return self._reader.records(_UNSETTLED, (key,))
+        return records_from(self._database, _UNSETTLED, (key,))
 
     def kept(self, numbers: Iterable[int]) -> set[int]:
         """Return those of these records that retention has not removed; what hangs on the others may go too."""

@@ -1,9 +1,8 @@
-"""What must hold of a journal's files before they are opened for writing, which would cover the traces of damage."""
+"""What must hold of a journal's files before they are opened for writing."""
 
 from __future__ import annotations
 
 import os
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,6 @@ from typing import Final
 from filetools.errors import StateDamagedError
 from filetools.journal.birth import PAGE_BYTES, PARTS, connect
 from filetools.journal.schema import require_known_schema
-from filetools.journal.walfile import goes_on_after_damage, is_header_damaged
 from filetools.paths.birth import birth_ns
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -19,29 +17,20 @@ _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 ISSUED: Final = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'records'"
 
 
-def refuse_damage(directory: Path, reached: int) -> None:
-    """Refuse a journal that SQLite would open as if nothing were missing; call it behind the gate.
-
-    Args:
-        directory: Where it lies.
-        reached: How far its numbers had come, as was noted beside it.
+def refuse_others(directory: Path) -> None:
+    """Refuse a database that is no journal of this version; call it behind the gate.
 
     Raises:
-        StateDamagedError: It is no journal, or its write-ahead file holds changes that cannot be read.
+        StateDamagedError: It is no journal.
         StateVersionError: Another version of filetools wrote it.
         sqlite3.Error: It cannot be read.
     """
-    if is_header_damaged(directory):
-        raise StateDamagedError("the header of the journal's write-ahead file is not valid")
     # Reading only: the last connection that could write removes the write-ahead file when it is closed.
     with closing(connect(directory / PARTS[0], mode="ro")) as connection:
         require_known_schema(connection)
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         if page_bytes != PAGE_BYTES:
             raise StateDamagedError("the journal's database has another page size than every journal")
-        is_short = _is_short(connection, directory, reached)
-    if is_short and goes_on_after_damage(directory):
-        raise StateDamagedError("the journal's write-ahead file is damaged, and acknowledged changes with it")
 
 
 def boot_id() -> str:
@@ -63,13 +52,3 @@ def file_id(database: Path) -> str:
         return f"{inode}-{birth_ns(descriptor)}"
     finally:
         os.close(descriptor)
-
-
-def _is_short(connection: sqlite3.Connection, directory: Path, reached: int) -> bool:
-    """Whether numbers are missing that neither a power cut nor a restored copy explains."""
-    (issued,) = connection.execute(ISSUED).fetchone()
-    if issued >= reached:
-        return False
-    meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-    is_same = meta.get("inode") == file_id(directory / PARTS[0])
-    return is_same and meta.get("boot") == boot_id()

@@ -14,8 +14,7 @@ from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
 from filetools.journal.notes import Notes
 from filetools.journal.plain_rows import PlainRows
-from filetools.journal.quarantine import RecordReader
-from filetools.journal.rows import RECORD_COLUMNS
+from filetools.journal.rows import RECORD_COLUMNS, records_from
 from filetools.journal.tree_index import HEAD_FACTS
 from filetools.models.records import ChangeRecord
 
@@ -48,9 +47,8 @@ _FIRST_PENDING: Final = (
 class SqliteReading:
     """The reading half of an embedded journal. Lives as long as the journal; any thread may call."""
 
-    def __init__(self, database: Database, reader: RecordReader, notes: Notes) -> None:
+    def __init__(self, database: Database, notes: Notes) -> None:
         self._database = database
-        self._reader = reader
         self._notes = notes
 
     def view(self, key: str) -> View:
@@ -98,15 +96,10 @@ class SqliteReading:
     ) -> list[ChangeRecord]:
         """Return records after `since`; see `Journal.records`."""
         query = _records_query(of_one=key is not None, newest_first=newest_first, foreign_only=foreign_only)
-        values = {"since": since, "below": _NO_NUMBER, "key": key, "opening": self._database.opening}
-        found: list[ChangeRecord] = []
-        while True:
-            wanted = limit - len(found)
-            records, rows, last = self._reader.page(query, {**values, "limit": wanted})
-            found += records
-            if rows < wanted or len(found) == limit:
-                return found
-            values["below" if newest_first else "since"] = last
+        values = {
+            "since": since, "key": key, "opening": self._database.opening, "limit": limit
+        }  # fmt: skip
+        return records_from(self._database, query, values)
 
     def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
         """Yield (path, version) of every file recorded below a folder; the empty key is the root."""
@@ -152,7 +145,7 @@ class SqliteReading:
 
 @functools.cache
 def _records_query(*, of_one: bool, newest_first: bool, foreign_only: bool) -> str:
-    conditions = ["number > :since", "number < :below"]
+    conditions = ["number > :since"]
     if not newest_first:
         conditions.append(f"number < {_FIRST_PENDING}")
     if foreign_only:

@@ -1,14 +1,17 @@
-"""Repairing a damaged journal: whatever can still be read becomes a fresh one, and the damaged one is kept aside.
+"""Starting again from a damaged journal: it is set aside as it is, and a fresh one takes over what cannot be found on disk.
 
-The files of the workspace are not touched, now or by a later recovery: every rescued record counts as applied. What a
-file holds that the rescued journal does not know is a foreign change of the next look at it.
+Only SQLite reads the damaged database, as far as it can. Taken over are contents that have their hash, unsaved texts, and the
+mirrors; the files of the workspace are not touched.
 """
 
 from __future__ import annotations
 
+import codecs
+import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable
+import time
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -16,52 +19,59 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install, keep_mark
-from filetools.journal.blobs import BlobFolder
-from filetools.journal.carving import Pages
-from filetools.journal.contents import IS_BLOB
+from filetools.journal.blobs import BlobFolder, sync_directory
+from filetools.journal.contents import inflated
 from filetools.journal.gate import Gate
-from filetools.journal.position import noted_position
-from filetools.journal.salvage import (
-    COLUMNS,
-    ReadableRows,
-    carved_contents,
-    carved_records,
-    heads_below_removed,
-    heads_from_records,
-    is_intact,
-)
+from filetools.journal.position import POSITION_FILE
 from filetools.journal.schema import create_tables
-from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED
-from filetools.journal.undone import note_all_undone
-from filetools.journal.walfile import goes_on_after_damage, is_header_damaged
 
 GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
+_FOLDERS: Final = "damaged-*"
+_TEXT: Final = "SELECT id, version, text FROM document_texts"
+_DOCUMENT: Final = "SELECT id, key, path, base, encoding, bom, version FROM documents"
+_OPEN: Final = (
+    # What its changes were is lost with the records.
+    "INSERT OR IGNORE INTO documents (id, key, path, base, encoding, bom, version, dirty, parents)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, 1, '[]')"
+)
+Row = tuple[Any, ...]
 
 
 class Rescue(Struct, frozen=True, kw_only=True):
-    """What was saved from a damaged journal."""
+    """What a fresh journal has of a damaged one."""
 
-    records: int
     contents: int
-    unapplied: tuple[str, ...]
-    """Paths of records that were not applied yet; their files were left as they are, their bytes are kept."""
-    heads: int = 0
-    """Paths whose newest version is known; the others will be found anew."""
-    lost_records: int = 0
-    """Records that had been there and cannot be read; those that retention had removed are not counted, if that is known."""
+    """Versions whose bytes are kept."""
+    documents: tuple[str, ...] = ()
+    """Paths of unsaved texts; the next opening takes care of them."""
+    texts: tuple[str, ...] = ()
+    """Names, in the folder of what was set aside, of unsaved texts whose paths cannot be read."""
+    mirrors: tuple[str, ...] = ()
+    """Places of mirrors; each is compared with the tree when it is next used."""
+    records: int | None = None
+    """Records that are lost; None if they cannot be counted."""
+    checkpoints: int | None = None
+    """Checkpoints that are lost; None if they cannot be counted."""
 
 
-def rescue_journal(directory: Path, aside: Path) -> Rescue:
-    """Put a fresh journal with all that can be read into the place of a damaged one, which is kept aside.
+def folder_for_damage(directory: Path) -> Path:
+    """Return where the damaged journal of a state directory goes: the folder of an interrupted repair, or a new one."""
+    if not os.path.lexists(directory / DATABASE_NAME):
+        for fresh in sorted(directory.glob(f"{_FOLDERS}/{_FRESH}"), reverse=True):
+            return fresh.parent
+    return directory / time.strftime("damaged-%Y%m%d-%H%M%S")
 
-    Interrupted before the exchange, nothing was changed; the damaged files lie aside as a whole before the first of them
-    leaves its place.
+
+def start_again(directory: Path, aside: Path) -> Rescue:
+    """Set a damaged journal aside, and put a fresh one into its place.
+
+    Interrupted at any moment, the damaged database lies complete in its place or aside; done again, it is finished.
 
     Args:
         directory: The state directory; nobody may have its journal open.
-        aside: A directory inside it, made if it is missing.
+        aside: A directory inside it, as `folder_for_damage` returns it; made if it is missing.
 
     Raises:
         LockTimeoutError: Somebody writes the journal.
@@ -71,12 +81,18 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
         gate = Gate(directory, timeout_seconds=GATE_SECONDS)
         try:
             with gate:
+                is_new = not aside.exists()
                 aside.mkdir(mode=0o700, exist_ok=True)
+                # Of a repair that was interrupted before the database left its place.
+                for stale in directory.glob(f"{_FOLDERS}/{_FRESH}"):
+                    if stale.parent != aside:
+                        stale.unlink()
                 try:
-                    rescue = _rebuild(directory, aside / _FRESH)
+                    rescue = _rebuild(directory, aside)
                 except BaseException:
-                    (aside / _FRESH).unlink(missing_ok=True)
-                    with suppress(OSError):
+                    if is_new:
+                        for place in aside.iterdir():
+                            place.unlink()
                         aside.rmdir()
                     raise
                 _exchange(directory, aside)
@@ -87,122 +103,120 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
 
 def _exchange(directory: Path, aside: Path) -> None:
     for part in PARTS:
+        if os.path.lexists(aside / part):
+            continue  # the repair that was interrupted has put it there
         if (directory / part).is_file() and not (directory / part).is_symlink():
             os.link(directory / part, aside / part)
         elif os.path.lexists(directory / part):
             (directory / part).rename(aside / part)  # a planted link or directory
-    # The database last: a fresh one beside the old write-ahead file would take over its pages.
-    for part in reversed(PARTS[1:]):
+    # Durable under both names before the first one goes.
+    sync_directory(aside)
+    sync_directory(directory)
+    # The database first: without it the opening refuses the rest. A fresh one beside the old write-ahead file would take over
+    # its pages.
+    for part in PARTS:
         (directory / part).unlink(missing_ok=True)
     install(aside / _FRESH, directory)
+    # Numbers begin anew. Until the database is there, the note says that there was one.
+    (directory / POSITION_FILE).unlink(missing_ok=True)
 
 
-def _rebuild(directory: Path, fresh: Path) -> Rescue:
-    create_empty(fresh)
-    reached = noted_position(directory)
-    with closing(connect_to_empty(fresh)) as target:
+def _rebuild(directory: Path, aside: Path) -> Rescue:
+    create_empty(aside / _FRESH)
+    with closing(connect_to_empty(aside / _FRESH)) as target:
         target.execute("BEGIN IMMEDIATE")
         create_tables(target)
         keep_mark(target, directory)
-        blobs, segments = (
-            BlobFolder(directory / "blobs", durable=True),
-            SegmentFolder(directory / "segments", durable=True),
-        )
-        removed, is_whole = _copy(directory, target)
-        if not is_whole or _newest(target) < reached:
-            _carve(directory, target)
-        _take_entries(target, segments)
-        _take_blobs(target, blobs)
-        rescue = _settle(target, reached, removed)
+        damaged = next((each for each in (directory, aside) if _is_readable(each / DATABASE_NAME)), None)
+        rescue = Rescue(contents=0)
+        if damaged is not None:
+            with closing(connect(damaged / DATABASE_NAME, mode="ro")) as source, suppress(sqlite3.DatabaseError):
+                # Else SQLite refuses to read a file that is shorter than its header says.
+                source.execute("PRAGMA writable_schema = ON")
+                rescue = _take_over(source, target, aside)
+        _take_blobs(target, BlobFolder(directory / "blobs", durable=True))
+        (contents,) = target.execute("SELECT count(*) FROM contents").fetchone()
         target.execute("COMMIT")
-    return rescue
+    return Rescue(
+        contents=contents, documents=rescue.documents, texts=rescue.texts, mirrors=rescue.mirrors, records=rescue.records,
+        checkpoints=rescue.checkpoints,
+    )  # fmt: skip
 
 
-def _copy(directory: Path, target: sqlite3.Connection) -> tuple[int | None, bool]:
-    """Copy what SQLite can read; returns how many records retention had removed, if known, and whether that was all."""
-    place = directory / DATABASE_NAME
-    if place.is_symlink() or not place.is_file() or place.stat().st_size == 0:
-        return None, False  # SQLite would throw away the write-ahead file of an empty database
-    with closing(connect(place, mode="ro")) as source:
-        try:
-            # Else it refuses to read a file that is shorter than its header says.
-            source.execute("PRAGMA writable_schema = ON")
-            is_whole = not is_header_damaged(directory) and not goes_on_after_damage(directory)
-            for table in COLUMNS:
-                rows = ReadableRows(source, table)
-                _insert(target, table, COLUMNS[table], (row for row in rows if is_intact(table, row)))
-                is_whole = is_whole and rows.is_whole
-            row = source.execute("SELECT value FROM meta WHERE name = 'removed'").fetchone()
-        except sqlite3.DatabaseError:
-            return None, False
-        return None if row is None else int(row[0]), is_whole
+def _is_readable(database: Path) -> bool:
+    # SQLite would throw away the write-ahead file of an empty database.
+    return database.is_file() and not database.is_symlink() and database.stat().st_size > 0
 
 
-def _carve(directory: Path, target: sqlite3.Connection) -> None:
-    """Add what the pages hold beyond that; heads that could be read may be older than records that could not."""
-    with closing(Pages(directory)) as pages:
-        _insert(target, "records", COLUMNS["records"], carved_records(pages))
-        _insert(target, "contents", "hash, size, used, bytes", carved_contents(pages))
-    heads = heads_from_records(target)
-    read = dict(target.execute("SELECT key, number FROM heads").fetchall())
-    stale = [(row[0],) for row in heads if row[5] > read.get(row[0], row[5])]
-    target.executemany("DELETE FROM heads WHERE key = ?", [*stale, *heads_below_removed(target)])
-    _insert(target, "heads", COLUMNS["heads"], heads)
-
-
-def _newest(target: sqlite3.Connection) -> int:
-    (number,) = target.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-    return int(number)
-
-
-def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    marks = ",".join("?" * (columns.count(",") + 1))
-    target.executemany(f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", rows)
-
-
-def _take_entries(target: sqlite3.Connection, segments: SegmentFolder) -> None:
-    """Have rows tell where the intact entries of segments are, whether they did before or not."""
-    target.execute("UPDATE contents SET segment = NULL, start = NULL")
-    put = (
-        "INSERT INTO contents (hash, size, used, segment, start) VALUES (?, ?, 0, ?, ?) ON CONFLICT (hash)"
-        " DO UPDATE SET segment = excluded.segment, start = excluded.start WHERE typeof(bytes) = 'null'"
+def _take_over(source: sqlite3.Connection, target: sqlite3.Connection, aside: Path) -> Rescue:
+    for digest, size, used, content in _rows(source, "SELECT hash, size, used, bytes FROM contents", "rowid"):
+        is_row = isinstance(size, int) and isinstance(used, int) and isinstance(content, bytes)
+        if is_row and hashlib.sha256(inflated(content, size)).digest() == digest:
+            values = (digest, size, min(used, 0), content)
+            target.execute("INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)", values)
+    put = "INSERT OR IGNORE INTO mirrors (place, identity, root) VALUES (?, ?, ?)"
+    # Without their positions: each is compared as a whole.
+    target.executemany(put, _rows(source, "SELECT place, identity, root FROM mirrors", "place"))
+    texts = _take_documents(source, target, aside)
+    return Rescue(
+        contents=0,
+        documents=tuple(path for (path,) in target.execute("SELECT path FROM documents ORDER BY path")),
+        texts=texts,
+        mirrors=tuple(place for (place,) in target.execute("SELECT place FROM mirrors ORDER BY place")),
+        records=_count(source, "records"),
+        checkpoints=_count(source, "checkpoints"),
     )
-    for digest, size, place in segments.intact_entries():
-        target.execute(put, (digest, size, *place))
+
+
+def _take_documents(source: sqlite3.Connection, target: sqlite3.Connection, aside: Path) -> tuple[str, ...]:
+    """Keep every text that may be unsaved: as an open document, or else in a file."""
+    saved = {row[0] for row in _rows(source, "SELECT id FROM documents WHERE NOT dirty", "id")}
+    documents = {row[0]: row for row in _rows(source, f"{_DOCUMENT} WHERE dirty", "id")}
+    texts = {row[0]: row for row in _rows(source, _TEXT, "id") if isinstance(row[2], bytes)}
+    for name in documents.keys() - texts.keys():
+        texts |= {
+            row[0]: row for row in _rows(source, f"{_TEXT} WHERE id = ?", "id", name) if isinstance(row[2], bytes)
+        }
+    files: list[str] = []
+    for name, version, text in texts.values():
+        document = documents.get(name)
+        if document is not None and _is_document(document) and target.execute(_OPEN, document).rowcount:
+            target.execute("INSERT INTO document_texts VALUES (?, ?, ?)", (name, version, text))
+        elif name not in saved:
+            files.append(f"unsaved-{len(files) + 1}.txt")
+            (aside / files[-1]).write_bytes(text)
+    return tuple(files)
+
+
+def _is_document(row: Row) -> bool:
+    *_, path, base, encoding, bom, version = row
+    try:
+        codecs.lookup(encoding.removesuffix("-raw"))
+    except (AttributeError, LookupError):
+        return False
+    is_version = base is None or (isinstance(base, bytes) and len(base) == hashlib.sha256().digest_size)
+    return is_version and isinstance(path, str) and isinstance(bom, bytes) and isinstance(version, int)
+
+
+def _rows(source: sqlite3.Connection, query: str, key: str, *values: Any) -> Iterator[Row]:
+    """Yield the rows of a query that SQLite can read, from both ends to the damage; some may come twice."""
+    for order in ("ASC", "DESC"):
+        try:
+            yield from source.execute(f"{query} ORDER BY {key} {order}", values)
+        except sqlite3.DatabaseError:
+            continue
+        return
+
+
+def _count(source: sqlite3.Connection, table: str) -> int | None:
+    try:
+        return int(source.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return None
 
 
 def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:
-    """Keep contents whose file is there and has its hash, whether a row told of it or not; others that had one go."""
-    told = {digest.hex() for (digest,) in target.execute(f"SELECT hash FROM contents WHERE {IS_BLOB}").fetchall()}
-    standing = {name: size for name in blobs.names() if (size := blobs.intact_size(name)) is not None}
-    lost = [(bytes.fromhex(name),) for name in told if name not in standing]
-    target.executemany("DELETE FROM contents WHERE hash = ?", lost)
-    found = [(bytes.fromhex(name), size) for name, size in standing.items()]
-    target.executemany("INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, NULL)", found)
-
-
-def _settle(target: sqlite3.Connection, reached: int, removed: int | None) -> Rescue:
-    """Leave the files alone, and go on behind every number that was ever issued."""
-    rows = target.execute("SELECT DISTINCT path FROM records WHERE state = 'pending' ORDER BY path").fetchall()
-    target.execute("UPDATE records SET state = 'applied' WHERE state = 'pending'")
-    target.execute("UPDATE records SET synced = 1 WHERE synced = 0")
-    note_all_undone(target)
-    target.execute("UPDATE heads SET applied = 1")
-    target.execute(
-        "UPDATE contents SET used = coalesce((SELECT max(number) FROM records WHERE after = contents.hash), used)"
-        " WHERE used = 0 AND typeof(bytes) = 'null'"
-    )
-    counts = [
-        target.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("records", "contents", "heads")
-    ]
-    issued = max(_newest(target), reached)
-    target.execute("DELETE FROM sqlite_sequence WHERE name = 'records'")
-    target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (issued,))
-    target.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", (str(issued - counts[0]),))
-    return Rescue(
-        records=counts[0],
-        contents=counts[1],
-        unapplied=tuple(path for (path,) in rows),
-        heads=counts[2],
-        lost_records=max(0, issued - counts[0] - (removed or 0)),
-    )
+    """Keep contents in files of their own that have their hash."""
+    found = ((bytes.fromhex(name), blobs.intact_size(name)) for name in blobs.names())
+    put = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, NULL)"
+    target.executemany(put, [(digest, size) for digest, size in found if size is not None])

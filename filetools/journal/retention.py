@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -19,10 +19,9 @@ from msgspec import Struct
 
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.checkpoints import Checkpoints, oldest_kept
-from filetools.journal.contents import IS_BLOB, IS_FREE
+from filetools.journal.contents import IS_BLOB, IS_FREE, remove_unused
 from filetools.journal.database import Database
 from filetools.journal.seen_versions import tidy_seen_versions
-from filetools.journal.segments import kept_entries
 from filetools.journal.table import release_bytes
 
 SLICE: Final = 200
@@ -48,18 +47,17 @@ _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AN
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
 _REMOVABLE_CONTENTS: Final = (
-    f"SELECT hash, size, used, {IS_BLOB}, segment FROM contents INDEXED BY contents_by_use"
+    f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use"
     f" WHERE used < ? AND {IS_FREE} ORDER BY used"
 )
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
 """Bytes of texts that are kept only because somebody has read them; beyond it those not used longest go."""
 _READ_TEXTS: Final = (
-    f"SELECT hash, size, used, {IS_BLOB}, segment FROM contents INDEXED BY contents_by_use WHERE used < 0"
+    f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use WHERE used < 0"
     " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
 )
 _REMOVE_READ_TEXT: Final = "DELETE FROM contents WHERE hash = ?1 AND used = ?2 AND used < 0 AND ?3"
 _REMOVE_CONTENT: Final = f"DELETE FROM contents WHERE hash = ? AND used = ? AND {IS_FREE}"
-_OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
 _REMOVE_RELATIONS: Final = (
     "DELETE FROM relations WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
 )
@@ -98,16 +96,6 @@ class _Content(NamedTuple):
     size: int
     used: int
     is_blob: int
-    segment: int | None
-
-
-class _Emptied(NamedTuple):
-    """What has to be done beside the database for contents that were removed from it."""
-
-    blobs: list[str]
-    """Names that go."""
-    segments: dict[int, list[tuple[int, int]]]
-    """Those that had some, with what stays in each."""
 
 
 class Retention:
@@ -269,11 +257,9 @@ class Retention:
     def _remove(self, doomed: list[_Content], statement: str, live_since: float) -> None:
         for start in range(0, len(doomed), SLICE):
             some = doomed[start : start + SLICE]
-            # Durable before room is given back: a power cut must not bring back a row that refers to other bytes.
-            durable = any(content.segment is not None for content in some)
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work = partial(_remove_contents, some, statement, live_since)
-            self._database.write(work, durable=durable, afterwards=self._give_back, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, afterwards=self._give_back, may_use_reserve=lambda: True)
 
     def _removable_contents(self, surplus: int, live_since: float) -> list[_Content]:
         """Return what may go, oldest first, until the surplus is covered."""
@@ -296,11 +282,9 @@ class Retention:
             rows.close()
         return doomed
 
-    def _give_back(self, emptied: _Emptied) -> None:
-        for name in emptied.blobs:
+    def _give_back(self, names: list[str]) -> None:
+        for name in names:
             self._blobs.remove(name)
-        for segment, kept in emptied.segments.items():
-            self._database.segments.give_back(segment, kept)
 
     def _sweep(self) -> None:
         now = time.monotonic()
@@ -308,27 +292,9 @@ class Retention:
             return
         self._swept_at = now
         self._blobs.sweep()
-        old = self._blobs.old_names()
-        orphans = [name for name in old if self._database.row(_OF_BLOB, (bytes.fromhex(name),)) is None]
+        orphans = [bytes.fromhex(name) for name in self._blobs.old_names()]
         for start in range(0, len(orphans), SLICE):
-            self._give_back_unused(orphans[start : start + SLICE], ())
-        for segment in self._database.segments.numbers():
-            with self._database.reading() as connection:
-                kept = kept_entries(connection, segment)
-            if self._database.segments.has_surplus(segment, kept):
-                self._give_back_unused((), (segment,))
-
-    def _give_back_unused(self, names: Sequence[str], segments: Sequence[int]) -> None:
-        """Give back blobs and parts of segments to which no row refers, not even one that a power cut would bring back."""
-
-        def work(connection: sqlite3.Connection) -> _Emptied:
-            note_contents(connection, *sum_contents(connection))  # without a change the commit syncs nothing
-            orphans = [
-                name for name in names if connection.execute(_OF_BLOB, (bytes.fromhex(name),)).fetchone() is None
-            ]
-            return _Emptied(orphans, {segment: kept_entries(connection, segment) for segment in segments})
-
-        self._database.write(work, afterwards=self._give_back)
+            remove_unused(self._database, self._blobs, orphans[start : start + SLICE])
 
 
 def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
@@ -340,11 +306,11 @@ def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
 
 def _remove_contents(
     doomed: list[_Content], statement: str, live_since: float, connection: sqlite3.Connection
-) -> _Emptied:
-    """Remove contents that are still not needed."""
+) -> list[str]:
+    """Remove contents that are still not needed; returns the names of their files."""
     total, _ = sum_contents(connection)
     first_unsynced, replaced = _needed(connection)
-    blobs, segments = [], set()
+    blobs = []
     for content in doomed:
         if content.used >= first_unsynced or content.digest in replaced:
             continue
@@ -352,12 +318,10 @@ def _remove_contents(
             total -= content.size
             if content.is_blob:
                 blobs.append(content.digest.hex())
-            if content.segment is not None:
-                segments.add(content.segment)
     # The newest row may be among those gone, and its number given out again.
     (newest,) = connection.execute("SELECT coalesce(max(rowid), 0) FROM contents").fetchone()
     note_contents(connection, total, newest)
-    return _Emptied(blobs, {segment: kept_entries(connection, segment) for segment in segments})
+    return blobs
 
 
 def _vacuum(pages: int, connection: sqlite3.Connection) -> None:

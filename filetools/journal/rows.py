@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple
 from filetools.errors import StateDamagedError
 from filetools.journal.changes import Change
 from filetools.journal.contents import digest_of, version_from
+from filetools.journal.database import Database
+from filetools.journal.readers import Arguments
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
 
@@ -138,6 +140,10 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
         raise StateDamagedError(f"record {number} holds what no record may: {exc}") from exc
 
 
-def lenient_text(text: bytes) -> str:
-    """Read text of the database that may be damaged: what is not UTF-8 does not match the row's checksum."""
-    return text.decode("utf-8", "surrogateescape")
+def records_from(database: Database, query: str, arguments: Arguments = ()) -> list[ChangeRecord]:
+    """Return the records of a query for `RECORD_COLUMNS`.
+
+    Raises:
+        StateDamagedError: One of them cannot be trusted.
+    """
+    return [record_from(row) for row in database.rows(query, arguments)]

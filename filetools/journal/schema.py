@@ -16,7 +16,7 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-SCHEMA_VERSION: Final = 22
+SCHEMA_VERSION: Final = 24
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -63,7 +63,6 @@ _TABLES: Final = (
     # Which records are taken back now; it follows from the relations, and is kept by every commit that adds one.
     "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
-    "CREATE TABLE quarantine (number INTEGER PRIMARY KEY, found REAL NOT NULL, reason TEXT NOT NULL, row TEXT NOT NULL)",
     """CREATE TABLE heads (
         key TEXT PRIMARY KEY,
         path TEXT NOT NULL,
@@ -86,17 +85,14 @@ _TABLES: Final = (
         applied INTEGER NOT NULL,
         PRIMARY KEY (deletion, key)
     ) WITHOUT ROWID""",
-    # `segment` and `start`: where an entry of a segment begins that has the bytes.
+    # `bytes` is NULL where they are in a file of their own.
     """CREATE TABLE contents (
         hash BLOB NOT NULL UNIQUE,
         size INTEGER NOT NULL,
         used INTEGER NOT NULL,
-        bytes BLOB,
-        segment INTEGER,
-        start INTEGER
+        bytes BLOB
     )""",
     "CREATE INDEX contents_by_use ON contents (used)",
-    "CREATE INDEX contents_of_segment ON contents (segment, start, size) WHERE segment IS NOT NULL",
     """CREATE TABLE debts (
         mirror TEXT NOT NULL,
         key TEXT NOT NULL,

@@ -28,7 +28,6 @@ from filetools.journal.history import History
 from filetools.journal.marks import Marks
 from filetools.journal.notes import Notes
 from filetools.journal.opening import ISSUED, boot_id
-from filetools.journal.quarantine import RecordReader
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
@@ -68,8 +67,8 @@ class SqliteJournal(SqliteReading):
             LockTimeoutError: Others write it all the time.
         """
         database = _open_database(directory, durability, timeout_seconds)
-        reader, notes = RecordReader(database), Notes(on_committed or on_visible)
-        super().__init__(database, reader, notes)
+        notes = Notes(on_committed or on_visible)
+        super().__init__(database, notes)
         try:
             with TRANSLATED:
                 blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
@@ -91,8 +90,8 @@ class SqliteJournal(SqliteReading):
         self.descriptors = SqliteTable(database, "descriptors")
         self.registry = SqliteTable(database, "registry")
         self.runs = SqliteTable(database, "runs")
-        self.marks = Marks(database, reader, notes)
-        self.history = History(database, reader)
+        self.marks = Marks(database, notes)
+        self.history = History(database)
         self.checkpoints = Checkpoints(database)
         self.tree_index = TreeIndex(database)
         self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
@@ -100,10 +99,18 @@ class SqliteJournal(SqliteReading):
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, together with whoever else waits to commit."""
-        large = [one for one in changes if one.content is not None and len(one.content) > LARGEST_ROW_BYTES]
-        if large:
-            self.contents.put_ahead({one.after: one.content for one in large if one.after and one.content})
-        return self._group.commit(CommitDraft(changes=changes, actor=actor))
+        large = {
+            one.after: one.content
+            for one in changes
+            if one.after and one.content is not None and len(one.content) > LARGEST_ROW_BYTES
+        }
+        self.contents.put_all(large)
+        try:
+            return self._group.commit(CommitDraft(changes=changes, actor=actor))
+        except DiskFullError:
+            if large:
+                self.contents.take_back(large)
+            raise
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
@@ -114,8 +121,7 @@ class SqliteJournal(SqliteReading):
         return self._group.own_position
 
     def checkpoint(self) -> None:
-        """Copy the write-ahead file into the database if it has grown large, and isolate damaged records."""
-        self._reader.isolate()
+        """Copy the write-ahead file into the database if it has grown large."""
         self._database.checkpoint()
         self._database.reserve.fill()
 

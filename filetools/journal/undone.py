@@ -42,14 +42,6 @@ def targets_between(connection: sqlite3.Connection, first: int, last: int) -> se
     return {target for (target,) in connection.execute(query, (first, last))}
 
 
-def note_all_undone(connection: sqlite3.Connection) -> None:
-    """Work out of all records which are taken back."""
-    # What takes a record back is younger, so its own state is known first.
-    query = f"SELECT DISTINCT target FROM relations WHERE {TAKES_BACK} ORDER BY target DESC"
-    for (number,) in connection.execute(query).fetchall():
-        _refresh(connection, number)
-
-
 def _refresh(connection: sqlite3.Connection, number: int) -> bool:
     """Note of one record whether it is taken back; True if that is new."""
     (is_undone,) = connection.execute(_IS_TAKEN_BACK, (number,)).fetchone()

@@ -12,7 +12,6 @@ from typing import Final, TypeVar
 from filetools.errors import StorageFailedError
 from filetools.journal.birth import DATABASE_NAME, connect
 from filetools.journal.schema import require_own_schema
-from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import BUSY_SECONDS
 from filetools.models.words import Durability
 
@@ -26,15 +25,13 @@ T = TypeVar("T")
 class JournalWriter:
     """The writing connection of one database. Lives as long as the database is open."""
 
-    def __init__(self, directory: Path, durability: Durability, segments: SegmentFolder) -> None:
+    def __init__(self, directory: Path, durability: Durability) -> None:
         """Connect.
 
         Args:
             directory: Where the database is.
             durability: Whether commits are synced.
-            segments: What transactions append large contents to.
         """
-        self._segments = segments
         self._synchronous = "FULL" if durability == "commit" else "NORMAL"
         self._synchronous_now = ""
         self._sync_failed = False
@@ -52,27 +49,18 @@ class JournalWriter:
         self._use(self._synchronous if durable else "NORMAL")
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
-        is_ready = False
         try:
             # Another version may have changed the schema since this process opened the database.
             require_own_schema(connection)
             result = work(connection)
-            self._segments.sync()  # before the rows that refer to them
-            is_ready = True
             connection.execute("COMMIT")
         except BaseException as exc:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            code = getattr(exc, "sqlite_errorcode", None)
-            if code in _FAILED_SYNCS:
+            if getattr(exc, "sqlite_errorcode", None) in _FAILED_SYNCS:
                 self._sync_failed = True
                 self._take_back()
-            # Of any other failure of a commit it is not certain that no later opening finds it whole.
-            if not is_ready or code == sqlite3.SQLITE_FULL:
-                self._segments.take_back()
             raise
-        finally:
-            self._segments.release()
         return result
 
     def distrust(self) -> None:

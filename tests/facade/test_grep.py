@@ -105,19 +105,19 @@ async def test_a_cancelled_search_ends_its_thread_soon(
     assert search.cancelled()
 
 
-@pytest.mark.parametrize("pattern", [r"\w+ \w+ \w+ \w+ \w+ \w+", "WOR[a-c]"])
+@pytest.mark.parametrize(("pattern", "lines"), [(r"\w+ \w+ \w+ \w+ \w+ \w+", 20_000), ("WOR[a-c]", 250_000)])
 async def test_the_loop_goes_on_while_megabytes_are_searched(
-    files: FileToolsFacade, tmp_path: Path, pattern: str
+    files: FileToolsFacade, tmp_path: Path, pattern: str, lines: int
 ) -> None:
-    (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * 20_000)
+    (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * lines)
     search = asyncio.create_task(files.grep_files(pattern, ignore_case=True))
     turns = 0
     while not search.done():
         await asyncio.sleep(0)
         turns += 1
     assert (await search).total == 0
-    # Turns, not seconds: a loop that is held for the whole search makes hardly any.
-    assert turns > 10
+    # Turns, not seconds: a loop that is held for the whole search makes two.
+    assert turns > 5
 
 
 @pytest.mark.parametrize("pattern", ["needle", "n[e]+dle"])

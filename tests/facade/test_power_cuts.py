@@ -43,7 +43,7 @@ def test_nothing_acknowledged_is_lost_torn_or_taken_for_a_strangers(kind: str, c
     [
         ("no sync of folders above", {"lost", "adopted"}),
         ("the journal is not synced", {"lost", "torn", "adopted"}),
-        ("segments are not synced", {"lost", "torn", "adopted"}),
+        ("large contents are not synced", {"lost", "torn", "adopted"}),
         ("moved folders are not synced", {"lost", "torn", "not undone"}),
         ("torn files are saves", {"torn", "adopted"}),
     ][: min(5, dose(2))],

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import stat
 import zlib
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from filetools.errors import StateDamagedError, VersionGoneError
-from filetools.journal.contents import inflated
-from filetools.journal.segments import LARGEST_ENTRY_BYTES
+from filetools.errors import DiskFullError, StateDamagedError, StorageFailedError, VersionGoneError
+from filetools.journal.contents import LARGEST_ROW_BYTES, inflated
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import damage, put
 from tests.support.journals import version as v
 
-LARGE = os.urandom(LARGEST_ENTRY_BYTES + 1)
+LARGE = os.urandom(LARGEST_ROW_BYTES + 1)
 LARGE_NAME = v(LARGE).removeprefix("sha256:")
 
 
@@ -75,14 +77,13 @@ def test_a_file_that_retention_takes_before_the_commit_is_written_again(state: P
     assert relaxed.contents.get(v(LARGE)) == LARGE
 
 
-@pytest.mark.parametrize("name", ["blobs", "segments"])
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_something_else_in_the_place_of_a_folder_is_damage(state: Path, tmp_path: Path, name: str, kind: str) -> None:
+def test_something_else_in_the_place_of_a_folder_is_damage(state: Path, tmp_path: Path, kind: str) -> None:
     if kind == "file":
-        (state / name).write_text("x")
+        (state / "blobs").write_text("x")
     else:
         (tmp_path / "elsewhere").mkdir()
-        (state / name).symlink_to(tmp_path / "elsewhere")
+        (state / "blobs").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StateDamagedError):
         SqliteJournal(state)
 
@@ -92,6 +93,68 @@ def test_a_vanished_folder_fails_the_commit(state: Path, relaxed: SqliteJournal)
     with pytest.raises(StateDamagedError):
         put(relaxed, "a", LARGE)
     assert relaxed.position() == 0
+
+
+@pytest.fixture
+def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str | OSError]:
+    """The names of what was synced; an error that waits there is the outcome of the next sync of a file."""
+    told: list[str | OSError] = []
+
+    def sync(descriptor: int) -> None:
+        outcome = told[-1] if told else None
+        if isinstance(outcome, OSError) and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            told.clear()
+            raise outcome
+        told.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    return told
+
+
+def test_a_large_content_and_its_name_are_synced_before_the_commit_that_names_it(
+    state: Path, syncs: list[str | OSError]
+) -> None:
+    with closing(SqliteJournal(state)) as journal:
+        syncs.clear()
+        journal._database._writer._connection.set_trace_callback(syncs.append)
+        put(journal, "a", LARGE, noted=False)
+    first = [each for each in syncs if each in ("blobs", "COMMIT") or str(each).startswith("new-")][:3]
+    assert [str(each)[:4] for each in first] == ["new-", "blob", "COMM"]
+
+
+def test_a_large_text_that_was_only_read_is_synced_once_a_commit_needs_it(
+    state: Path, syncs: list[str | OSError]
+) -> None:
+    with closing(SqliteJournal(state)) as journal:
+        journal.contents.keep_read({v(LARGE): LARGE})
+        assert not [each for each in syncs if str(each).startswith("new-")]
+        put(journal, "a", LARGE)
+        assert LARGE_NAME in syncs
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.EIO, StorageFailedError), (errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError)]
+)
+def test_after_a_failed_sync_nothing_is_recorded_and_nothing_left(
+    state: Path, syncs: list[str | OSError], number: int, kind: type[Exception]
+) -> None:
+    with closing(SqliteJournal(state)) as journal:
+        syncs.append(OSError(number, os.strerror(number)))
+        with pytest.raises(kind):
+            put(journal, "a", LARGE)
+        assert (journal.position(), journal.contents.has(v(LARGE)), os.listdir(state / "blobs")) == (0, False, [])
+        put(journal, "a", LARGE)
+        assert journal.contents.get(v(LARGE)) == LARGE
+
+
+def test_bytes_whose_sync_failed_are_not_relied_on_but_written_again(state: Path, syncs: list[str | OSError]) -> None:
+    with closing(SqliteJournal(state)) as journal:
+        put(journal, "a", LARGE)
+        before = (state / "blobs" / LARGE_NAME).stat().st_ino
+        syncs.append(OSError(errno.EIO, "the kernel may have dropped them"))
+        put(journal, "b", LARGE)
+        assert (state / "blobs" / LARGE_NAME).stat().st_ino != before
+        assert journal.contents.get(v(LARGE)) == LARGE
 
 
 def set_bytes(row: bytes, connection: sqlite3.Connection) -> None:

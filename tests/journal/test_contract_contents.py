@@ -9,11 +9,10 @@ import pytest
 from filetools.errors import VersionGoneError
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.journal import Journal
-from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from tests.support.journals import OpenJournal, put
 from tests.support.journals import version as v
 
-SIZES = [0, 1, 5000, LARGEST_ROW_BYTES, LARGEST_ROW_BYTES + 1, 1_000_000, LARGEST_ENTRY_BYTES, LARGEST_ENTRY_BYTES + 1]
+SIZES = [0, 1, 5000, LARGEST_ROW_BYTES, LARGEST_ROW_BYTES + 1, 5_000_000]
 
 
 def test_an_unknown_version_is_gone(journal: Journal) -> None:
@@ -32,7 +31,7 @@ def test_bytes_of_any_size_come_back(open_journal: OpenJournal, size: int) -> No
     assert open_journal().contents.get(v(content)) == content
 
 
-@pytest.mark.parametrize("size", [3, LARGEST_ROW_BYTES + 1, LARGEST_ENTRY_BYTES + 1])
+@pytest.mark.parametrize("size", [3, LARGEST_ROW_BYTES + 1])
 def test_bytes_are_kept_without_a_record(journal: Journal, size: int) -> None:
     content = os.urandom(size)
     journal.contents.keep(content, v(content))
@@ -40,9 +39,8 @@ def test_bytes_are_kept_without_a_record(journal: Journal, size: int) -> None:
     assert journal.position() == 0
 
 
-@pytest.mark.parametrize("size", [LARGEST_ROW_BYTES + 1, LARGEST_ENTRY_BYTES + 1])
-def test_large_bytes_put_ahead_belong_to_nobody_before_the_commit(journal: Journal, size: int) -> None:
-    content = os.urandom(size)
+def test_large_bytes_put_ahead_belong_to_nobody_before_the_commit(journal: Journal) -> None:
+    content = os.urandom(LARGEST_ROW_BYTES + 1)
     journal.contents.put(content, v(content))
     assert not journal.contents.has(v(content))
     put(journal, "a", content)

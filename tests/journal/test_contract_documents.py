@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +14,6 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
 from filetools.journal.documents import Handle, NewDocument
 from filetools.journal.journal import Journal
-from filetools.journal.rescue import rescue_journal
 from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Actor, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, move_folder, put
@@ -144,18 +142,6 @@ def test_what_a_document_builds_on_is_never_forgotten(relaxed: SqliteJournal) ->
     relaxed.documents.open(new, Handle(name="h", document_id="", actor=ANN, leased_until=0))
     relaxed.maintain(retention_bytes=0, retention_records=0)
     assert relaxed.contents.get(v(content)) == content
-
-
-def test_unsaved_text_is_rescued_from_a_damaged_journal(state: Path) -> None:
-    journal = SqliteJournal(state)
-    document = opened(journal)
-    journal.documents.advance(typed(document, "typed for an hour\n"), ANN)
-    journal.close()
-    rescue_journal(state, state / "aside")
-    journal = SqliteJournal(state)
-    assert text_of(journal, document) == "typed for an hour\n"
-    assert journal.documents.abandoned() == [replace(document, version=2, is_dirty=True)]
-    journal.close()
 
 
 def test_what_became_of_documents_is_told_from_a_position_on(open_journal: OpenJournal) -> None:

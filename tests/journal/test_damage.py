@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
+from filetools.journal.examination import examine_journal
 from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, damage, draft, put
@@ -122,15 +123,24 @@ def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path,
     journal.close()
 
 
-def test_a_newer_schema_is_left_untouched(state: Path) -> None:
+def everything(state: Path) -> dict[str, bytes]:
+    return {str(place.relative_to(state)): place.read_bytes() for place in state.rglob("*") if place.is_file()}
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_state_directory_of_another_schema_is_left_untouched(state: Path, step: int) -> None:
     filled(state)
+    (state / "segments").mkdir()
+    (state / "segments/1").write_bytes(b"of an older release")
     database = sqlite3.connect(state / "journal.db")
-    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + step}")
     database.close()
-    content = (state / "journal.db").read_bytes()
-    with pytest.raises(StateVersionError):
+    before = everything(state)
+    with pytest.raises(StateVersionError, match=f"schema {SCHEMA_VERSION + step}") as caught:
         SqliteJournal(state)
-    assert (state / "journal.db").read_bytes() == content
+    assert "move the state directory (.filetools) away" in (caught.value.suggested_action or "")
+    memory = {"journal.db-shm": b"what SQLite shares while it reads"}
+    assert everything(state) | memory == before | memory | {"journal.db-wal": b""}
 
 
 def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(state: Path) -> None:
@@ -251,3 +261,32 @@ def test_damage_met_while_open_is_typed(state: Path) -> None:
     with pytest.raises(StateDamagedError):
         journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(100)], ALICE)
     journal.close()
+
+
+SPOIL = {
+    "value": "UPDATE records SET size = size + 1 WHERE number = 3",
+    "state": "UPDATE records SET state = 'nonsense' WHERE number = 3",
+    "operation": "UPDATE records SET operation = 'nonsense' WHERE number = 3",
+    "not text": "UPDATE records SET path = CAST(x'ff41' AS TEXT) WHERE number = 3",
+    "type": "UPDATE records SET after = 'text' WHERE number = 3",
+}
+
+
+@pytest.mark.parametrize("how", SPOIL)
+def test_a_record_that_cannot_be_trusted_is_damage(state: Path, how: str) -> None:
+    journal = SqliteJournal(state, durability="relaxed")
+    for index in range(5):
+        put(journal, "a", b"%d" % index)
+    database = sqlite3.connect(state / "journal.db", timeout=5)
+    with database:
+        database.execute(SPOIL[how])
+    database.close()
+    assert [record.number for record in journal.records(since=3)] == [4, 5]
+    acts: list[Callable[[], object]] = [journal.records, lambda: journal.marks.unsettled("a")]
+    for act in acts:
+        with pytest.raises(StateDamagedError):
+            act()
+    journal.close()
+    report = examine_journal(state)
+    assert report is not None
+    assert isinstance(report.problem, StateDamagedError)

@@ -1,12 +1,13 @@
-"""Repairing a damaged journal: what can be read is there again, the damaged one is kept, the files are left alone."""
+"""Starting again from a damaged journal: what was damaged is kept as it is, texts and contents go on, the rest begins anew."""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,75 +15,58 @@ import pytest
 from filetools.errors import StateDamagedError
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.examination import examine_journal
-from filetools.journal.rescue import Rescue, rescue_journal
-from filetools.journal.segments import LARGEST_ENTRY_BYTES
+from filetools.journal.rescue import Rescue, folder_for_damage, start_again
 from filetools.journal.sqlite import SqliteJournal
-from filetools.models.records import RecordState
+from tests.journal.test_contract_documents import ANN, opened, text_of, typed
 from tests.support.dose import dose
-from tests.support.journals import ALICE, damage, move_folder, put, worker
+from tests.support.journals import damage, put, worker
 from tests.support.journals import version as v
 
 PAGE = 4096
-FILES = 8
-DEFLATED = 10
-"""Contents that are kept for a snapshot."""
-BACKLOG = FILES + 3
-"""Those files, both names of the folder that moved, and one file more."""
+BLOB = LARGEST_ROW_BYTES + 1
 
 
-@pytest.fixture(autouse=True)
-def few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row that cannot be read costs a query; these journals have a few hundred rows."""
-    monkeypatch.setattr("filetools.journal.salvage.HOPELESS_PROBES", 500)
-
-
-def large(index: int) -> bytes:
-    return b"%d" % index + bytes(LARGEST_ROW_BYTES)
-
-
-def filled(state: Path, commits: int = 200) -> SqliteJournal:
-    """Return a journal, still open, of files and of a folder that moved, with small, medium and large contents."""
-    journal = SqliteJournal(state, durability="relaxed")
+def filled(state: Path, commits: int = 20) -> dict[str, bytes]:
+    """Leave a journal with records, contents of three sizes, a mirror, and two documents; return the contents."""
     choose = random.Random(1)
-    for index in range(commits):
-        content = large(index) if index % 50 == 49 else choose.randbytes(choose.choice([20, 3000, 30_000]))
-        put(journal, f"d/f{index % FILES}", content, mirrors=["m"])
-    deflated = {v(content): content for content in (b"line %d\n" % index * 1000 for index in range(DEFLATED))}
-    journal.contents.keep_all(deflated)
-    records = journal.commit([move_folder(journal, "d", "t")], ALICE)
-    journal.marks.applied(record.number for record in records)
-    journal.marks.flush()
-    return journal
+    contents = [choose.randbytes(3000) for _ in range(commits)] + [os.urandom(LARGEST_ROW_BYTES), os.urandom(BLOB)]
+    with closing(SqliteJournal(state, durability="relaxed")) as journal:
+        for index, content in enumerate(contents):
+            put(journal, f"f{index % 4}", content, mirrors=["m"])
+        journal.contents.keep_all({v(b"deflated " * 1000): b"deflated " * 1000})
+        journal.documents.advance(typed(opened(journal, "unsaved"), "typed for an hour\n"), ANN)
+        opened(journal, "saved")
+    return {v(content): content for content in (*contents, b"deflated " * 1000)}
 
 
-def facts(state: Path) -> tuple[dict[int, str | None], dict[str, str], str]:
-    """Return what a journal holds: versions by number, heads by path, its epoch; every content checked."""
-    journal = SqliteJournal(state)
-    records = journal.records(limit=10_000)
-    heads = dict(journal.heads_below(""))
-    for (digest,) in journal._database.rows("SELECT hash FROM contents"):
-        journal.contents.get("sha256:" + digest.hex())
-    assert journal._database.row("PRAGMA integrity_check") == ("ok",)
-    epoch = journal.epoch
-    put(journal, "new", b"new")
-    assert journal.view("new").head is not None
-    journal.close()
-    return {record.number: record.after for record in records}, heads, epoch
+def repaired(state: Path) -> Rescue:
+    return start_again(state, folder_for_damage(state))
 
 
-def overwrite(place: Path, pages: range) -> None:
-    with place.open("r+b") as file:
+def aside(state: Path) -> Path:
+    (folder,) = state.glob("damaged-*")
+    return folder
+
+
+@contextmanager
+def fresh(state: Path) -> Iterator[SqliteJournal]:
+    """Open the journal that a repair has left; it can be worked with."""
+    with closing(SqliteJournal(state)) as journal:
+        assert journal._database.row("PRAGMA integrity_check") == ("ok",)
+        assert (journal.records(), dict(journal.heads_below(""))) == ([], {})
+        yield journal
+        assert put(journal, "new", b"new").number == 1
+
+
+def overwrite(state: Path, *pages: int) -> None:
+    with (state / "journal.db").open("r+b") as file:
         for page in pages:
             file.seek(page * PAGE)
             file.write(os.urandom(PAGE))
 
 
 def spoil_header(state: Path) -> None:
-    overwrite(state / "journal.db", range(1))
-
-
-def spoil_roots(state: Path) -> None:
-    overwrite(state / "journal.db", range(1, 14))
+    overwrite(state, 0)
 
 
 def empty(state: Path) -> None:
@@ -93,134 +77,190 @@ def remove(state: Path) -> None:
     (state / "journal.db").unlink()
 
 
-@pytest.mark.parametrize("harm", [spoil_header, spoil_roots])
-def test_everything_but_the_harmed_pages_is_saved(state: Path, harm: Callable[[Path], None]) -> None:
-    filled(state).close()
-    records, heads, epoch = facts(state)
-    harm(state)
-    rescue = rescue_journal(state, state / "aside")
-    found, found_heads, found_epoch = facts(state)
-    assert found == {**records, 202: v(b"new")}
-    assert rescue.lost_records == 0
-    assert (rescue.contents, rescue.unapplied) == (201 + DEFLATED, ())
-    assert found_epoch != epoch
-    # The heads moved with their folder: where their own pages are lost, they are found anew.
-    assert found_heads in ({**heads, "new": v(b"new")}, {"new": v(b"new")})
+def spoil_records(state: Path) -> None:
+    with closing(sqlite3.connect(state / "journal.db")) as database, database:
+        database.execute("UPDATE records SET size = size + 1 WHERE number = 3")
+
+
+def test_contents_texts_and_mirrors_go_on_and_the_rest_begins_anew(state: Path) -> None:
+    contents = filled(state)
+    with closing(SqliteJournal(state)) as journal:
+        epoch, mirror = journal.epoch, journal.mirrors.get("m")
+        journal.checkpoints.save("first", {}, number=1)
+    spoil_records(state)
+    damaged = (state / "journal.db").read_bytes()
+    assert repaired(state) == Rescue(
+        contents=len(contents), documents=("unsaved",), mirrors=("m",), records=22, checkpoints=1
+    )
+    assert (aside(state) / "journal.db").read_bytes() == damaged
+    with fresh(state) as journal:
+        assert journal.epoch != epoch
+        assert journal.mirrors.get("m") == mirror
+        assert all(journal.contents.get(version) == content for version, content in contents.items())
+        (document,) = journal.documents.all()
+        assert (document.path, document.is_dirty, text_of(journal, document)) == (
+            "unsaved",
+            True,
+            "typed for an hour\n",
+        )
+        assert journal.documents.abandoned() == [document]
 
 
 @pytest.mark.parametrize("harm", [empty, remove, spoil_header])
-def test_what_is_in_the_write_ahead_file_is_saved_without_the_database(
+def test_of_a_database_that_sqlite_cannot_read_the_files_beside_it_go_on(
     state: Path, harm: Callable[[Path], None]
 ) -> None:
+    contents = filled(state)
+    harm(state)
+    beside = [version for version, content in contents.items() if len(content) > LARGEST_ROW_BYTES]
+    assert repaired(state) == Rescue(contents=len(beside))
+    with fresh(state) as journal:
+        assert [version for version in contents if journal.contents.has(version)] == beside
+
+
+@pytest.mark.parametrize("seed", range(dose(3)))
+def test_random_damage_loses_only_what_it_hit_and_nothing_false_comes_out(state: Path, seed: int) -> None:
+    contents = filled(state, 100)
+    pages = range(1, (state / "journal.db").stat().st_size // PAGE)
+    overwrite(state, *random.Random(seed).sample(pages, 2))
+    rescue = repaired(state)
+    with fresh(state) as journal:
+        kept = [version for version in contents if journal.contents.has(version)]
+        assert all(journal.contents.get(version) == contents[version] for version in kept)
+        assert len(kept) == rescue.contents
+        assert [text_of(journal, each) for each in journal.documents.all()] == ["typed for an hour\n"] * len(
+            rescue.documents
+        )
+    if b"typed for an hour\n" in (aside(state) / "journal.db").read_bytes():
+        assert rescue.documents or rescue.texts or rescue.records is None
+
+
+def test_an_unsaved_text_whose_document_cannot_be_read_becomes_a_file(state: Path) -> None:
+    filled(state)
+    with closing(sqlite3.connect(state / "journal.db")) as database, database:
+        database.execute("DELETE FROM documents WHERE id = 'doc-unsaved'")
+    rescue = repaired(state)
+    assert (rescue.documents, rescue.texts) == ((), ("unsaved-1.txt",))
+    assert (aside(state) / "unsaved-1.txt").read_text() == "typed for an hour\n"
+
+
+def test_contents_that_lost_their_hash_are_left_out(state: Path) -> None:
+    contents = filled(state)
+    blob = next(version for version, content in contents.items() if len(content) == BLOB)
+    damage(state / "blobs" / blob.removeprefix("sha256:"), 2000)
+    with closing(sqlite3.connect(state / "journal.db")) as database, database:
+        database.execute("UPDATE contents SET bytes = zeroblob(3000) WHERE rowid = 1")
+    assert repaired(state).contents == len(contents) - 2
+    with fresh(state) as journal:
+        assert sum(not journal.contents.has(version) for version in contents) == 2
+
+
+def test_what_is_in_the_write_ahead_file_is_kept(state: Path) -> None:
     with worker(state, "commit", "relaxed", "30", "2000") as process:
         for _ in range(31):
             process.said()
-    harm(state)
-    rescue = rescue_journal(state, state / "aside")
-    assert rescue == Rescue(records=30, contents=30, unapplied=("f1",), heads=7, lost_records=0)
-    journal = SqliteJournal(state)
-    assert [record.number for record in journal.records()] == list(range(1, 31))
-    assert {path for path, _ in journal.heads_below("")} == {f"f{index}" for index in range(7)}
-    journal.close()
+    spoiled = (state / "journal.db-wal").read_bytes()
+    rescue = repaired(state)
+    assert (rescue.records, rescue.contents) == (30, 30)
+    assert (aside(state) / "journal.db-wal").read_bytes() == spoiled
 
 
-@pytest.mark.parametrize("seed", range(dose(2)))
-def test_random_damage_loses_only_what_it_hit_and_nothing_false_comes_out(state: Path, seed: int) -> None:
-    filled(state).close()
-    records, _, _ = facts(state)
-    choose = random.Random(seed)
-    size = (state / "journal.db").stat().st_size
-    harmed = sorted(choose.sample(range(size // PAGE), size // PAGE // 15))
-    for page in harmed:
-        overwrite(state / "journal.db", range(page, page + 1))
-    rescue = rescue_journal(state, state / "aside")
-    found, _, _ = facts(state)
-    assert {number: after for number, after in found.items() if number in records} == {
-        number: after for number, after in records.items() if number in found
-    }
-    assert rescue.records + rescue.lost_records == 202
-    assert rescue.records > 100
-    assert rescue.contents > 100
-
-
-def test_no_number_comes_twice(state: Path) -> None:
-    filled(state, 20).close()
-    overwrite(state / "journal.db", range((state / "journal.db").stat().st_size // PAGE))
-    rescue = rescue_journal(state, state / "aside")
-    assert (rescue.records, rescue.lost_records) == (0, 21)
-    journal = SqliteJournal(state)
-    assert put(journal, "a", b"1").number == 22
-    journal.maintain(retention_bytes=0, retention_records=0)
-    journal.close()
-
-
-@pytest.mark.parametrize("size", [LARGEST_ENTRY_BYTES, LARGEST_ENTRY_BYTES + 1])
-@pytest.mark.parametrize("harm", [empty, lambda state: None])
-def test_large_contents_are_saved_by_their_files_alone_and_only_if_they_are_whole(
-    state: Path, size: int, harm: Callable[[Path], None]
-) -> None:
-    contents = [os.urandom(size) for _ in range(2)]
-    with closing(SqliteJournal(state, durability="relaxed")) as journal:
-        for content in contents:
-            put(journal, "a", content)
-    harm(state)
-    is_entry = size <= LARGEST_ENTRY_BYTES
-    damage(state / "segments/1" if is_entry else state / "blobs" / v(contents[0]).removeprefix("sha256:"), 2000)
-    assert rescue_journal(state, state / "aside").contents == 1
-    with closing(SqliteJournal(state)) as journal:
-        assert journal.contents.get(v(contents[1])) == contents[1]
-        assert not journal.contents.has(v(contents[0]))
-        put(journal, "a", contents[0])
-        assert [journal.contents.get(v(content)) for content in contents] == contents
-
-
-def test_pending_changes_are_told_and_no_recovery_touches_their_files(state: Path) -> None:
-    journal = SqliteJournal(state)
-    put(journal, "a", b"1")
-    put(journal, "a", b"2", noted=False)
-    journal.close()
-    spoil_header(state)
-    assert rescue_journal(state, state / "aside").unapplied == ("a",)
-    journal = SqliteJournal(state)
-    assert (journal.marks.pending(), journal.marks.unsynced()) == ([], [])
-    assert [record.state for record in journal.records()] == [RecordState.APPLIED] * 2
-    assert journal.contents.get(v(b"2")) == b"2"
-    journal.close()
-
-
-def read(state: Path, query: str) -> list[tuple[int]]:
-    database = sqlite3.connect(state / "journal.db")
-    try:
-        return database.execute(query).fetchall()
-    finally:
-        database.close()
-
-
-def test_a_rescue_that_fails_changes_nothing(state: Path) -> None:
-    filled(state, 5).close()
+def test_a_repair_that_fails_changes_nothing(state: Path) -> None:
+    filled(state, 5)
     spoil_header(state)
     before = {place.name for place in state.iterdir()}
     (state / "blobs").rename(state / "elsewhere")
     (state / "blobs").write_text("in the way")
     with pytest.raises(StateDamagedError):
-        rescue_journal(state, state / "aside")
+        repaired(state)
     (state / "blobs").unlink()
     (state / "elsewhere").rename(state / "blobs")
     assert {place.name for place in state.iterdir()} == before
-    assert rescue_journal(state, state / "aside").records == 6
 
 
-def test_an_examination_changes_nothing_and_tells_damage(state: Path) -> None:
+CALLS = ("link", "unlink", "rename", "replace", "fsync", "mkdir", "open")
+
+
+def repaired_until(state: Path, call: int) -> bool:
+    """Repair in a process that ends itself in place of this call of the system; True if it came to the end before."""
+    child = os.fork()
+    if child == 0:
+        made = 0
+
+        def ending(original: Callable[..., object]) -> Callable[..., object]:
+            def act(*values: object, **options: object) -> object:
+                nonlocal made
+                made += 1
+                if made == call:
+                    os._exit(9)
+                return original(*values, **options)
+
+            return act
+
+        for name in CALLS:
+            setattr(os, name, ending(getattr(os, name)))
+        try:
+            repaired(state)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def killed(state: Path) -> None:
+    """Leave a damaged journal most of which is in the write-ahead file."""
+    child = os.fork()
+    if child == 0:
+        journal = SqliteJournal(state, durability="relaxed")
+        put(journal, "a", b"1")
+        journal.documents.advance(typed(opened(journal, "unsaved"), "typed for an hour\n"), ANN)
+        sqlite3.connect(state / "journal.db", isolation_level=None).execute("UPDATE records SET size = 9")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def whole(folder: Path) -> list[bytes]:
+    parts = (folder / "journal.db", folder / "journal.db-wal")
+    return [part.read_bytes() for part in parts if part.exists()]
+
+
+def problem_of(state: Path) -> Exception | None:
+    report = examine_journal(state)
+    return None if report is None else report.problem
+
+
+def test_interrupted_at_any_call_nothing_is_lost_and_the_next_repair_ends_it(state: Path, tmp_path: Path) -> None:
+    killed(state)
+    damaged = whole(state)
+    call, is_done = 0, False
+    while not is_done:
+        call += 1
+        copy = tmp_path / f"copy-{call}"
+        shutil.copytree(state, copy)
+        is_done = repaired_until(copy, call)
+        assert damaged in [whole(place) for place in (copy, *copy.glob("damaged-*"))], call
+        for folder in copy.glob("damaged-*"):
+            folder.rename(copy / "damaged-20261120-120000")  # of an earlier second
+        if examine_journal(copy) is None or isinstance(problem_of(copy), StateDamagedError):
+            rescue = repaired(copy)
+            assert (rescue.documents, rescue.records) == (("unsaved",), 1), call
+        assert not list(copy.glob("damaged-*/fresh.db")), call
+        with fresh(copy) as journal:
+            assert [document.path for document in journal.documents.all()] == ["unsaved"], call
+        shutil.rmtree(copy)
+    assert call > 10
+
+
+@pytest.mark.parametrize("harm", [spoil_header, empty, remove, spoil_records])
+def test_an_examination_changes_nothing_and_tells_damage(state: Path, harm: Callable[[Path], None]) -> None:
     assert examine_journal(state) is None
-    journal = filled(state, 20)
-    put(journal, "p", b"1", noted=False)
+    contents = filled(state)
+    with closing(SqliteJournal(state)) as journal:
+        put(journal, "p", b"1", noted=False)
     report = examine_journal(state)
     assert report is not None
-    assert (report.problem, report.records, report.pending, report.contents) == (None, 22, 1, 21 + DEFLATED)
-    assert report.backlog == {"m": BACKLOG}
-    journal.close()
-    for harm in (spoil_roots, empty, remove):
-        harm(state)
-        report = examine_journal(state)
-        assert report is not None
-        assert isinstance(report.problem, StateDamagedError)
+    assert (report.problem, report.records, report.pending, report.contents) == (None, 23, 1, len(contents) + 1)
+    assert report.backlog == {"m": 5}
+    harm(state)
+    report = examine_journal(state)
+    assert report is not None
+    assert isinstance(report.problem, StateDamagedError)

@@ -11,6 +11,7 @@ import pytest
 from filetools.journal.birth import PAGE_BYTES
 from filetools.journal.blobs import YOUNG_SECONDS
 from filetools.journal.checkpoints import SnapshotRow
+from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.retention import (
     LIVE_SECONDS,
@@ -19,7 +20,6 @@ from filetools.journal.retention import (
     RetentionLimits,
 )
 from filetools.journal.seen_versions import SeenVersion
-from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, move_folder, put
 from tests.support.journals import version as v
@@ -142,7 +142,7 @@ def test_age_counts_only_if_asked(relaxed: SqliteJournal) -> None:
 
 
 def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: SqliteJournal) -> None:
-    content, orphan, young = (os.urandom(LARGEST_ENTRY_BYTES + 1) for _ in range(3))
+    content, orphan, young = (os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(3))
     written(relaxed, content)
     for each in (orphan, young):
         relaxed.contents.put(each, v(each))
@@ -154,6 +154,16 @@ def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: SqliteJournal
     names = {place.name for place in (state / "blobs").iterdir()}
     assert names == {v(each).removeprefix("sha256:") for each in (content, young)}
     assert YOUNG_SECONDS >= 600
+
+
+def test_the_files_of_what_retention_removes_go(state: Path, relaxed: SqliteJournal) -> None:
+    contents = [os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(6)]
+    written(relaxed, *contents)
+    relaxed.marks.synced([put(relaxed, "kept", contents[1]).number])
+    keep(relaxed, contents=0)
+    names = {place.name for place in (state / "blobs").iterdir()}
+    assert names == {v(each).removeprefix("sha256:") for each in (contents[1], contents[-1])}
+    assert [relaxed.contents.has(v(each)) for each in contents] == [False, True, False, False, False, True]
 
 
 def large(count: int) -> list[bytes]:

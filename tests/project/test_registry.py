@@ -25,7 +25,6 @@ from filetools.errors import (
     ProjectNotFoundError,
 )
 from filetools.events.types import Event
-from filetools.journal.rescue import rescue_journal
 from filetools.journal.sqlite import SqliteJournal
 from filetools.project.registry import Registry
 from filetools.stores.processes import process_mark
@@ -353,14 +352,3 @@ def test_instances_that_ended_are_forgotten_after_a_while(world: World, registry
     registry.register_instance("new", ".")
     assert f"instance/{old}" not in world.rows()
     assert f"instance/{running}" in world.rows()
-
-
-def test_the_registry_outlasts_the_repair_of_the_journal(world: World, registry: Registry) -> None:
-    made = registry.create(".")
-    world.journal.close()
-    rescue_journal(world.state, world.state / "aside")
-    journal = SqliteJournal(world.state, durability="relaxed")
-    assert world.opened(journal).list_projects() == [made]
-    with pytest.raises(ProjectExistsError):
-        world.opened(journal).create(".")
-    journal.close()

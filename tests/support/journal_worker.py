@@ -127,25 +127,12 @@ def outlive(state: Path) -> None:
     journal.close()
 
 
-def forget(state: Path, size: str, retention_bytes: str) -> None:
-    """Have retention take what it may, of a few versions of one file, and what a dead process has left."""
-    journal = SqliteJournal(state)
-    for _ in range(4):
-        journal.marks.synced([save(journal, "a", os.urandom(int(size))).number])
-    with (state / "segments/1").open("ab") as file:
-        file.write(os.urandom(100_000))
-    say("begin")
-    journal.maintain(retention_bytes=int(retention_bytes), retention_records=10**9)
-    say("end")
-
-
 TASKS: dict[str, Callable[..., None]] = {
     "count": count,
     "hold": hold,
     "commit": commit,
     "group": group,
     "outlive": outlive,
-    "forget": forget,
 }
 
 

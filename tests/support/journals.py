@@ -153,7 +153,7 @@ def traced(state: Path, trace: Path, *arguments: str, inject: str | None = None)
         "-o",
         str(trace),
         "-e",
-        "trace=fsync,fdatasync,write,fallocate,ftruncate,unlink",
+        "trace=fsync,fdatasync,write",
         *options,
     ]
     program = [sys.executable, "-m", "tests.support.journal_worker", str(state), *arguments]

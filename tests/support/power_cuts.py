@@ -19,7 +19,7 @@ import tempfile
 import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ import filetools.stores.local
 from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.steps import folders
-from filetools.journal import segments
+from filetools.journal.blobs import BlobFolder
 from filetools.journal.writer import JournalWriter
 from filetools.models.records import Actor, ChangeRecord
 from filetools.sync import recovery
@@ -63,7 +63,9 @@ BUGS: Final[dict[str, Callable[[], object]]] = {
         filetools.stores.local.LocalStore, "_sync_names", lambda self, folder: None
     ),
     "the journal is not synced": lambda: setattr(JournalWriter, "_use", _without_sync),
-    "segments are not synced": lambda: setattr(segments, "_sync_bytes", lambda descriptor: None),
+    "large contents are not synced": lambda: setattr(
+        BlobFolder, "put_all", partialmethod(BlobFolder.put_all, is_synced=False)
+    ),
     "moved folders are not synced": lambda: setattr(folders, "sync_names", lambda parts, *paths: None),
     "torn files are saves": lambda: setattr(recovery, "is_left_by_power_cut", lambda found, versions: False),
 }

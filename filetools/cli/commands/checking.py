@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -27,6 +28,7 @@ from filetools.cli.terminal import (
     print_table,
     printable,
 )
+from filetools.models.words import STATE_PATH
 from filetools.settings import SETTINGS_FILE, user_directory
 
 _PANEL: Final = "Workspace"
@@ -43,7 +45,7 @@ def doctor(desk: Desk, *, settings: bool, mend: bool) -> None:
     """Say what is missing or wrong, and what to do about it.
 
     Checks this installation and the state of the root. The exit code is 1 if the root cannot be opened. With --repair a
-    damaged journal is moved aside, and everything readable in it goes into a fresh one.
+    damaged journal is set aside, and a fresh one keeps its contents, unsaved texts and mirrors.
     """
     if settings:
         _show_settings(desk)
@@ -68,27 +70,30 @@ def _mend(desk: Desk) -> StateRepair | None:
         print_line(("nothing to repair", "green"))
         return None
     print_line(("repaired  ", "bold green"), printable(mended.damage))
-    print_line(f"          what was damaged is kept in .filetools/{mended.aside}")
+    aside = (desk.options.state_dir or desk.workplace.root / STATE_PATH) / mended.aside
+    print_line(f"          what was damaged is kept in {printable(str(aside))}")
     for name in mended.misplaced:
         print_line(("          put aside, and made anew: ", "yellow"), printable(f"{name}{_LOSSES.get(name, '')}"))
     if mended.rescue is not None:
-        _print_rescue(mended.rescue)
+        _print_rescue(mended.rescue, aside)
     return mended
 
 
-def _print_rescue(rescue: Rescue) -> None:
-    print_line(
-        f"          rescued: {rescue.records} records, {rescue.contents} contents, {rescue.heads} newest versions"
+def _print_rescue(rescue: Rescue, aside: Path) -> None:
+    kept = (
+        amount(rescue.contents, "content"),
+        amount(len(rescue.documents) + len(rescue.texts), "unsaved text"),
+        amount(len(rescue.mirrors), "mirror"),
     )
-    if rescue.lost_records:
-        text = (
-            f"          lost: {rescue.lost_records} records; their changes stay in the files, without author and undo"
-        )
-        print_line((text, "yellow"))
-    for path in rescue.unapplied[:MOST_SHOWN]:
-        print_line(("          not carried out, bytes kept as a version: ", "yellow"), printable(path))
-    print_line(("          a mirror may lack changes, or be forgotten: see 'filetools mirror list',", "dim"))
-    print_line(("          then run 'filetools sync --verify'\n", "dim"))
+    print_line(f"          kept: {', '.join(kept)}; your files are as they were")
+    for text in (*rescue.documents, *(str(aside / name) for name in rescue.texts))[:MOST_SHOWN]:
+        print_line(("          unsaved text: ", "yellow"), printable(text))
+    lost = [
+        f"{what} ({'not counted' if count is None else f'{count:,}'})"
+        for what, count in (("records", rescue.records), ("checkpoints", rescue.checkpoints))
+    ]
+    print_line((f"          lost: {', '.join(lost)}, undo, runs and projects", "yellow"))
+    print_line(("          then run 'filetools sync --verify' if there is a mirror\n", "dim"))
 
 
 def _is_well(health: Health) -> bool:
@@ -164,8 +169,6 @@ def _print_journal(health: Health) -> None:
     if journal.unrestored:
         text = f"{journal.unrestored} changes are not restored since a power cut; 'filetools status' names their paths"
         _print_row("!!", "bold yellow", "files", text)
-    if journal.damaged:
-        _print_row("!!", "bold yellow", "records", f"{journal.damaged} damaged ones are left out; the rest works")
     added = {row.place for row in journal.mirrors}
     for mirror, behind in journal.backlog.items():
         text = f"{mirror}: lacks {amount(behind, 'path')}; they follow while the root is open with it"

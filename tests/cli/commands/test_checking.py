@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 
@@ -28,6 +30,19 @@ def test_doctor_repairs_a_damaged_journal_and_leaves_the_files(run: CommandLine)
     assert (aside / "journal.db").read_bytes().startswith(b"no database")
     assert run("read", "a.txt").text == "x"
     assert run("append", "a.txt", "--content", "y").code == 0
+
+
+def test_doctor_says_what_a_repair_keeps_and_what_is_lost(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "x")
+    with closing(sqlite3.connect(run.folder / ".filetools/state/journal.db")) as database, database:
+        database.execute("UPDATE records SET size = 9")
+    done = run("doctor", "--repair")
+    told = " ".join(done.text.split())
+    assert "kept: 1 content, 0 unsaved texts, 0 mirrors; your files are as they were" in told
+    assert "lost: records (1), checkpoints (0), undo, runs and projects" in told
+    damage(run.folder)
+    assert "lost: records (not counted), checkpoints (not counted)" in " ".join(run("doctor", "--repair").text.split())
+    assert run("read", "a.txt").text == "x"
 
 
 def test_doctor_refuses_to_repair_while_a_process_has_the_root_open(run: CommandLine) -> None:

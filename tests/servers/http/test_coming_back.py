@@ -13,7 +13,8 @@ from tests.support.live_clients import live
 NO_BROWSER = {"BROWSER": "true"}
 
 
-@pytest.mark.parametrize("frames_seen", [0, 3])
+# Two are sure to come: what is typed goes in two changes, and an acknowledgement may carry all that others have typed.
+@pytest.mark.parametrize("frames_seen", [0, 2])
 async def test_what_was_on_its_way_to_a_killed_server_arrives_once(root: Path, frames_seen: int) -> None:
     (root / "text.txt").write_text("text\n")
     words = []
