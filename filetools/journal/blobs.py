@@ -37,10 +37,6 @@ class BlobFolder:
         self._directory = directory
         self._durable = durable
 
-    def put(self, name: str, content: bytes) -> None:
-        """Store `content` under `name`; durable on return."""
-        self.put_all({name: content})
-
     def put_all(self, contents: Mapping[str, bytes], *, is_synced: bool = True) -> None:
         """Store contents by name; durable on return, unless they need not be.
 

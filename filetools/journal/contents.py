@@ -157,7 +157,7 @@ class Contents:
         else:
             # Put before the gate; retention may have removed it in between, and cannot now.
             if not self._blobs.has(digest.hex(), len(content)):
-                self._blobs.put(digest.hex(), content)
+                self._blobs.put_all({digest.hex(): content})
             connection.execute(_KEEP, (digest, len(content), number, None))
 
     def record_all(self, connection: sqlite3.Connection, used: Iterable[tuple[bytes | None, str, int]]) -> None:
