@@ -226,14 +226,22 @@ class Recovery:
         try:
             wanted = None if head.version is None else self._journal.contents.get(head.version)
         except VersionGoneError:
-            _log.error("the bytes of %s are lost; what stands there stays", path)
-            self._adopt(path, view, head, found)
-            return
+            wanted = self._at_source(head)
+            if wanted is None:
+                _log.error("the bytes of %s are lost; what stands there stays", path)
+                self._adopt(path, view, head, found)
+                return
         if self._is_ours(path, head, found):
             self._put(path, head, found, wanted)
         else:
             _log.warning("%s was changed by another program during a crash; both versions are kept", path)
             self._adopt(path, view, head, found)
+
+    def _at_source(self, head: Head) -> bytes | None:
+        """Return the bytes of a file that is still where it is moved from: of one that was only found, nobody else has them."""
+        moves = [one for one in self._journal.marks.unsettled(head.key) if one.number == head.number and one.old_path]
+        found = [self._find(self._workspace.resolve(move.old_path or "")) for move in moves]
+        return next((each.content for each in found if each.version == head.version), None)
 
     def _set_mode(self, path: WorkspacePath, head: Head) -> None:
         """Finish a change of nothing but the mode, which the bytes do not show."""

@@ -269,6 +269,23 @@ def with_folders(tree: Tree) -> Tree:
     return {**dict.fromkeys(sorted(above)), **tree}
 
 
+def test_a_file_that_was_only_found_is_lost_at_no_death_of_its_move_over_another(tmp_path: Path) -> None:
+    before: Tree = {"a.txt": b"a", "b.txt": b"b"}
+    grow(tmp_path / "model", before)
+
+    async def look() -> None:
+        async with filetools.open(tmp_path / "model", settings=QUIET) as files:
+            await files.look()
+
+    async def move(files: FileToolsFacade) -> None:
+        async with files.transaction() as tx:
+            await tx.move_file("a.txt", "b.txt", overwrite=True)
+
+    asyncio.run(look())
+    for death in deaths(tmp_path / "model", move, most=60):
+        assert reopened(death.root) in (before, {"b.txt": b"a"}), death
+
+
 def test_fifty_files_are_wholly_changed_or_wholly_not_after_a_death_at_any_step(tmp_path: Path) -> None:
     root, mirror = tmp_path / "model/root", tmp_path / "model/mirror"
     grow(root, MANY)

@@ -1,8 +1,8 @@
 /**
  * The live protocol of filetools, for editors in a browser: documents that people and agents share, events, approvals.
- * Usable alone: it imports nothing and touches no element of the page. Texts are LF texts, places count UTF-16 units, and
- * a list of edits holds {start, end, text} in the text before any of them: in order, not overlapping.
- * What is typed is in the window's storage before it is sent, and stays there until the server has it.
+ * It imports nothing and touches no element of the page. Texts are LF texts, places count UTF-16 units, and a list of edits
+ * holds {start, end, text} in the text before any of them: in order, not overlapping. What is typed is in the window's
+ * storage until the server has it.
  */
 
 const FIRST_WAIT_MS = 200;
@@ -103,7 +103,7 @@ export class Live extends Emitter {
 		return entries.filter((entry) => entry && !this.documents.has(entry.path));
 	}
 
-	/** Send a frame and return its ack; rejects with LiveError. Nothing is sent again by itself. */
+	/** Send a frame, return its ack; rejects with LiveError. Nothing is sent again. */
 	request(type, fields = {}) {
 		if (this.state !== "connected" && type !== "hello") return Promise.reject(lost());
 		return new Promise((resolve, reject) => {
@@ -287,7 +287,7 @@ export class LiveDocument extends Emitter {
 		return made;
 	}
 
-	/** Write the file, once the server has all that was typed. Rejects with LiveError, and is never repeated by itself. */
+	/** Write the file, once the server has all that was typed. Rejects with LiveError, and is not repeated. */
 	async save(onConflict = "merge", encoding = undefined) {
 		await this.#settled();
 		const saved = await this.live.request("save", { handle: this.handle, on_conflict: onConflict, encoding });
@@ -469,7 +469,7 @@ export class LiveDocument extends Emitter {
 		else if (isFree && !this.pending) this.#finish(null);
 	}
 
-	/** Send a change, for the first time or again: by its name the server makes it once. */
+	/** Send a change, perhaps again: by its name the server makes it once. */
 	#send(change) {
 		this.#sent = change;
 		const base = { handle: this.handle, buffer_version: this.bufferVersion };
@@ -575,10 +575,7 @@ function readKept(storage, path) {
 	}
 }
 
-/**
- * Whether a load of the page has ended: as long as it lives it holds a lock. The locks decide, not the time: a page that is
- * busy with its own loading may get to its timers late, and must not give up what was typed.
- */
+/** Whether a load of the page has ended: as long as it lives it holds a lock. Not by timers: a busy page is late with them. */
 async function isOver(load) {
 	for (let waited = 0; waited < CLAIM_MS; waited += CLAIM_STEP_MS) {
 		const { held } = (await navigator.locks?.query().catch(() => null)) ?? { held: [] };
@@ -716,7 +713,7 @@ export function diffEdits(old, fresh) {
 	return made;
 }
 
-/** Return how many units two texts share at their ends; no pair of surrogates is cut. */
+/** Return how many units two texts share at their ends, surrogates in pairs. */
 function commonEnds(one, other) {
 	const [most, [last, otherLast]] = [Math.min(one.length, other.length), [one.length, other.length]];
 	let [head, tail] = [0, 0];

@@ -1,4 +1,4 @@
-/** What a person is asked: approvals and conflicts, one at a time, and never in the midst of typing. */
+/** What a person is asked: approvals and conflicts, one at a time, never in the midst of typing. */
 
 import { hueOf, nameOf } from "./carets.js";
 import { make } from "./elements.js";
@@ -15,7 +15,7 @@ const REASONS = {
 	prompt: "Agents ask here before they change files.",
 };
 
-/** Return the start of a merge: all of ours, and what theirs changed elsewhere; and how many of their changes are left out. */
+/** Return a merge to begin with: ours, and what theirs changed elsewhere; and how many of their changes are left out. */
 export function begunMerge(base, ours, theirs) {
 	if (base === null || base === undefined) return { text: ours, left: 0 };
 	const mine = diffEdits(base, ours);
@@ -25,7 +25,7 @@ export function begunMerge(base, ours, theirs) {
 	return { text: applyEdits(ours, transform(clean, mine, false)), left: all.length - clean.length };
 }
 
-/** Keep the buttons of an answer off for a moment; returns what does so again, for a letter that was meant for the text. */
+/** Keep an answer's buttons off for a moment; returns what does so again, for a letter of the text. */
 function guard(row) {
 	let timer;
 	const wait = () => {
@@ -60,7 +60,7 @@ export class Questions {
 		this.dialog = make("dialog", { id: "question", "aria-labelledby": "question-title" });
 		document.getElementById("status").before(this.bar);
 		document.body.append(this.dialog);
-		this.dialog.oncancel = (event) => event.preventDefault(); // Escape is an answer, after the guard
+		this.dialog.oncancel = (event) => event.preventDefault();
 		this.dialog.onclose = () => this.dialog.open || this.#hide();
 		addEventListener("keydown", (event) => this.#key(event), true);
 		this.live.on("approval", (frame) => this.#hear(frame));
@@ -133,7 +133,7 @@ export class Questions {
 	}
 
 	#add(request) {
-		const ends = performance.now() + request.seconds_left * 1000; // whatever this machine's clock says
+		const ends = performance.now() + request.seconds_left * 1000;
 		const entry = this.#queue.get(request.id) ?? { request };
 		entry.ends = ends;
 		if (this.#queue.has(request.id)) return;
@@ -179,7 +179,7 @@ export class Questions {
 			if (isMerge) this.#back();
 		} catch (error) {
 			this.say(`Not answered: ${error.message}`, { kind: "error" });
-			if (error.code === "CONNECTION_LOST") this.#queue.set(request.id, Object.assign(entry, { box: null, isOwn: false })); // perhaps it still waits
+			if (error.code === "CONNECTION_LOST") this.#queue.set(request.id, Object.assign(entry, { box: null, isOwn: false }));
 			else if (isMerge) this.#outlive("could not be answered");
 		}
 		this.#tell();
@@ -305,7 +305,7 @@ export class Questions {
 		// Monaco does not heed these at the start.
 		editor.getOriginalEditor().updateOptions({ ariaLabel: "As it is" });
 		editor.getModifiedEditor().updateOptions({ ariaLabel: "As it would be" });
-		const compared = new Promise((resolve) => editor.onDidUpdateDiff(resolve)); // before, Monaco reports an error
+		const compared = new Promise((resolve) => editor.onDidUpdateDiff(resolve));
 		this.#disposals.push(() => compared.then(() => [editor, ...models].forEach((each) => each.dispose())));
 	}
 
@@ -313,7 +313,7 @@ export class Questions {
 		this.models = (this.models ?? 0) + 1;
 		const uri = monaco.Uri.from({ scheme: "question", path: `/${this.models}/${path}` });
 		const model = monaco.editor.createModel(text, undefined, uri);
-		if (!text.includes("\r")) model.setEOL(monaco.editor.EndOfLineSequence.LF); // also where systems have another one
+		if (!text.includes("\r")) model.setEOL(monaco.editor.EndOfLineSequence.LF);
 		return model;
 	}
 

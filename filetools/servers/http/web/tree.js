@@ -1,4 +1,4 @@
-/** The tree of files: folders loaded page by page, kept right by events, with only the rows in view in the page. */
+/** The tree of files: folders loaded page by page, kept right by events; only rows in view are in the page. */
 
 import { make } from "./elements.js";
 
@@ -261,7 +261,7 @@ export class Tree {
 		}
 		this.#batch.splice(0, done);
 		this.#timer = this.#batch.length ? setTimeout(() => this.#apply()) : null;
-		const created = this.#timer ? [] : this.#created.splice(0); // how many there are is known at the end
+		const created = this.#timer ? [] : this.#created.splice(0);
 		for (const path of created.length > MOST_REVEALED ? created.slice(-1) : created) {
 			this.#openTo(path).then((node) => path === created.at(-1) && !this.tree.matches(READ) && (this.#goal = node));
 		}
@@ -313,7 +313,7 @@ export class Tree {
 		}, MIRROR_MS);
 	}
 
-	/** Put a path where it belongs, as far as its folder is loaded; a folder above that is new comes with it. */
+	/** Put a path where it belongs, as far as its folder is loaded, with new folders above. */
 	#insert(path, isFolder, moved = null) {
 		const above = parentOf(path);
 		const folder = above ? this.#insert(above, true) : this.#root;
@@ -360,7 +360,7 @@ export class Tree {
 		});
 	}
 
-	/** Bring the rows up to date, and scroll so that those which the person reads stay where they are. */
+	/** Bring the rows up to date; those which the person reads stay where they are. */
 	#place() {
 		const [top, before] = [this.tree.scrollTop, this.#rows];
 		if (this.#isStale) this.#rows = this.#found ?? this.#root.addRows([]);
