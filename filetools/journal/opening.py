@@ -18,10 +18,10 @@ ISSUED: Final = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 
 
 
 def refuse_others(directory: Path) -> None:
-    """Refuse a database that is no journal of this version; call it behind the gate.
+    """Refuse a database that is not a journal of this version; call it behind the gate.
 
     Raises:
-        StateDamagedError: It is no journal.
+        StateDamagedError: It is not a journal.
         StateVersionError: Another version of filetools wrote it.
         sqlite3.Error: It cannot be read.
     """

@@ -46,7 +46,7 @@ def shows(page: Page, text: str) -> None:
 
 @contextmanager
 def typing(page: Page) -> Iterator[None]:
-    """Let the page's clock stand still: whoever presses a key is taken to be typing, however late the next one comes."""
+    """Stop the page's clock, so that a slow test still counts as typing without a pause."""
     page.evaluate("() => { const now = performance.now(); performance.now = () => now; }")
     yield
     page.evaluate("() => delete performance.now")
