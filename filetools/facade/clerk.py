@@ -98,7 +98,7 @@ class Clerk:
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
         # First: whoever commits from here on knows that somebody listens, and what was committed before is seen below.
-        self._listening = self._bell.listen(self._rung.set)
+        self._listening = self._bell.listen(self._heard)
         await self._others.start()
         await self._runner.news.start()
         await self._recover()
@@ -202,6 +202,10 @@ class Clerk:
             except FileToolsError as exc:
                 _log.warning("background work failed and is tried again: %s", exc)
                 await asyncio.sleep(KEEPER_SECONDS)
+
+    def _heard(self) -> None:
+        self._rung.set()
+        self._parts.sync.wake()
 
     async def _follow(self) -> None:
         """Publish what other processes recorded, with its true actor."""

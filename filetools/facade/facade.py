@@ -297,14 +297,15 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     ) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 
-        With `verify` every file is read and hashed, and the whole tree is looked at first, as by `look`.
+        With `verify` every file is read and hashed. Unless it is only a preview, the whole tree is looked at first, as by
+        `look`. Whichever process writes to the mirror mends what differs.
 
         Raises:
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
         """
         self._runner.check_open()
         await self._authorise("sync_all", [], {}, change=True)
-        seen = await self._runner.look() if verify else LookResult()
+        seen = await self._runner.look() if verify or not preview else LookResult()
         work = self._parts.sync.sync_all(preview, verify=verify, abort=abort, progress=progress)
         result = await self._runner.while_open(work)
         return result.model_copy(update={"unread": seen.unread})

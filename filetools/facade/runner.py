@@ -41,7 +41,6 @@ from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch, uncounted
-from filetools.sync.following import InlineFollower
 
 T = TypeVar("T")
 
@@ -85,7 +84,6 @@ class CallRunner:
         self.writers = Writers(parts.workspace)
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
-        self._mirror_watch = MirrorWatch(parts)
         self._is_closed = False
 
     async def aclose(self) -> None:
@@ -288,24 +286,20 @@ class CallRunner:
 
         noticed: list[ChangeRecord] = []
         hop: Hop[Outcome] = Hop()
-        observer = way.Observer(beat=heard, noticed=noticed.extend, landed=partial(self._mirror_watch.landed, hop))
+        observer = way.Observer(beat=heard, noticed=noticed.extend)
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
         # Until it is told: a hint at what others make where this takes a folder away would pass for an echo meanwhile.
         with ExitStack() as untold:
             async with Unhurried(hold):
                 acquired = time.time()
                 untold.enter_context(self.writers.at_work(keys))
+                parts.crew.start(work, hop)
                 try:
-                    parts.crew.start(work, hop)
-                    self._mirror_watch.begin(hop)
-                    try:
-                        await hop
-                    except asyncio.CancelledError:
-                        cancelled = True
-                    except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
-                        pass  # raised below, after what was noticed is told
-                finally:
-                    self._mirror_watch.end(hop)
+                    await hop
+                except asyncio.CancelledError:
+                    cancelled = True
+                except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
+                    pass  # raised below, after what was noticed is told
                 try:
                     await self._tell_what_precedes(keys, hop)
                 except asyncio.CancelledError:
@@ -393,43 +387,3 @@ def _text_of(parts: Parts, path: str, version: str) -> str | None:
         return inspect(parts.journal.contents.get(version), name=path)[1]
     except FileToolsError:
         return None
-
-
-LOOKS_AT_A_MIRROR: Final = 4
-"""How often a mirror is looked at in the time that a call waits for it."""
-
-
-class MirrorWatch:
-    """Sees to it that no call waits for a mirror that hangs in the call's own thread. One an opened workspace, on its loop."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._calls: dict[Hop[Outcome], tuple[Outcome, InlineFollower] | None] = {}
-        self._timer: asyncio.TimerHandle | None = None
-
-    def begin(self, hop: Hop[Outcome]) -> None:
-        """Watch a call that has begun."""
-        self._calls.setdefault(hop, None)
-        if self._timer is None:
-            self._look_later()
-
-    def landed(self, hop: Hop[Outcome], outcome: Outcome, follower: InlineFollower) -> None:
-        """Know what becomes of a call without its mirror; from its thread."""
-        if not hop.done():
-            self._calls[hop] = (outcome, follower)
-
-    def end(self, hop: Hop[Outcome]) -> None:
-        """Watch a call no longer."""
-        self._calls.pop(hop, None)
-
-    def _look_later(self) -> None:
-        pause = self._parts.settings.mirror_wait_seconds / LOOKS_AT_A_MIRROR
-        self._timer = asyncio.get_running_loop().call_later(pause, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        for hop, landed in tuple(self._calls.items()):
-            if landed is not None and landed[1].give_up():
-                self._parts.crew.let_go(hop, landed[0])
-        if self._calls:
-            self._look_later()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -29,12 +28,9 @@ from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import UnsavedQuestion
 from filetools.journal.changes import Change, HeadMovedError
-from filetools.models.records import Actor, ChangeRecord, Operation
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
-from filetools.sync.actions import MirrorAction
-from filetools.sync.anticipation import Anticipation
-from filetools.sync.following import Follower, InlineFollower
-from filetools.sync.strict import StrictTicket
+from filetools.sync.context import RecentFile
 
 MOST_TRIES: Final = 5
 FIRST_PAUSE_SECONDS: Final = 0.001
@@ -75,8 +71,6 @@ class Observer(Struct, frozen=True, kw_only=True):
     """Told how much is done of how much before anything is recorded; raises `AbortedError` to stop there."""
     noticed: Noticed = lambda records: None
     """Told of records that are not in the outcome, because there is none or it is that of a later try."""
-    landed: Callable[[Outcome, InlineFollower], None] = lambda outcome, follower: None
-    """Told of the outcome when all is done but following in this thread, which may hang with the mirror."""
 
 
 def go(
@@ -137,17 +131,14 @@ def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[s
     if unheld:
         raise UnheldError(unheld)
     tell_of_gone_folders(parts, active, noticed)
-    mirrors, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
+    records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
     own = _own(records, len(adoptions), drafted)
     for step, record in zip(active, own, strict=True):
         step.recorded(record)
-    ticket = mirrors if isinstance(mirrors, StrictTicket) else None
-    follower = None if isinstance(mirrors, StrictTicket) else _begin_mirrors(parts, _actions(active, own), mirrors)
+    followed = [record for record in records if record.state is not RecordState.BUFFER]
     try:
-        _exchange(parts, active, ticket)
+        _exchange(parts, active, followed)
     except FileToolsError as exc:
-        if follower is not None:
-            follower.abandon()
         noticed([record for record in records if _stands(record)])
         _compensate(parts, active, own)
         if isinstance(exc, _OVERTAKEN):
@@ -156,33 +147,19 @@ def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[s
     surprises = _finish(parts, active, actor)
     records += surprises
     parts.journal.marks.applied(record.number for record in records)
+    recent = {
+        record.number: RecentFile(content=step.content, version=step.version, mode=record.mode)
+        for step, record in zip(active, own, strict=True)
+        if isinstance(step, PutFile) and record.state is not RecordState.BUFFER
+    }
+    mirror = parts.sync.follow([*followed, *surprises], recent)
     changes = {id(step): record for step, record in zip(active, own, strict=True)}
-    warnings = (*_kept(surprises), *_separated(parts, active))
-    outcome = partial(_outcome, records, tuple(changes.get(id(step)) for step in steps), warnings)
-    if follower is None:
-        return outcome("in_sync")
-    if isinstance(follower, InlineFollower):
-        observer.landed(outcome("pending"), follower)
-    return outcome(follower.join())
-
-
-def _begin_mirrors(
-    parts: Parts, actions: Sequence[MirrorAction], anticipated: Anticipation
-) -> Follower | InlineFollower:
-    inline = parts.sync.inline(actions)
-    if inline is None:
-        return parts.sync.begin(actions, anticipated)
-    anticipated.discard()
-    return inline
-
-
-def _outcome(
-    records: tuple[ChangeRecord, ...],
-    changes: tuple[ChangeRecord | None, ...],
-    warnings: tuple[dict[str, Any], ...],
-    mirror: MirrorStatus,
-) -> Outcome:
-    return Outcome(records=records, changes=changes, mirror=mirror, warnings=(*warnings, *_behind(mirror)))
+    return Outcome(
+        records=records,
+        changes=tuple(changes.get(id(step)) for step in steps),
+        mirror=mirror,
+        warnings=(*_kept(surprises), *_separated(parts, active), *_behind(mirror)),
+    )
 
 
 def _are_from_memory(steps: Sequence[Step]) -> bool:
@@ -222,20 +199,19 @@ def _prepare_and_commit(
     adoptions: Sequence[Change],
     actor: Actor,
     beat: Beat,
-) -> tuple[StrictTicket | Anticipation, tuple[ChangeRecord, ...], list[int]]:
+) -> tuple[tuple[ChangeRecord, ...], list[int]]:
     """Everything that may fail without a trace, then the one act that makes it true.
 
     Raises:
         HeadMovedError: A file or a folder on the way came, went or moved since the look.
         FileToolsError: A step failed.
     """
-    mirrors: StrictTicket | Anticipation | None = None
     try:
+        if parts.sync.is_strict:
+            parts.sync.check()
         for done, step in enumerate(active):
             beat(len(active) + done, 2 * len(active))
             _prepare(parts, step)
-        actions = [action for step in active for action in step.mirror_actions(0)]
-        mirrors = parts.sync.prepare_strict(actions) if parts.sync.is_strict else parts.sync.anticipate(actions)
         drafts = [step.drafts() for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
         _refuse_folder_made_twice(changes)
@@ -244,10 +220,8 @@ def _prepare_and_commit(
         records = parts.journal.commit(changes, actor)
     except Exception:
         _abandon(parts, active)
-        if mirrors is not None:
-            mirrors.discard()
         raise
-    return mirrors, records, [len(several) for several in drafts]
+    return records, [len(several) for several in drafts]
 
 
 def _prepare(parts: Parts, step: Step) -> None:
@@ -276,25 +250,19 @@ def _own(records: Sequence[ChangeRecord], adopted: int, drafted: Sequence[int]) 
     return own
 
 
-def _actions(active: Sequence[Step], own: Sequence[ChangeRecord]) -> list[MirrorAction]:
-    return [action for step, record in zip(active, own, strict=True) for action in step.mirror_actions(record.number)]
-
-
-def _exchange(parts: Parts, active: Sequence[Step], ticket: StrictTicket | None) -> None:
-    """Make every step real, then the strict mirror; what was made real is set back if a later one fails."""
+def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeRecord]) -> None:
+    """Make every step real, then have strict mirrors follow; what was made real is set back if a later one fails."""
     done: list[Step] = []
     try:
         for step in active:
             step.exchange(parts)
             done.append(step)
             step.sync(parts)
-        if ticket is not None:
-            ticket.exchange()
+        if parts.sync.is_strict:
+            parts.sync.follow_strictly(records)
     except FileToolsError:
         for step in reversed(done):
             _set_back(parts, step)
-        if ticket is not None:
-            ticket.set_back()
         raise
 
 

@@ -61,8 +61,6 @@ class Hop(asyncio.Future[T]):
 
     is_cancelled = False
     """Whether its caller was cancelled meanwhile; work that takes long may ask, from any thread."""
-    thread: threading.Thread | None = None
-    """What does the work, once it has begun."""
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Only note that the caller is cancelled; asyncio then raises CancelledError in it after the end of the work."""
@@ -81,7 +79,6 @@ class WorkerPool(Executor):
         """Raises WorkspaceGoneError if the root is gone: then the state in it is not damaged, it went along."""
         self._most_threads = threads
         self._threads: list[threading.Thread] = []
-        self._replaced: set[threading.Thread] = set()
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._unused = 0
@@ -111,17 +108,6 @@ class WorkerPool(Executor):
         if self._is_sealed:
             raise WorkspaceGoneError(CLOSED)
         return self._start(work, hop)
-
-    def let_go(self, hop: Hop[T], result: T) -> None:
-        """End a hop with a result although its thread is still at work, perhaps for ever; another thread takes its place."""
-        if hop.done():
-            return
-        with self._lock:
-            if hop.thread in self._threads:
-                self._threads.remove(hop.thread)
-                self._replaced.add(hop.thread)
-        self._in_flight.end()
-        hop.set_result(result)
 
     async def seal(self) -> None:
         """Take no more work, and wait for what is under way: what it uses is about to be closed."""
@@ -169,7 +155,6 @@ class WorkerPool(Executor):
 
     def _do(self, hop: Hop[T], work: Callable[[], T]) -> None:
         settle: Callable[[], None]
-        hop.thread = threading.current_thread()
         try:
             settle = partial(hop.set_result, work())
         except StateDamagedError as exc:
@@ -212,9 +197,6 @@ class WorkerPool(Executor):
             work()
             del work  # it may hold a whole file
             with self._lock:
-                if self._replaced and threading.current_thread() in self._replaced:
-                    self._replaced.discard(threading.current_thread())
-                    return
                 if self._work.empty():
                     self._unused += 1
 

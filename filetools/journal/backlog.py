@@ -10,7 +10,9 @@ from typing import Any, Final
 from filetools.journal.changes import BacklogEntry, MirrorRow
 from filetools.journal.database import Database
 
-_SELECT: Final = "SELECT mirror, key, path, number, tries FROM debts"
+_SELECT: Final = "SELECT mirror, key, path, number, tries, below, reason FROM debts"
+MAX_TRIES: Final = 5
+"""A path that was refused so often is left until somebody asks for a synchronisation."""
 _SELECT_MIRROR: Final = "SELECT place, identity, position, root FROM mirrors"
 
 
@@ -20,21 +22,34 @@ class Backlog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, mirror: str, limit: int = 1000, max_tries: int = 5) -> list[BacklogEntry]:
-        """Return the oldest entries of a mirror that failed fewer than `max_tries` times."""
-        rows = self._database.rows(
-            f"{_SELECT} WHERE mirror = ? AND tries < ? ORDER BY number LIMIT ?", (mirror, max_tries, limit)
-        )
-        return [_entry(row) for row in rows]
+    def of(
+        self, mirror: str, after: tuple[int, str] = (-1, ""), *, limit: int = 1000, max_tries: int = MAX_TRIES
+    ) -> list[BacklogEntry]:
+        """Return entries of a mirror in the order of (number, key), those after the given pair.
+
+        Args:
+            mirror: Its name in the journal.
+            after: Number and key of the last entry already seen.
+            limit: Most entries returned.
+            max_tries: Leave out those that failed so often.
+        """
+        query = f"{_SELECT} WHERE mirror = ? AND tries < ? AND (number, key) > (?, ?) ORDER BY number, key LIMIT ?"
+        return [_entry(row) for row in self._database.rows(query, (mirror, max_tries, *after, limit))]
+
+    def below(self, mirror: str, key: str) -> list[BacklogEntry]:
+        """Return the entries of what is below a folder, however often they failed."""
+        query = f"{_SELECT} WHERE mirror = ? AND key > ? AND key < ?"
+        return [_entry(row) for row in self._database.rows(query, (mirror, f"{key}/", f"{key}0"))]
 
     def get(self, mirror: str, key: str) -> BacklogEntry | None:
         """Return the entry of one path, or None."""
         row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, key))
         return None if row is None else _entry(row)
 
-    def count(self, mirror: str) -> int:
-        """Number of paths that a mirror lacks."""
-        (count,) = self._database.row("SELECT count(*) FROM debts WHERE mirror = ?", (mirror,))
+    def count(self, mirror: str, *, refused_only: bool = False) -> int:
+        """Number of paths that a mirror lacks, or of those among them that it refused."""
+        tries = 1 if refused_only else 0
+        (count,) = self._database.row("SELECT count(*) FROM debts WHERE mirror = ? AND tries >= ?", (mirror, tries))
         return int(count)
 
     def remove(self, done: Iterable[BacklogEntry]) -> None:
@@ -42,16 +57,16 @@ class Backlog:
         rows = [(entry.mirror, entry.key, entry.number) for entry in done]
         self._change("DELETE FROM debts WHERE mirror = ? AND key = ? AND number = ?", rows)
 
-    def fail(self, entry: BacklogEntry) -> None:
-        """Count one more failed try of an entry."""
+    def fail(self, entry: BacklogEntry, reason: str) -> None:
+        """Count one more failed try of an entry, and keep why."""
         self._change(
-            "UPDATE debts SET tries = tries + 1 WHERE mirror = ? AND key = ? AND number = ?",
-            [(entry.mirror, entry.key, entry.number)],
+            "UPDATE debts SET tries = tries + 1, reason = ? WHERE mirror = ? AND key = ? AND number = ?",
+            [(reason, entry.mirror, entry.key, entry.number)],
         )
 
     def reset(self, mirror: str) -> None:
         """Forget the failed tries of a mirror, for an explicit synchronisation."""
-        self._change("UPDATE debts SET tries = 0 WHERE mirror = ? AND tries > 0", [(mirror,)])
+        self._change("UPDATE debts SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
         """Record that a mirror lacks these (key, path) pairs; entries that exist stay as they are."""
@@ -131,4 +146,5 @@ def _run(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, .
 
 
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:
-    return BacklogEntry(mirror=row[0], key=row[1], path=row[2], number=row[3], tries=row[4])
+    mirror, key, path, number, tries, below, reason = row
+    return BacklogEntry(mirror=mirror, key=key, path=path, number=number, tries=tries, below=bool(below), reason=reason)

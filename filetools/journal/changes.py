@@ -110,10 +110,13 @@ class BacklogEntry(Struct, frozen=True, kw_only=True):
     key: str
     path: str
     number: int
-    """Newest change of the path that the mirror lacks; negative where it came on top of an older one, of a folder; 0 if nobody
-    knows which."""
+    """Newest change of the path that the mirror lacks; 0 if nobody knows which."""
     tries: int
-    """How often catching up failed."""
+    """How often the mirror refused it."""
+    below: bool = False
+    """Whether it lacks more of a folder than that change."""
+    reason: str | None = None
+    """Why the mirror refused it."""
 
 
 class MirrorRow(Struct, frozen=True):

@@ -60,10 +60,9 @@ _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ADD_TO_BACKLOG: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
 _ADD_FOLDER_TO_BACKLOG: Final = (
-    # On top of an older entry nobody but catching up knows what the mirror lacks: it gets a number that no call pays, and
-    # that differs from the one before.
     "INSERT INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (mirror, key) DO UPDATE SET path = excluded.path, number = -excluded.number, tries = 0"
+    " ON CONFLICT (mirror, key) DO UPDATE SET path = excluded.path, number = excluded.number, below = 1, tries = 0,"
+    " reason = NULL"
 )
 _FOLDERS_THAT_COME: Final = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
 

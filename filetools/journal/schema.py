@@ -99,6 +99,8 @@ _TABLES: Final = (
         path TEXT NOT NULL,
         number INTEGER NOT NULL,
         tries INTEGER NOT NULL DEFAULT 0,
+        below INTEGER NOT NULL DEFAULT 0,
+        reason TEXT,
         PRIMARY KEY (mirror, key)
     ) WITHOUT ROWID""",
     "CREATE INDEX debts_by_age ON debts (mirror, number)",

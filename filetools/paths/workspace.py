@@ -341,7 +341,11 @@ class Workspace:
             AccessDeniedError: The operating system denied it.
         """
         try:
-            return self._resolver.stat(self.root_descriptor, path)
+            return (
+                os.fstat(self.root_descriptor)
+                if path.is_root and self.root_descriptor >= 0
+                else self._resolver.stat(self.root_descriptor, path)
+            )
         except OSError as exc:
             error = self._explain_look(path, exc)
             if isinstance(error, (PathNotFoundError, PathNotDirectoryError)):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from filetools.events.types import Event
 from filetools.journal.journal import Journal
-from filetools.locks.table import LockTable
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.owners import FOREIGN_NAME
@@ -20,9 +18,6 @@ from filetools.stores.store import Store
 
 T = TypeVar("T")
 
-LOCK_SECONDS: Final = 5.0
-"""Longest wait of catching up for a path's lock; it tries again later."""
-LOCK_OWNER: Final = "mirror"
 REMEMBERED_PATHS: Final = 4096
 
 
@@ -39,11 +34,19 @@ class SyncTimes(Struct, frozen=True, kw_only=True):
     wait_seconds: float
     """How long a call waits for an eventual mirror."""
     strict_wait_seconds: float
-    """How long a call waits for each of the two steps of a strict mirror."""
+    """How long a call waits for a strict one."""
     probe_seconds: float
-    """First pause before a mirror that missed is tried again."""
+    """First pause before a mirror that failed is tried again."""
     sync_after_seconds: float
-    """Pause after which what was exchanged is made durable and paid."""
+    """Pause after which what was written is made durable, and leaves the backlog."""
+
+
+class RecentFile(Struct, frozen=True, kw_only=True):
+    """A file that a call has just written."""
+
+    content: bytes
+    version: str
+    mode: int | None
 
 
 class SyncContext(Struct, frozen=True, kw_only=True):
@@ -51,15 +54,19 @@ class SyncContext(Struct, frozen=True, kw_only=True):
 
     journal: Journal
     primary: Store
-    locks: LockTable
+    directory: Path
+    """The state directory: here processes agree which of them writes to a mirror."""
     run: Stepper
     tell: Callable[[Event], None]
     """Publishes an event, from any thread."""
+    ring: Callable[[], None]
+    """Wakes other processes that have the root open."""
     key: Callable[[WorkspacePath], str]
-    resolve: Callable[[str], WorkspacePath]
     left_out: Callable[[str, bool], bool]
     """What `leaving_out` returned; asked several times for every change."""
     times: SyncTimes
+    recent: dict[int, RecentFile] = field(default_factory=dict)
+    """What calls have just written, by the number of the record: it need not be read again."""
 
     def is_left_out(self, path: str, *, is_directory: bool = False) -> bool:
         """Whether a path is never mirrored: excluded, private, or a temporary file."""
@@ -89,42 +96,3 @@ def is_recordable(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-class Signal:
-    """Wakes one task from any thread; many calls before it wakes cost one hop. Lives as long as the task's owner."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._event: asyncio.Event | None = None
-        self._is_set = False
-
-    def bind(self) -> None:
-        """Belong to the running loop; what was set before counts."""
-        self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
-        if self._is_set:
-            self._event.set()
-
-    def set(self) -> None:
-        """Wake the task, or let its next wait end at once."""
-        if self._is_set:
-            return
-        self._is_set = True
-        loop, event = self._loop, self._event
-        if loop is not None and event is not None:
-            with suppress(RuntimeError):  # the loop is closed, and the task gone
-                loop.call_soon_threadsafe(event.set)
-
-    async def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is set, or so long; False if the time was over."""
-        assert self._event is not None
-        try:
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-        except TimeoutError:
-            return False
-        finally:
-            # What is set in between is not lost: the caller looks for work now.
-            self._event.clear()
-            self._is_set = False
-        return True

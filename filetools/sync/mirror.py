@@ -1,262 +1,338 @@
-"""One mirror: its store, its two worker threads, and whether it is ready."""
+"""One mirror of the root: whether it answers, how far it has come, and the thread that writes to it."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from typing import Final, Literal, TypeVar
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal
 
-from filetools.errors import (
-    AccessDeniedError,
-    CallTimeoutError,
-    DiskFullError,
-    FileToolsError,
-    InternalError,
-    InvalidPathError,
-    NotRegularFileError,
-    PathIsDirectoryError,
-    PathNotDirectoryError,
-    PathTooLongError,
-    StateDamagedError,
-    SymlinkNotAllowedError,
-    SyncFailedError,
-    WorkspaceGoneError,
-)
+from msgspec.structs import replace
+
+import filetools.events as events
+from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
 from filetools.journal.changes import MirrorRow
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Store
-from filetools.sync.actions import OutOfStepError
-from filetools.sync.completions import Completions
-from filetools.sync.context import Signal, SyncContext
+from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MirrorFiles
-from filetools.sync.mirror_worker import AbandonedError, Job, MirrorWorker
+from filetools.sync.progress import MirrorProgress, ProgressNote
+from filetools.sync.worker import LAST_KEY, LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError, Work
+from filetools.tree.leader import Leadership
 
-T = TypeVar("T")
 MirrorState = Literal["ready", "filling", "not_ready", "paused"]
 
-PROBE_SECONDS: Final = 5.0
-"""Longest time that a worker of a mirror may spend on one thing without the mirror being taken for hung."""
-_ABOUT_PATH: Final = (
-    InvalidPathError,
-    PathTooLongError,
-    SymlinkNotAllowedError,
-    NotRegularFileError,
-    PathIsDirectoryError,
-    PathNotDirectoryError,
-)
-"""Errors that say nothing about the mirror's other files."""
-_PERHAPS_ABOUT_PATH: Final = (AccessDeniedError, DiskFullError)
-"""Errors that one file, or all, may meet; a probe tells."""
+HEARD_SECONDS: Final = 5.0
+"""How long other processes are told of every change, once one of them has rung."""
+_POLL_SECONDS: Final = 0.002
+"""How often a call looks how far the process has come that writes to the mirror."""
 
 _log = logging.getLogger(__name__)
 
 
 class Mirror:
-    """The state of one mirror, as this process knows it. Thread-safe; lives as long as the workspace is open.
+    """One mirror, as this process knows it. Any thread may call; lives as long as the workspace is open.
 
-    Calls go through the front worker, and catching up through the back worker, so that a long repair delays no call. Both
-    change a path only under its lock. A worker at a job that nobody waits for any more is stuck: then nothing else is
-    written until it has ended, because it may still exchange an older version.
+    Attributes:
+        name: Its name in messages.
+        place: Its name in the journal.
+        is_paused: Whether this process writes nothing to it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        row: MirrorRow,
-        store: Store,
-        context: SyncContext,
-        files: MirrorFiles,
-        *,
-        changed: Callable[[Mirror], None],
-    ) -> None:
-        """Take the mirror for ready until it misses.
+    def __init__(self, name: str, row: MirrorRow, files: MirrorFiles, context: SyncContext) -> None:
+        """Take the mirror for ready until it fails; `start` begins to write.
 
         Args:
             name: Its name in messages.
             row: Its row in the journal.
-            store: Its files.
+            files: Its files.
             context: Its surroundings.
-            files: Looks after what its files lose.
-            changed: Told from any thread when it becomes ready or not ready.
         """
         self.name = name
         self.place = row.place
-        """Its name in the journal."""
-        self.files = files
-        self.identity = MirrorIdentity(row, store, context)
-        self.front = MirrorWorker(f"{name} calls")
-        self.back = MirrorWorker(f"{name} repairs")
-        self.work = Signal()
-        """Set when there may be something to catch up with."""
-        self.completions = Completions(row.place, store, context, self.in_back_worker)
-        self.filling = 0
-        """Number of paths that filling it has found missing, and not written yet."""
-        self.last_error: FileToolsError | None = None
         self.is_paused = False
-        self._is_ready = True
-        self._is_late = False
-        self.losses = 0
-        """How often it has failed: what was found out about its folder before may be about another one."""
-        self._misses = 0
-        self._suspects: dict[str, WorkspacePath] = {}
-        self._overdue = 0
-        self._changed = changed
-        self._lock = threading.Lock()
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it answers; a pause aside."""
-        return self._is_ready
+        self.worker = BacklogWorker(row.place, files, MirrorIdentity(row, files.store, context), context, self)
+        self._context = context
+        digest = hashlib.sha256(row.place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._leadership = Leadership(context.directory, f"mirror-{digest}.lock")
+        self._note = ProgressNote(context.directory / f"mirror-{digest}.json")
+        self._thread: threading.Thread | None = None
+        self._failures = 0
+        self._changed = threading.Condition()
+        # Guarded by the condition:
+        self._progress = MirrorProgress()
+        self._is_known = False
+        self._late_until = 0
+        self._heard_until = 0.0
+        self._refused: set[str] = set()
+        self._is_due = self._is_whole = self._is_hasty = False
+        self._others: list[WorkspacePath] = []
+        self._is_at_work = self._is_outdated = False
+        self._is_closed = False
+        self._rounds = 0
 
     @property
     def takes_calls(self) -> bool:
-        """Whether a call may be followed at once."""
-        return self._is_ready and not (self.is_paused or self._is_late)
+        """Whether a call should wait for it."""
+        progress = self._progress
+        return progress.is_ready and not self.is_paused and progress.reached >= self._late_until
 
     @property
     def state(self) -> MirrorState:
-        """One word for the user."""
+        """One word for people."""
         if self.is_paused:
             return "paused"
-        if not (self.takes_calls and self.identity.is_established):
+        if not (self.takes_calls and self._is_known):
             return "not_ready"
-        return "ready" if self.identity.is_filled else "filling"
+        return "filling" if self._progress.is_filling else "ready"
+
+    @property
+    def error(self) -> str | None:
+        """Why it does not answer, or refused a path."""
+        return self._progress.error
 
     def check(self) -> None:
-        """Raise SyncFailedError unless it takes calls."""
+        """Raise SyncFailedError unless calls wait for it."""
         if not self.takes_calls:
-            reason = "is paused" if self.is_paused else f"is not ready ({self.last_error or 'it is slow'})"
+            reason = "is paused" if self.is_paused else f"is not ready ({self.error or 'it is slow'})"
             raise SyncFailedError(None, f"mirror {self.name!r} {reason}")
 
-    def late(self) -> None:
-        """Release whoever waits for it, and let calls skip it until a probe tells at once whether it is slow or hung."""
-        with self._lock:
-            self._misses += 1
-            self._is_late = True
-        self.front.abandon_all()
-        self.work.set()
+    def start(self) -> None:
+        """Begin to write, or to wait for the end of the process that writes."""
+        # A daemon: the end of the process waits for no mirror.
+        self._thread = threading.Thread(target=self._run, name=f"filetools mirror {self.name}", daemon=True)
+        self._thread.start()
 
-    def suspect(self, places: Iterable[tuple[str, WorkspacePath]]) -> None:
-        """Have catching up look at (key, path) pairs that may hold something else than the journal thinks."""
-        with self._lock:
-            self._suspects.update(places)
-        self.work.set()
-
-    def take_suspects(self) -> dict[str, WorkspacePath]:
-        """Return what is suspected; the caller puts it into the backlog, or suspects it again."""
-        with self._lock:
-            suspects, self._suspects = self._suspects, {}
-        return suspects
-
-    def skipped(self, number: int) -> None:
-        """Note that no call of this process will bring the mirror what it lacks up to a number."""
-        with self._lock:
-            self._overdue = max(self._overdue, number)
-        self.work.set()
-
-    def is_overdue(self, number: int) -> bool:
-        """Whether catching up need not wait for the call that made a change."""
-        return number <= self._overdue
-
-    def missed(self, error: FileToolsError) -> None:
-        """Stop following calls until a probe succeeds; whoever waits for a call is released."""
-        self.last_error = error = _of_mirror(error)
-        with self._lock:
-            self._misses += 1
-            self.losses += 1
-        # What was exchanged is not synced elsewhere, if another folder is found at its place: the backlog knows of it.
-        self.completions.forget()
-        if self._set_ready(False):
-            _log.warning("mirror %r is left behind: %s", self.name, error)
-            # In this order: a call that is released tells of its change at once, and that must come after this.
-            self._changed(self)
-            self.front.abandon_all()
-        self.work.set()
-
-    async def probe(self) -> bool:
-        """Try both workers and the store; ready if all answer, and nothing was missed meanwhile."""
-        misses = self._misses
-        try:
-            await self.front.perform(lambda job: None, silence_seconds=PROBE_SECONDS)
-            await self.back.perform(self.guarded(self._look), silence_seconds=PROBE_SECONDS)
-        except FileToolsError as exc:
-            self.missed(exc)
+    def is_current(self) -> bool:
+        """Whether it has every change that is recorded."""
+        backlog, progress = self._context.journal.backlog, self._progress
+        if not self.takes_calls or progress.is_filling or backlog.count(self.place, refused_only=True):
             return False
-        with self._lock:
-            is_outdated = self._misses != misses  # the answers may be from before it failed
-            was_ready, self._is_ready = self._is_ready, self._is_ready or not is_outdated
-            self._is_late = self._is_late and is_outdated
-        if not (was_ready or is_outdated):
-            self._changed(self)
-        return not is_outdated
+        return not backlog.of(self.place, (progress.reached, LAST_KEY), limit=1)
 
-    def guarded(self, work: Callable[[Job[T]], T]) -> Callable[[Job[T]], T]:
-        """Return work for a worker after whose failure it is known whether the mirror is still ready."""
-
-        def guarded(job: Job[T]) -> T:
-            try:
-                return work(job)
-            except (AbandonedError, OutOfStepError):
-                self.work.set()
-                raise
-            except FileToolsError as exc:
-                self.judge(exc)
-                raise
-            except Exception as exc:
-                # A store is foreign code; whatever it raises, the mirror is what failed.
-                _log.exception("mirror %s raised an untyped error", self.name)
-                error = InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}")
-                self.missed(error)
-                raise error from exc
-
-        return guarded
-
-    async def in_back_worker(self, work: Callable[[Job[T]], T], *, silence_seconds: float | None = None) -> T:
-        """Do guarded work in the back worker and await it.
+    def wake(self, *, is_whole: bool = False, is_hasty: bool = False, is_heard: bool = False) -> None:
+        """Have the backlog looked at now.
 
         Args:
-            work: Called in the worker's thread with its job.
-            silence_seconds: Longest time without progress, after which a probe tells whether the mirror is slow or hung;
-                None waits for ever.
-
-        Raises:
-            CallTimeoutError: Nothing went on for so long; the job is abandoned.
-            FileToolsError, OutOfStepError: What the work raised.
+            is_whole: All of it, not only what is new.
+            is_hasty: Make durable at once what is written.
+            is_heard: Whether another process may be waiting.
         """
+        with self._changed:
+            if is_heard:
+                self._heard_until = time.monotonic() + HEARD_SECONDS
+            self._is_due = True
+            self._is_whole |= is_whole
+            self._is_hasty |= is_hasty
+            self._changed.notify_all()
+
+    def wait_for(self, number: int, keys: Iterable[str], seconds: float) -> bool:
+        """Wait until the mirror has everything up to a number; one that is too slow is not waited for again.
+
+        Returns:
+            False if it has not: the time was over, it fails, or it refused one of the keys.
+        """
+        self.wake()
+        if not self.takes_calls:
+            return False
+        if not self._leadership.is_leading:
+            self._context.ring()
+        several, ends = tuple(keys), time.monotonic() + seconds
+        with self._changed:
+            while not self._has(number, several) and self._progress.is_ready and not self._is_closed:
+                left = ends - time.monotonic()
+                if left <= 0:
+                    self._late_until = number
+                    return False
+                if self._leadership.is_leading:
+                    self._changed.wait(left)
+                else:
+                    self._changed.wait(min(left, _POLL_SECONDS))
+                    self._take_note()
+            if not self._has(number, several):
+                return False
+            if self._leadership.is_leading:
+                return self._refused.isdisjoint(several)
+        found = (self._context.journal.backlog.get(self.place, key) for key in several)
+        return not any(entry is not None and entry.tries for entry in found)
+
+    def _has(self, number: int, keys: Sequence[str]) -> bool:
+        progress = self._progress
+        if progress.reached < number:
+            return False
+        if self._leadership.is_leading:
+            return not any(map(self.worker.is_unsettled, keys))
+        return progress.unsettled is None or number < progress.unsettled
+
+    def wait_for_round(self, seconds: float) -> None:
+        """Wait until all of the backlog was worked off once more and made durable, or the time is over."""
+        with self._changed:
+            goal = self._rounds + (2 if self._is_at_work else 1)
+            self.wake(is_whole=True, is_hasty=True)
+            self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
+
+    def bring(self, paths: Iterable[WorkspacePath], seconds: float) -> None:
+        """Have paths brought over whose names are not UTF-8, which the backlog cannot hold; wait for it so long."""
+        with self._changed:
+            self._others += paths
+        self.wait_for_round(seconds)
+
+    def wait_for_look(self, seconds: float) -> None:
+        """Wait until it is known how the mirror is, or the time is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_known or self._thread is None, seconds)
+
+    def restart(self) -> None:
+        """Have the worker look at its backlog anew: something was taken out of it."""
+        with self._changed:
+            self._is_outdated = True
+
+    def pause(self) -> None:
+        """Write nothing until `resume`; another process may."""
+        self.is_paused = True
+        self.wake()
+
+    def resume(self) -> None:
+        """Write again, at once."""
+        self.is_paused = False
+        self.wake(is_whole=True)
+
+    def close(self, seconds: float) -> None:
+        """Make durable what was written, and end the thread; wait for that at most so long."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(seconds)  # one that hangs keeps other processes from writing until it ends
+
+    # -- told by the worker ------------------------------------------------------------------------------------------
+
+    def goes_on(self) -> bool:
+        """Whether the work is to go on as it was begun."""
+        return not (self._is_closed or self.is_paused or self._is_outdated)
+
+    def reached(self, number: int, *, unsettled: int | None = None, is_filling: bool) -> None:
+        """Every change up to a number is there, except what was refused or is not settled, the first of that given."""
+        self._tell(reached=number, unsettled=unsettled, is_filling=is_filling)
+
+    def accepted(self, key: str) -> None:
+        """A path is there."""
+        if key in self._refused:
+            with self._changed:
+                self._refused.discard(key)
+
+    def refused(self, key: str, error: str | None) -> None:
+        """A path is not there; the error is None if it is not the mirror's."""
+        with self._changed:
+            self._refused.add(key)
+        if error is not None:
+            self._tell(error=error)
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
         try:
-            return await self.back.perform(self.guarded(work), silence_seconds=silence_seconds)
-        except CallTimeoutError:
-            self.late()
-            raise
+            self._work()
+        finally:
+            self._leadership.close()
+            self._note.close()
+            with self._changed:
+                self._is_closed = True
+                self._changed.notify_all()
 
-    def _look(self, job: Job[None]) -> None:
-        self.files.store.probe()
-        job.progress()
-        self.identity.establish()
-
-    def judge(self, error: FileToolsError) -> None:
-        """Leave the mirror behind unless an error is about one path only; called inside a worker."""
-        self.last_error = error
-        if isinstance(error, _PERHAPS_ABOUT_PATH):
+    def _work(self) -> None:
+        while not self._is_closed:
+            with self._changed:
+                work = Work(is_whole=self._is_whole, is_hasty=self._is_hasty, others=tuple(self._others))
+                self._is_due = self._is_whole = self._is_hasty = False
+                self._is_outdated = False
+                self._others.clear()
+                self._is_at_work = True
+            pause = self._turn(work)
+            with self._changed:
+                self._is_at_work = False
+                self._rounds += 1
+                self._changed.notify_all()
+                # Calls do not hurry a mirror that fails.
+                self._changed.wait_for(
+                    lambda: self._is_closed or self._is_whole or (self._is_due and self._progress.is_ready), pause
+                )
+        if self._leadership.is_leading and self._progress.is_ready:
             try:
-                self.files.store.probe()
+                self.worker.make_durable()
             except FileToolsError as exc:
-                self.missed(exc)
-        elif not isinstance(error, _ABOUT_PATH):
-            self.missed(error)
-        self.work.set()
+                _log.debug("mirror %s was not made durable at the end: %s", self.name, exc)
 
-    def _set_ready(self, is_ready: bool) -> bool:
-        """Return whether that changes anything."""
-        with self._lock:
-            was_ready, self._is_ready = self._is_ready, is_ready
-        return was_ready != is_ready
+    def _turn(self, work: Work) -> float | None:
+        """Do all that can be done now; returns the seconds until there may be more."""
+        if self.is_paused:
+            self._leadership.close()
+            self.worker.forget()
+            return None
+        try:
+            if not self._leads():
+                self._take_note()
+                return self._context.times.probe_seconds
+            pause = self.worker.round(work)
+        except StoppedError:
+            return 0.0
+        except FileToolsError as exc:
+            self._miss(exc)
+        except Exception as exc:  # noqa: BLE001 - a store is foreign code; whatever it raises, the mirror is what failed
+            _log.exception("mirror %s raised an untyped error", self.name)
+            self._miss(InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}"))
+        else:
+            self._failures = 0
+            self._tell(is_ready=True)
+            return pause
+        self._failures += 1
+        return float(min(self._context.times.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
 
+    def _leads(self) -> bool:
+        if self._leadership.is_leading:
+            return True
+        try:
+            is_won = self._leadership.try_lead()
+        except OSError as exc:
+            raise SyncFailedError(None, f"no lock file can be made: {exc.strerror}") from exc
+        if is_won:
+            self.worker.forget()
+        return is_won
 
-def _of_mirror(error: FileToolsError) -> FileToolsError:
-    """Return an error that is told as one of a mirror: the workspace is not gone, and needs no repair."""
-    if isinstance(error, StateDamagedError | WorkspaceGoneError):
-        return SyncFailedError(None, "its folder is gone or was emptied")
-    return error
+    def _miss(self, error: FileToolsError) -> None:
+        """Leave the mirror behind until it answers again; whoever waits for it goes on."""
+        if isinstance(error, StateDamagedError | WorkspaceGoneError):
+            # Told as one of the mirror: the workspace is not gone, and needs no repair.
+            error = SyncFailedError(None, "its folder is gone or was emptied")
+        self.worker.forget()
+        if self._progress.is_ready:
+            _log.warning("mirror %r is left behind: %s", self.name, error)
+            self._context.tell(events.SyncError(error=error.message, error_code=error.code))
+        self._tell(is_ready=False, error=error.message)
+
+    def _tell(self, **facts: Any) -> None:
+        """Note what is new of the mirror, for who waits, who listens, and other processes."""
+        progress = replace(self._progress, **facts)
+        if progress.is_ready and not self._progress.is_ready:
+            progress = replace(progress, error=None)
+        is_news = replace(progress, reached=self._progress.reached) != self._progress
+        if is_news or time.monotonic() < self._heard_until:
+            self._note.write(progress)
+        self._know(progress)
+
+    def _take_note(self) -> None:
+        """Know what the process that writes has told."""
+        progress = self._note.read()
+        if progress is not None:
+            self._know(progress)
+
+    def _know(self, progress: MirrorProgress) -> None:
+        with self._changed:
+            was_ready, self._progress, self._is_known = self._progress.is_ready, progress, True
+            self._changed.notify_all()
+        if was_ready and not progress.is_ready:
+            self._context.tell(events.SyncPaused(reason="error"))
+        elif progress.is_ready and not was_ready:
+            self._context.tell(events.SyncResumed())

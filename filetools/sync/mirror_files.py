@@ -13,9 +13,13 @@ from typing import Final
 
 from filetools.content.version import version_of
 from filetools.errors import (
+    ChangedMeanwhileError,
     DirectoryNotFoundError,
     FileToolsError,
     HoldsStateError,
+    NotRegularFileError,
+    PathExistsError,
+    PathIsDirectoryError,
     PathNotDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
@@ -28,7 +32,12 @@ from filetools.stores.store import Displaced, FileStat, Store
 CHUNK_BYTES: Final = 1024 * 1024
 TRIES: Final = 5
 GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
-"""Errors that mean: nothing stands at the path."""
+"""Errors that mean: nothing is at the path."""
+_OTHER_GROUND: Final = (
+    PathExistsError, PathNotFoundError, DirectoryNotFoundError, PathIsDirectoryError, PathNotDirectoryError,
+    SymlinkNotAllowedError, NotRegularFileError,
+)  # fmt: skip
+"""Errors that mean: something is in the way, or a folder is missing."""
 
 KeepForeign = Callable[[WorkspacePath, bytes], None]
 """Keeps bytes found at a path of a mirror as a version; called from a worker's thread before they go."""
@@ -144,16 +153,139 @@ class MirrorFiles:
                 else:
                     yield place
 
-    def take_away(self, path: WorkspacePath, go_on: Callable[[], None]) -> None:
-        """Remove what stands in the way at `path`, keeping what the journal does not know."""
-        self.keep_below(path)
-        go_on()
+    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
+        """Give a file its bytes and mode, whatever is in the way.
+
+        Args:
+            path: The file.
+            content: Its bytes.
+            version: Their version.
+            mode: Permission bits; None keeps those of a file that is replaced.
+            must_write: Whether it is written even if it seems to hold the bytes, since a disk may have lost them.
+        """
+        # Of a file that was written here before with other bytes, nothing is to be found out first.
+        is_known = self.known.has_other(path, version)
+        for _ in range(TRIES):
+            try:
+                found = None if is_known else self.store.stat(path)
+                if found is not None and not must_write and self._holds(path, found, len(content), version, mode):
+                    return
+                is_new, is_known = found is None and not is_known, False
+                displaced = self._exchanged(path, content, version, mode, is_new=is_new)
+            except _OTHER_GROUND:
+                while (obstacle := self.obstacle(path)) is not None:
+                    self.take_away(obstacle)
+                self.make_parents(path)
+                continue
+            if displaced is not None:
+                self.let_go(path, displaced[0], is_own=displaced[1])
+            return
+        raise ChangedMeanwhileError(path, TRIES)
+
+    def remove(self, path: WorkspacePath, *, only_empty: bool) -> None:
+        """Remove a file, or a directory with all below it.
+
+        Args:
+            path: What to remove; it may be gone.
+            only_empty: Whether a directory stays if anything is in it.
+        """
+        try:
+            found = self.store.stat(path)
+        except GONE:
+            return
+        if found is not None and found.type == "directory" and only_empty:
+            self.remove_if_empty(path)
+        elif found is not None:
+            self.take_away(path)
+
+    def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
+        """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
+        while (obstacle := self.obstacle(path, is_directory=True)) is not None:
+            self.take_away(obstacle)
+        self.make_parents(path)
+        # The owner must be able to write in it, as only that one mirrors.
+        mode = 0o777 if mode is None else mode | 0o700
+        if not self.store.make_directory(path, mode):
+            found = self.store.stat(path)
+            if found is not None and found.mode != mode:
+                self.store.set_directory_mode(path, mode)
+
+    def move(self, source: WorkspacePath, path: WorkspacePath, version: str | None, mode: int | None) -> bool:
+        """Rename a file or directory as the primary did.
+
+        Args:
+            source: Where it is.
+            path: Its new name.
+            version: Of the file that is wanted at `path`; None for a directory.
+            mode: Permission bits of the file; None keeps them.
+
+        Returns:
+            False if the mirror has something else there, and nothing was changed.
+
+        Raises:
+            HoldsStateError: Another root lies in the folder.
+        """
+        is_directory = version is None
+        try:
+            found = self.store.stat(source)
+            if found is None or found.type != ("directory" if is_directory else "file"):
+                return False
+            if version is not None and not self.is_at(source, found, version):
+                return False
+            if is_directory and self.store.stat(path) is not None:
+                return False
+            self.refuse_state_below(source)
+            if self.obstacle(path, is_directory=is_directory) is not None:
+                return False
+            self.make_parents(path)
+            displaced = self.store.move(source, path, overwrite=not is_directory)
+        except _OTHER_GROUND:
+            return False
+        if displaced is not None:
+            self.let_go(path, displaced, is_own=self.known.version_of(path, displaced.stat) is not None)
+        self.known.forget(path)
+        self.known.rename(source, path)
+        if mode not in (None, found.mode):
+            self.store.set_mode(path, mode)
+        return True
+
+    def take_away(self, path: WorkspacePath) -> None:
+        """Remove what is at `path`, keeping what the journal does not know.
+
+        Raises:
+            HoldsStateError: Another root lies in it.
+        """
+        found = self.store.stat(path)
+        if found is not None and found.type == "directory":
+            self.keep_below(path)
         try:
             displaced = self.store.remove(path)
         except GONE:
             return
         self.let_go(path, displaced, is_own=self.known.version_of(path, displaced.stat) is not None)
         self.known.forget(path)
+
+    def _holds(self, path: WorkspacePath, found: FileStat, size: int, version: str, mode: int | None) -> bool:
+        """Whether a file has these bytes; then it gets the mode."""
+        if found.type != "file" or found.size != size or not self.is_at(path, found, version):
+            return False
+        if mode is not None and mode != found.mode:
+            self.store.set_mode(path, mode)
+        return True
+
+    def _exchanged(
+        self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
+    ) -> tuple[Displaced, bool] | None:
+        """Write a file and make it live; returns what came out, and whether this process had written that."""
+        prepared = self.store.prepare(path, content, new=is_new, mode=mode)
+        try:
+            displaced = prepared.exchange()
+        except BaseException:
+            prepared.discard()
+            raise
+        is_own = displaced is not None and self.known.version_of(path, displaced.stat) is not None
+        self.known.note(path, prepared.stat, version)
+        return None if displaced is None else (displaced, is_own)
 
     def remove_if_empty(self, path: WorkspacePath) -> bool:
         """Remove a directory unless something is in it; False if it stays."""
@@ -168,10 +300,9 @@ class MirrorFiles:
         displaced.discard()
         return is_empty
 
-    def sweep(self, go_on: Callable[[], None]) -> None:
+    def sweep(self) -> None:
         """Remove what dead processes left; bytes that the journal does not know are kept first, however they came there."""
         for leftover in self.store.leftovers():
-            go_on()
             # Every process that has this mirror sweeps it: what is gone by now, another one has dealt with.
             with suppress(*GONE):
                 self._sweep_one(leftover)
@@ -258,6 +389,12 @@ class KnownFiles:
         with self._lock:
             known = self._files.get(path)
         return known[1] if known is not None and known[0] == _identity(stat) else None
+
+    def has_other(self, path: str, version: str) -> bool:
+        """Whether a file of another version was written at a path."""
+        with self._lock:
+            known = self._files.get(path)
+        return known is not None and known[1] != version
 
     def rename(self, source: str, destination: str) -> None:
         """Remember a file under its new path."""

@@ -1,4 +1,4 @@
-"""What should stand at a path of the mirror, as the journal and the primary say."""
+"""What should be at a path of a mirror, as the journal and the primary say."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.journal.changes import Head
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat
-from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorPut, MirrorRemove
 from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror_files import file_version
 
@@ -20,107 +18,71 @@ _log = logging.getLogger(__name__)
 
 
 class UnsettledError(Exception):
-    """Raised when a change of the path is committed but not applied yet: what it will be is for others to settle."""
-
-
-class Stamp(Struct, frozen=True, kw_only=True):
-    """What must be the same, under the path's lock, when the mirror is changed as when the change was prepared."""
-
-    head: int | None
-    """Number of the path's head."""
-    primary: tuple[int, int, int, int, int] | str | None
-    """Identity of the primary's file, or the type of what stands there instead; None where the head decides."""
+    """Raised if a change of the path is committed but not applied yet: what it will be is for others to settle."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What should stand at a path."""
+    """What should be at a path."""
 
     kind: Literal["file", "directory", "nothing"]
-    stamp: Stamp
     content: bytes = b""
+    version: str = ""
     mode: int | None = None
-    version: str | None = None
-
-    def action(self, path: WorkspacePath, key: str) -> MirrorAction:
-        """Return what brings a mirror there."""
-        if self.kind == "file":
-            return MirrorPut(path=path, key=key, number=0, content=self.content, mode=self.mode, version=self.version)
-        if self.kind == "directory":
-            return MakeDirectory(path=path, key=key, number=0, mode=self.mode)
-        return MirrorRemove(path=path, key=key, number=0)
 
 
-def stamp_of(context: SyncContext, path: WorkspacePath, key: str, *, from_primary: bool = False) -> Stamp:
-    """Return the stamp of a path now; see `wanted`."""
-    return _stamp(_head(context, path, key), context.primary.stat(path), from_primary=from_primary)
+def wanted(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: bool = False) -> Wanted:
+    """Return what a path should be in a mirror.
 
-
-def wanted(context: SyncContext, path: WorkspacePath, key: str, *, from_primary: bool = False) -> Wanted:
-    """Look what a path should be in a mirror.
+    Of a recorded file the head counts: the primary may hold something else for an instant of which nobody is ever told.
 
     Args:
         context: The journal and the primary.
-        path: Where.
-        key: Its lock key.
-        from_primary: Whether the primary's file counts, be it recorded or not; else it counts only where the journal
-            knows of no file.
+        path: The path.
+        key: Its key in the journal.
+        is_settled: Whether a change that is not marked as applied counts as applied.
 
     Raises:
-        UnsettledError: A change of the path is pending.
-        FileToolsError: The primary or the content store could not be read.
+        UnsettledError: A change of the path is not applied yet.
+        FileToolsError: The primary or the content store cannot be read.
     """
-    head = _head(context, path, key)
+    head = _head(context, path, key, is_settled=is_settled)
+    if head is not None and head.version is not None and head.number:
+        content, mode = _head_content(context, path, head, head.version)
+        return Wanted(kind="file", content=content, version=head.version, mode=mode)
     stat = context.primary.stat(path)
-    if head is not None and head.version is not None and not from_primary:
-        content, mode = _head_content(context, path, head, head.version, stat)
-        stamp = _stamp(head, stat, from_primary=False)
-        return Wanted(kind="file", stamp=stamp, content=content, mode=mode, version=head.version)
-    content = b""
-    if stat is not None and stat.type == "file":
-        content, stat = context.primary.read(path)
-    stamp = _stamp(head, stat, from_primary=from_primary)
     if stat is None or stat.type not in ("file", "directory"):
-        return Wanted(kind="nothing", stamp=stamp)
+        return Wanted(kind="nothing")
     if stat.type == "directory":
-        return Wanted(kind="directory", stamp=stamp, mode=stat.mode)
-    return Wanted(kind="file", stamp=stamp, content=content, mode=stat.mode, version=version_of(content))
+        return Wanted(kind="directory", mode=stat.mode)
+    content, stat = context.primary.read(path)
+    return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
 
 
-def _stamp(head: Head | None, stat: FileStat | None, *, from_primary: bool) -> Stamp:
-    number = None if head is None else head.number
-    if head is not None and head.version is not None and not from_primary:
-        return Stamp(head=number, primary=None)
-    if stat is None:
-        return Stamp(head=number, primary="nothing")
-    return Stamp(head=number, primary=stat.identity if stat.type == "file" else stat.type)
-
-
-def _head_content(
-    context: SyncContext, path: WorkspacePath, head: Head, version: str, stat: FileStat | None
-) -> tuple[bytes, int | None]:
-    if stat is not None and stat.type == "file" and head.size in (None, stat.size):
-        try:
-            content, stat = context.primary.read(path)
-        except FileToolsError as exc:
-            _log.debug("the head of %s is taken from the content store: %s", path, exc)
-        else:
-            if version_of(content) == version:
-                return content, stat.mode if head.mode is None else head.mode
+def _head_content(context: SyncContext, path: WorkspacePath, head: Head, version: str) -> tuple[bytes, int | None]:
+    try:
+        content, stat = context.primary.read(path)
+    except FileToolsError as exc:
+        _log.debug("the head of %s is taken from the content store: %s", path, exc)
+    else:
+        if version_of(content) == version:
+            return content, stat.mode if head.mode is None else head.mode
     # The primary holds something else: a foreign change that is not recorded yet, and will be an entry of its own.
     return context.journal.contents.get(version), head.mode
 
 
-def _head(context: SyncContext, path: WorkspacePath, key: str) -> Head | None:
-    """Return the head, unless a change is pending that the file does not carry."""
+def _head(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: bool) -> Head | None:
+    """Return the head, unless it belongs to a change that the file does not show yet."""
     if not is_recordable(path):
         return None
     view = context.journal.view(key)
-    if view.blocked or (view.head is not None and not view.head.applied and not _is_carried(context, path, view.head)):
+    is_open = view.blocked or (view.head is not None and not view.head.applied)
+    if is_open and not is_settled and (view.blocked or not _is_applied(context, path, view.head)):
         raise UnsettledError
     return view.head
 
 
-def _is_carried(context: SyncContext, path: WorkspacePath, head: Head) -> bool:
+def _is_applied(context: SyncContext, path: WorkspacePath, head: Head | None) -> bool:
+    assert head is not None
     stat = context.primary.stat(path)
     if stat is None or stat.type != "file":
         return head.version is None

@@ -1,4 +1,4 @@
-"""The leader: the one process that listens for changes of a root. Any process may look at the tree."""
+"""The leader: the one process that does what one alone should do, such as listen for changes of a root."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ class Leadership:
 
     Args:
         directory: The state directory of the root.
+        name: File in it.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._place = directory / LEADER_FILE
+    def __init__(self, directory: Path, name: str = LEADER_FILE) -> None:
+        self._place = directory / name
         self._descriptor = -1
         abandon_in_child(self)
 

@@ -97,18 +97,27 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
 
 async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    mirror, abort, seen = local_store(tmp_path / "mirror"), asyncio.Event(), list[tuple[int, int]]()
+    inner, abort, seen = local_store(tmp_path / "mirror"), asyncio.Event(), list[tuple[int, int]]()
+    hang = Hang("prepare")
+
+    def hold(method: str, path: str) -> None:
+        if path == "7.txt":
+            hang(method, path)
 
     def progress(done: int, total: int, _path: str) -> None:
         seen.append((done, total))
         if done == 5:
             abort.set()
 
+    mirror = scripted(inner, before=hold)
+    hang.on()
+
     async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
         await files.write_file("first.txt", "")
         await caught_up(files)
         grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(20)})
         await refused("ABORTED", files.sync_all(abort=abort, progress=progress))
+        hang.off()
         assert 1 < len(tree(mirror)) < 21
         result = await files.sync_all()
         assert (result.success, result.total_files, len(tree(mirror))) == (True, result.synced_files, 21)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from filetools.journal.changes import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.models.records import Operation
@@ -42,18 +40,21 @@ def test_paying_an_older_number_pays_nothing(journal: Journal) -> None:
     journal.backlog.remove([])
 
 
-def test_a_folder_that_comes_where_something_is_owed_is_paid_by_nothing_that_one_call_does(journal: Journal) -> None:
+def test_a_folder_that_comes_where_something_is_owed_is_to_be_compared_as_a_whole(journal: Journal) -> None:
     journal.mirrors.register("m")
     (made,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
     assert owed(journal) == {"a": made.number}
     (moved,) = journal.commit([move_folder(journal, "a", "b", applied=True)], ALICE)
-    assert owed(journal) == {"a": -moved.number, "b": moved.number}
-    journal.backlog.remove([replace(entry, number=moved.number) for entry in journal.backlog.of("m")])
-    assert owed(journal) == {"a": -moved.number}
     looked_at = journal.backlog.of("m")
+    assert [(each.key, each.number, each.below) for each in looked_at] == [
+        ("a", moved.number, True), ("b", moved.number, False),
+    ]  # fmt: skip
     (again,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
     journal.backlog.remove(looked_at)
-    assert owed(journal) == {"a": -again.number}
+    assert owed(journal) == {"a": again.number}
+    assert journal.backlog.below("m", "a") == []
+    inside = put(journal, "a/x", b"1", mirrors=["m"])
+    assert [each.number for each in journal.backlog.below("m", "a")] == [inside.number]
     journal.backlog.remove(journal.backlog.of("m"))
     assert owed(journal) == {}
 
@@ -63,10 +64,13 @@ def test_a_debt_that_failed_too_often_steps_back_until_it_is_reset(journal: Jour
     put(journal, "b", b"1", mirrors=["m"])
     (entry, _) = journal.backlog.of("m")
     for _ in range(5):
-        journal.backlog.fail(entry)
+        journal.backlog.fail(entry, "INVALID_PATH: not here")
     assert owed(journal) == {"b": 2}
     assert journal.backlog.count("m") == 2
-    assert [each.tries for each in journal.backlog.of("m", max_tries=6)] == [5, 0]
+    assert [(each.tries, each.reason) for each in journal.backlog.of("m", max_tries=6)] == [
+        (5, "INVALID_PATH: not here"), (0, None),
+    ]  # fmt: skip
+    assert journal.backlog.count("m", refused_only=True) == 1
     journal.backlog.reset("m")
     assert owed(journal) == {"a": 1, "b": 2}
 

@@ -66,7 +66,7 @@ def note(journal: SqliteJournal, number: int) -> None:
 
 def remove(journal: SqliteJournal, key: str) -> None:
     assert journal.backlog.get("m", key)
-    journal.backlog.remove(journal.backlog.of("m", 1))
+    journal.backlog.remove(journal.backlog.of("m", limit=1))
 
 
 def compensate(journal: SqliteJournal, key: str) -> None:

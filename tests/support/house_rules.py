@@ -93,6 +93,7 @@ DISK: Final[Mapping[str, str]] = {
     "locks/": "owns the lock files",
     "journal/": "owns the database and the contents beside it",
     "tree/": "watches folders by their descriptors, and owns the lock file of the process that listens",
+    "sync/progress.py": "owns the note that tells other processes how far a mirror has come",
     "watch/": "scans folders where the kernel does not tell, and touches the bell",
     "settings.py": "reads settings.toml before there is a workspace",
     "app/state.py": "makes the state directory before there is a store",

@@ -26,7 +26,6 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
-from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorMove, MirrorPut, MirrorRemove
 from filetools.sync.identity import MARKER
 from filetools.sync.manager import AttachedMirror, SyncManager
 from tests.support.faulty import Died, FaultyStore, Plan
@@ -87,8 +86,9 @@ class Hang:
 
 def hurry(manager: SyncManager, seconds: float = WAIT_SECONDS) -> None:
     """Let calls wait for mirrors only so long from now on."""
-    times = structs.replace(manager._context.times, wait_seconds=seconds)
-    manager._context = structs.replace(manager._context, times=times)
+    manager.context = structs.replace(
+        manager.context, times=structs.replace(manager.context.times, wait_seconds=seconds)
+    )
 
 
 def ignore(method: str, path: str) -> None:
@@ -149,11 +149,10 @@ class World:
             self.journal,
             primary=options.pop("primary", self.primary),
             mirrors=[AttachedMirror(name="mirror", row=self.journal.mirrors.register("mirror"), store=self.mirror)],
-            locks=self.locks,
+            directory=self.root / ".filetools/state",
             publish=self.events.append,
             run=self.run,
             key=self.workspace.key,
-            resolve=self.workspace.resolve,
             keep_foreign=self.keep,
             **{
                 "mirror_wait_seconds": PATIENCE_SECONDS,
@@ -191,10 +190,10 @@ class World:
     async def make_directory(self, path: str) -> MirrorStatus:
         return await self.locked((path,), lambda: self.follow(self.make(path)))
 
-    def follow(self, action: MirrorAction) -> MirrorStatus:
-        return self.manager.follow([action])
+    def follow(self, record: ChangeRecord) -> MirrorStatus:
+        return self.manager.follow([record])
 
-    def put(self, path: str, content: bytes) -> MirrorPut:
+    def put(self, path: str, content: bytes) -> ChangeRecord:
         place, view, version = at(path), self.journal.view(path), version_of(content)
         stat = self.primary.stat(place)
         self._make_parents(place)
@@ -208,18 +207,18 @@ class World:
         if displaced is not None:
             displaced.discard()
         self._applied(record)
-        return MirrorPut(path=place, key=path, number=record.number, content=content)
+        return record
 
-    def remove(self, path: str) -> MirrorRemove:
+    def remove(self, path: str) -> ChangeRecord:
         stat = self.primary.stat(at(path))
         assert stat is not None
         operation = Operation.DELETE if stat.type == "file" else Operation.DELETE_DIRECTORY
         (record,) = self.commit(Change(operation=operation, path=path, key=path))
         self.primary.remove(at(path)).discard()
         self._applied(record)
-        return MirrorRemove(path=at(path), key=path, number=record.number)
+        return record
 
-    def rename(self, source: str, destination: str) -> MirrorMove:
+    def rename(self, source: str, destination: str) -> ChangeRecord:
         stat = self.primary.stat(at(source))
         assert stat is not None
         head = self.journal.view(source).head
@@ -240,16 +239,14 @@ class World:
         if displaced is not None:
             displaced.discard()
         self._applied(record)
-        return MirrorMove(
-            path=at(destination), key=destination, source=at(source), source_key=source, number=record.number
-        )
+        return record
 
-    def make(self, path: str) -> MakeDirectory:
+    def make(self, path: str) -> ChangeRecord:
         (record,) = self.commit(Change(operation=Operation.CREATE_DIRECTORY, path=path, key=path))
         self._make_parents(at(path))
         self.primary.make_directory(at(path))
         self._applied(record)
-        return MakeDirectory(path=at(path), key=path, number=record.number)
+        return record
 
     def commit(self, change: Change) -> tuple[ChangeRecord, ...]:
         return self.journal.commit([change], ALICE)
@@ -280,8 +277,10 @@ class World:
 
 
 @asynccontextmanager
-async def world(tmp_path: Path, mirror: Store, *, is_filled: bool = True, **options: Any) -> AsyncIterator[World]:
-    """Open a workspace in `tmp_path`; its manager is built, and started by the test."""
+async def world(
+    tmp_path: Path, mirror: Store, *, is_filled: bool = True, is_started: bool = True, **options: Any
+) -> AsyncIterator[World]:
+    """Open a workspace in `tmp_path`, with a manager that follows it unless the test starts it later."""
     root = tmp_path / "primary"
     state = root / ".filetools/state"
     state.mkdir(parents=True, exist_ok=True)
@@ -300,6 +299,8 @@ async def world(tmp_path: Path, mirror: Store, *, is_filled: bool = True, **opti
     if is_filled:
         opened.fill()
     opened.build(**options)
+    if is_started:
+        await opened.manager.start()
     try:
         yield opened
     finally:

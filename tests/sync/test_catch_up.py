@@ -13,9 +13,8 @@ from filetools.errors import AccessDeniedError, InvalidPathError, StorageFailedE
 from filetools.events.activity import SyncError
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
-from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.sync.repair import MirrorRepair, RepairTarget
+from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
 from tests.support.journals import folder
@@ -73,7 +72,6 @@ async def test_a_mirror_down_for_many_writes_never_gets_an_older_version_over_a_
         exchanges = Exchanges(opened)
         assert isinstance(opened.mirror, FaultyStore)
         opened.mirror.plan.after = exchanges  # type: ignore[attr-defined]
-        await opened.manager.start()
         switch.is_down = True
         chance = random.Random(7)
         paths = [f"d{number % 7}/f{number}" for number in range(25)]
@@ -94,7 +92,6 @@ async def test_a_mirror_that_flickers_converges_in_order(tmp_path: Path) -> None
     async with world(tmp_path, scripted(inner, before=switch), mirror_probe_seconds=0.01) as opened:
         exchanges = Exchanges(opened)
         opened.mirror.plan.after = exchanges  # type: ignore[attr-defined]
-        await opened.manager.start()
         chance = random.Random(11)
         for number in range(dose(150)):
             switch.is_down = chance.random() < 0.3
@@ -110,15 +107,15 @@ async def test_a_death_during_catching_up_leaves_the_entries(inner: LocalStore, 
     async with world(tmp_path, inner) as opened:
         await opened.write("a", b"old")
         await opened.write("gone", b"old")
-        await opened.manager._mirrors[0].completions.flush()
+        await opened.until_paid()
         opened.manager.pause()
         await opened.write("a", b"new")
         await opened.write("d/b", b"new")
         await opened.delete("gone")
         primary = tree(opened.primary)
-    for at_call in range(1, 60):
+    for at_call in range(1, 200):
         plan = Plan.die(at_call, "after" if at_call % 2 else "before")
-        async with world(tmp_path, FaultyStore(inner, plan), sync_after_seconds=0) as opened:
+        async with world(tmp_path, FaultyStore(inner, plan), is_started=False, sync_after_seconds=0) as opened:
             owed = opened.owed()
             if owed == 0:
                 break
@@ -146,7 +143,6 @@ async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(inner: 
         await opened.write("bad", b"1")
         await opened.write("good", b"2")
         opened.manager.resume()
-        await opened.manager.start()
         await opened.until(lambda: bool(opened.named("sync:error")))
         assert tree(inner) == {"good": b"2"}
         assert opened.named("sync:error") == [
@@ -173,7 +169,6 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
             raise AccessDeniedError(path or ".", "read-only")
 
     async with world(tmp_path, scripted(inner, before=refuse), mirror_probe_seconds=0.001) as opened:
-        await opened.manager.start()
         read_only.is_down = True
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: read_only.calls >= 8)
@@ -185,7 +180,6 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
 
 
 async def test_a_pending_change_is_not_written_before_somebody_settles_it(opened: World, inner: LocalStore) -> None:
-    await opened.manager.start()
     change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
     (record,) = opened.journal.commit([change], ALICE)
     await opened.write("b", b"2")
@@ -197,18 +191,27 @@ async def test_a_pending_change_is_not_written_before_somebody_settles_it(opened
     assert tree(inner) == {"a": b"1", "b": b"2"}
 
 
+async def test_a_folder_that_is_about_to_go_is_not_taken_for_one_that_stays(opened: World, inner: LocalStore) -> None:
+    await opened.make_directory("d")
+    (record,) = opened.commit(folder(Operation.DELETE_DIRECTORY, "d"))
+    await opened.write("b", b"2")
+    assert tree(inner) == {"b": b"2", "d": None}
+    (opened.root / "d").rmdir()
+    opened.journal.marks.applied([record.number])
+    await opened.until_paid()
+    assert tree(inner) == {"b": b"2"}
+
+
 async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(opened: World, inner: LocalStore) -> None:
     opened.manager.pause()
     await opened.write("a", b"recorded")
     (opened.root / "a").write_bytes(b"not yet recorded")
     opened.manager.resume()
-    await opened.manager.start()
     await opened.until_paid()
     assert tree(inner) == {"a": b"recorded"}
 
 
 async def test_folders_are_caught_up_with_everything_below(opened: World, inner: LocalStore) -> None:
-    await opened.manager.start()
     for number in range(5):
         await opened.write(f"d/e{number}/f", b"%d" % number)
     await opened.until_paid()
@@ -218,38 +221,42 @@ async def test_folders_are_caught_up_with_everything_below(opened: World, inner:
     await opened.write("moved/e1/f", b"changed after the move")
     await opened.delete("moved/e2")
     await opened.make_directory("empty/inside")
-    (opened.root / "empty" / "inside" / "stranger").write_bytes(b"never recorded")
     opened.manager.resume()
     await opened.until_paid()
     assert tree(inner) == tree(opened.primary)
 
 
-async def test_a_moved_folder_with_debts_below_is_looked_at_file_by_file(opened: World, inner: LocalStore) -> None:
-    await opened.write("d/a", b"1")
-    await opened.write("d/b", b"1")
-    opened.manager.pause()
-    await opened.write("d/a", b"2")
-    opened.manager.resume()
-    assert await opened.move("d", "moved") == "in_sync"
-    assert tree(inner, "moved") == {"moved/a": b"1", "moved/b": b"1"}
-    await opened.manager.start()
-    await opened.until_paid()
-    assert tree(inner) == tree(opened.primary) == {"moved": None, "moved/a": b"2", "moved/b": b"1"}
+async def test_a_moved_folder_is_renamed_and_gets_what_it_lacked(inner: LocalStore, tmp_path: Path) -> None:
+    written: list[str] = []
 
+    def note(method: str, path: str) -> None:
+        if method == "prepare":
+            written.append(path)
 
-async def test_a_folder_that_is_made_for_an_older_look_leaves_what_is_owed_of_it(tmp_path: Path) -> None:
-    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
-        manager = opened.manager
-        opened.primary.make_directory(WorkspacePath("d"))
-        opened.primary.make_directory(WorkspacePath("d/inner"))
-        opened.journal.commit([folder(Operation.CREATE_DIRECTORY, "d", applied=True)], ALICE)
-        repair = MirrorRepair(manager._context, manager._carriers[0])
-        assert not await repair.repair([RepairTarget(path=WorkspacePath("d"), key="d", from_primary=True)])
-        await manager._mirrors[0].completions.flush()
-        assert (opened.owed(), tree(opened.mirror)) == (1, {"d": None})
-        await manager.start()
+    async with world(tmp_path, scripted(inner, before=note)) as opened:
+        await opened.write("d/a", b"1")
+        await opened.write("d/b", b"1")
         await opened.until_paid()
-        assert tree(opened.mirror) == {"d": None, "d/inner": None}
+        opened.manager.pause()
+        await opened.write("d/a", b"2")
+        await opened.move("d", "moved")
+        opened.manager.resume()
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary) == {"moved": None, "moved/a": b"2", "moved/b": b"1"}
+        assert "moved/b" not in written
+
+
+async def test_a_large_file_that_was_moved_is_renamed(inner: LocalStore, tmp_path: Path) -> None:
+    written: list[str] = []
+
+    def note(method: str, path: str) -> None:
+        if method == "prepare":
+            written.append(path)
+
+    async with world(tmp_path, scripted(inner, before=note)) as opened:
+        await opened.write("a", bytes(2 * MOST_COPIED))
+        assert await opened.move("a", "d/b") == "in_sync"
+        assert (sorted(tree(inner)), written) == (["d", "d/b"], ["a"])
 
 
 async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> None:
@@ -263,7 +270,6 @@ async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> No
             raise StorageFailedError(path, "EIO")
 
     async with world(tmp_path, scripted(inner, before=fail_once)) as opened:
-        await opened.manager.start()
         assert await opened.write("a", b"1") == "in_sync"
         await opened.until_paid()
         assert order == ["Prepared.exchange", "sync", "Prepared.exchange", "sync"]
@@ -274,9 +280,8 @@ async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_
     async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
         opened.manager.pause()
         await opened.write("a", b"1")
-        opened.manager.resume()
         hang.on()
-        await opened.manager.start()
+        opened.manager.resume()
         assert await opened.run(lambda: hang.reached.wait(60))
         hurry(opened.manager)
         async with asyncio.timeout(30):
@@ -286,41 +291,9 @@ async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_
         assert opened.mirror.read(at("a"))[0] == b"2"
 
 
-async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_exchange(tmp_path: Path) -> None:
-    inner, hang = local_store(tmp_path / "mirror"), Hang("Prepared.exchange")
-    exchanges = 0
-
-    def hang_first(method: str, path: str) -> None:
-        nonlocal exchanges
-        if method == "Prepared.exchange":
-            exchanges += 1
-            if exchanges == 1:
-                hang(method, path)
-
-    async with world(tmp_path, scripted(inner, before=hang_first), mirror_probe_seconds=0.01) as opened:
-        hang.on()
-        late = await opened.run(lambda: opened.put("a", b"late"))
-        follower = opened.manager.begin([late])
-        assert await opened.run(lambda: hang.reached.wait(60))
-        follower.abandon()
-        opened.manager.pause()
-        await opened.write("a", b"newest")
-        await opened.write("b", b"1")
-        opened.manager.resume()
-        await opened.manager.start()
-        for _ in range(20):
-            await opened.manager._mirrors[0].back.perform(lambda job: None, silence_seconds=60)
-            await asyncio.sleep(0.005)
-        assert tree(inner) == {}
-        hang.off()
-        await opened.until_paid()
-        assert tree(inner) == {"a": b"newest", "b": b"1"}
-
-
 async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
     hang = Hang()
     async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=hang)) as opened:
-        await opened.manager.start()
         hang.on()
         hurry(opened.manager)
         await opened.write("a", b"1")
@@ -335,13 +308,13 @@ async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(opened: World
         if method in ("read", "open") and path == "d/unreadable":
             raise StorageFailedError(path, "a bad sector")
 
-    opened.manager.pause()
+    await opened.manager.aclose()
+    await opened.build(primary=scripted(opened.primary, before=fail)).start()
     await opened.make_directory("d")
     (opened.root / "d" / "unreadable").write_bytes(b"1")
-    opened.build(primary=scripted(opened.primary, before=fail))
-    await opened.manager.start()
-    await opened.until(lambda: any(entry.tries for entry in opened.journal.backlog.of("mirror")))
+    result = await opened.manager.sync_all()
+    assert [each["error"] for each in result.errors] == ["Storage failed at d/unreadable: a bad sector"]
     assert await opened.write("a", b"2") == "in_sync"
-    await opened.until(lambda: opened.owed() == 1)  # only the folder with the bad file is owed for good
+    await opened.until(lambda: opened.owed() == 1)  # only the bad file is owed for good
     assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 1, "last_error": None}
     assert tree(inner) == {"a": b"2", "d": None}

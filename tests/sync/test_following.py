@@ -16,10 +16,8 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.events.activity import SyncError, SyncPaused, SyncResumed
-from filetools.journal.changes import BacklogEntry
 from filetools.stores.local import LocalStore
-from filetools.sync.identity import MARKER
-from tests.support.faulty import Died, FaultyStore, Plan
+from filetools.sync.identity import MARKER, MirrorIdentity
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
     Hang,
@@ -31,6 +29,11 @@ from tests.support.mirror_worlds import (
     tree,
     world,
 )
+
+
+def identity_of(opened: World) -> MirrorIdentity:
+    """The identity of the world's mirror, which nobody else looks at."""
+    return MirrorIdentity(opened.journal.mirrors.register("mirror"), opened.mirror, opened.manager.context)
 
 
 async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
@@ -46,21 +49,6 @@ async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothi
     assert statuses == {"pending"}
 
 
-async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_path: Path) -> None:
-    inner, hang = local_store(tmp_path / "mirror"), Hang("prepare")
-    async with world(tmp_path, scripted(inner, before=hang)) as opened:
-        await opened.write("a", b"old")
-        hurry(opened.manager)
-        hang.on()
-        assert await opened.write("a", b"late") == "pending"
-        await opened.write("a", b"newest")
-        hang.off()
-        front = opened.manager._carriers[0].mirror.front
-        await front.perform(lambda job: None, silence_seconds=60)
-        assert inner.read(at("a"))[0] == b"old"
-        assert opened.owed() == 1
-
-
 async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Path) -> None:
     """The one case in which an older version can come late: inside the mirror's own system call."""
     inner, hang = local_store(tmp_path / "mirror"), Hang("Prepared.exchange")
@@ -70,10 +58,6 @@ async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Pa
         hang.on()
         assert await opened.write("a", b"late") == "pending"
         assert await opened.write("a", b"newest") == "pending"
-        # Somebody else caught up meanwhile, and paid.
-        inner.prepare(at("a"), b"newest", new=False).exchange()
-        opened.journal.backlog.remove(opened.journal.backlog.of("mirror"))
-        await opened.manager.start()
         hang.off()
         await opened.until(
             lambda: inner.read(at("a"))[0] == b"newest" and opened.manager.status()["mirror"]["state"] == "ready"
@@ -82,18 +66,25 @@ async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Pa
         assert inner.read(at("a"))[0] == b"newest"
 
 
-async def test_an_error_of_the_mirror_is_told_and_leaves_the_entry(tmp_path: Path) -> None:
-    def fail(method: str, path: str) -> None:
-        if method == "prepare":
-            raise StorageFailedError(path, "broken")
+async def test_an_error_of_the_mirror_is_told_once_and_leaves_the_entry(tmp_path: Path) -> None:
+    tries = 0
 
-    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
-        await opened.manager.start()
+    def fail(method: str, path: str) -> None:
+        nonlocal tries
+        if method == "prepare" and path == "a":
+            tries += 1
+            if tries <= 3:
+                raise StorageFailedError(path, "broken")
+
+    mirror = scripted(local_store(tmp_path / "mirror"), before=fail)
+    async with world(tmp_path, mirror, mirror_probe_seconds=0.01) as opened:
         assert await opened.write("a", b"1") == "pending"
-        await opened.until(lambda: len(opened.events) >= 3)
-        assert opened.owed() == 1
-        assert opened.events[0] == SyncError(error="Storage failed at a: broken", error_code="INTERNAL")
-        assert opened.events[1:3] == [SyncPaused(reason="error"), SyncResumed()]
+        await opened.until_paid()
+        assert opened.events == [
+            SyncError(error="Storage failed at a: broken", error_code="INTERNAL"),
+            SyncPaused(reason="error"),
+            SyncResumed(),
+        ]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +97,8 @@ async def test_a_mirror_that_is_gone_is_not_taken_for_a_damaged_workspace(
         if method == "prepare":
             raise error
 
-    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=fail)) as opened:
+    mirror = scripted(local_store(tmp_path / "mirror"), before=fail)
+    async with world(tmp_path, mirror, mirror_probe_seconds=FOR_EVER_SECONDS) as opened:
         assert await opened.write("a", b"1") == "pending"
         told = opened.manager.status()["mirror"]["last_error"]
     assert told == "Synchronisation failed: its folder is gone or was emptied"
@@ -123,15 +115,7 @@ async def test_one_file_that_does_not_fit_leaves_the_mirror_ready(tmp_path: Path
         assert await opened.write("small", b"1") == "in_sync"
 
 
-async def test_the_death_of_the_process_inside_the_mirror_is_not_taken_for_a_failure(tmp_path: Path) -> None:
-    async with world(tmp_path, FaultyStore(local_store(tmp_path / "mirror"), Plan.die(1))) as opened:
-        with pytest.raises(Died):
-            await opened.write("a", b"1")
-        assert opened.owed() == 1
-
-
 async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(opened: World, inner: LocalStore) -> None:
-    await opened.manager.start()
     opened.manager.pause()
     assert await opened.write("a", b"1") == "pending"
     assert opened.manager.status()["mirror"] == {"state": "paused", "behind": 1, "last_error": None}
@@ -142,6 +126,32 @@ async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(opened: World
     assert opened.events == [SyncPaused(reason="user"), SyncResumed()]
 
 
+async def test_another_process_takes_a_mirror_over_when_its_writer_is_gone(opened: World, inner: LocalStore) -> None:
+    first, second = opened.manager, opened.build(ring=opened.manager.wake)
+    await second.start()
+    assert await opened.write("a", b"1") == "in_sync"
+    assert [each.status()["mirror"]["state"] for each in (first, second)] == ["ready", "ready"]
+    await first.aclose()
+    await opened.until(lambda: second.standing() == "in_sync")  # of what the other wrote, too
+    assert await opened.write("b", b"2") == "in_sync"
+    assert tree(inner) == {"a": b"1", "b": b"2"}
+
+
+async def test_a_process_that_does_not_write_to_a_mirror_hears_that_it_fails(tmp_path: Path) -> None:
+    def fail(method: str, path: str) -> None:
+        if method == "prepare" and path == "bad":
+            raise StorageFailedError(path, "broken")
+
+    mirror = scripted(local_store(tmp_path / "mirror"), before=fail)
+    async with world(tmp_path, mirror, mirror_probe_seconds=FOR_EVER_SECONDS) as opened:
+        assert await opened.write("a", b"1") == "in_sync"
+        first, second = opened.manager, opened.build(mirror_probe_seconds=FOR_EVER_SECONDS, ring=opened.manager.wake)
+        await second.start()
+        assert await opened.write("bad", b"2") == "pending"
+        assert second.status()["mirror"]["state"] == "not_ready"
+        await first.aclose()
+
+
 async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(inner: LocalStore, tmp_path: Path) -> None:
     order: list[str] = []
 
@@ -150,7 +160,6 @@ async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(inn
             order.append(f"{method} {path}, owed {opened.owed()}")
 
     async with world(tmp_path, scripted(inner, before=note)) as opened:
-        await opened.manager.start()
         assert await opened.write("deep/er/a", b"1") == "in_sync"
         assert tree(inner) == {"deep": None, "deep/er": None, "deep/er/a": b"1"}
         await opened.until_paid()
@@ -172,56 +181,45 @@ async def test_the_first_change_while_a_mirror_is_looked_at_does_not_make_it_loo
                     opened.put("d/a", b"1")
 
         opened.build(primary=scripted(opened.primary, before=act))
-        identity = opened.manager._mirrors[0].identity
+        identity = identity_of(opened)
         identity.establish()
         assert (left, identity.is_filled) == ([], True)
 
 
-async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> None:
-    synced: list[str] = []
-
-    def note(method: str, path: str) -> None:
-        if method == "sync":
-            synced.append(path)
-
-    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=note)) as opened:
-        await opened.write("a", b"1")
-        opened.manager.pause()
-        await opened.write("a", b"2")
-        await opened.manager._mirrors[0].completions.flush()
-        (entry,) = opened.journal.backlog.of("mirror")
-        head = opened.journal.view("a").head
-        assert head is not None
-        assert entry == BacklogEntry(mirror="mirror", key="a", path="a", number=head.number, tries=0)
-        assert synced == []
-
-
-async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_again(
-    opened: World, inner: LocalStore
-) -> None:
-    """Another process removed the folder, and the mirror's, just before this one's file arrived there."""
-    assert await opened.write("d/a", b"1") == "in_sync"
-    await opened.locked(("d",), lambda: opened.remove("d"))
-    opened.journal.backlog.remove(entry for entry in opened.journal.backlog.of("mirror") if entry.key == "d")
-    await opened.manager._mirrors[0].completions.flush()
-    assert [entry.key for entry in opened.journal.backlog.of("mirror")] == ["d/a"]
-    await opened.manager.start()
-    await opened.until_paid()
-    assert tree(inner) == {}
-
-
-async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tmp_path: Path) -> None:
-    """Its place may hold another folder by the time that it is synced, where syncing a missing file succeeds."""
-    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
+async def test_an_entry_that_was_raised_meanwhile_stays(tmp_path: Path) -> None:
+    hang = Hang("sync")
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, scripted(inner, before=hang)) as opened:
+        hang.on()
         assert await opened.write("a", b"1") == "in_sync"
-        (mirror,) = opened.manager._mirrors
-        mirror.missed(StorageFailedError("a", "I/O error"))
-        await mirror.completions.flush()
-        assert opened.owed() == 1
+        assert await opened.run(lambda: hang.reached.wait(60))
+        hurry(opened.manager, 0.01)
+        assert await opened.write("a", b"2") == "pending"
+        opened.manager.pause()
+        hang.off()
+        await opened.manager.aclose()
+        (entry,) = opened.journal.backlog.of("mirror")
+        assert (entry.key, inner.read(at("a"))[0]) == ("a", b"1")
+
+
+async def test_what_was_not_durable_when_a_mirror_failed_is_written_anew(tmp_path: Path) -> None:
+    """Its place may hold another folder by the time that it is synced, where syncing a missing file succeeds."""
+    inner, written = local_store(tmp_path / "mirror"), list[str]()
+
+    def fail(method: str, path: str) -> None:
+        if method == "prepare" and path != MARKER:
+            written.append(path)
+            if written == ["a", "b"]:
+                raise StorageFailedError(path, "I/O error")
+
+    async with world(tmp_path, scripted(inner, before=fail), sync_after_seconds=FOR_EVER_SECONDS) as opened:
+        assert await opened.write("a", b"1") == "in_sync"
+        inner.remove(at("a")).discard()
+        assert await opened.write("b", b"2") == "pending"
+        await opened.until(lambda: tree(inner) == {"a": b"1", "b": b"2"})
 
 
 async def test_every_kind_of_change_is_followed(opened: World, inner: LocalStore) -> None:
-    await opened.manager.start()
     statuses = [
         await opened.write("a", b"1"),
         await opened.write("a", b"22"),
@@ -252,9 +250,6 @@ async def test_excluded_paths_are_never_mirrored_and_owe_nothing(inner: LocalSto
         return "node_modules" in path.split("/")
 
     async with world(tmp_path, inner, excluded=excluded) as opened:
-        await opened.manager.start()
-        assert not opened.manager.is_mirrored("node_modules/a")
-        assert opened.manager.is_mirrored("b")
         await opened.write("node_modules/a", b"1")
         await opened.write("b", b"2")
         await opened.move("b", "node_modules/b")
@@ -305,18 +300,6 @@ async def test_a_file_that_a_stranger_still_writes_stays_in_limbo(
     assert [left.read() for left in inner.leftovers()] == [b"half a sentence"]
 
 
-async def test_a_move_of_a_file_that_the_mirror_has_otherwise_is_left_to_catching_up(
-    opened: World, inner: LocalStore, tmp_path: Path
-) -> None:
-    await opened.write("a", b"ours")
-    (tmp_path / "mirror" / "a").write_bytes(b"tampered")
-    assert await opened.move("a", "b") == "pending"
-    await opened.manager.start()
-    await opened.until_paid()
-    assert tree(inner) == {"b": b"ours"}
-    assert opened.kept == [("a", b"tampered")]
-
-
 async def test_other_kinds_in_the_way_are_kept_and_replaced(tmp_path: Path) -> None:
     inner, root = local_store(tmp_path / "mirror"), tmp_path / "mirror"
     async with world(tmp_path, inner) as opened:
@@ -343,8 +326,8 @@ async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_e
         if (method, path) == ("stat", MARKER) and acts:
             acts.pop()()
 
-    async with world(tmp_path, scripted(inner, after=confirm), is_filled=False) as opened:
-        identity = opened.manager._mirrors[0].identity
+    async with world(tmp_path, scripted(inner, after=confirm), is_filled=False, is_started=False) as opened:
+        identity = identity_of(opened)
         identity.establish()
         acts.append(lambda: identity.confirm(0))  # as the other worker may, once the mirror is filled
         identity.check()

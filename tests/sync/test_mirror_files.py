@@ -30,6 +30,6 @@ def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_pa
 
     journal = SqliteJournal(tmp_path, durability="relaxed")
     files = MirrorFiles(scripted(inner, before=remove_first), journal.contents, keep_nothing, max_foreign_bytes=1024)
-    files.sweep(lambda: None)
+    files.sweep()
     journal.close()
     assert list(temporary.iterdir()) == []

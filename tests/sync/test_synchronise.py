@@ -13,7 +13,7 @@ from filetools.errors import AbortedError, AccessDeniedError, StorageFailedError
 from filetools.events.activity import SyncCompleted, SyncError, SyncProgress, SyncStarted
 from filetools.models.files import SyncResult
 from filetools.stores.local import LocalStore
-from tests.support.mirror_worlds import World, local_store, scripted, tree, world
+from tests.support.mirror_worlds import Hang, World, local_store, scripted, tree, world
 
 
 def plant(root: Path, files: dict[str, bytes]) -> None:
@@ -55,7 +55,6 @@ async def test_a_preview_plans_and_changes_nothing(opened: World, inner: LocalSt
     mirror = tmp_path / "mirror"
     await drifted(opened, mirror)
     before = tree(inner)
-    await opened.manager.start()
     result = await opened.manager.sync_all(preview=True)
     assert without_time(result) == SyncResult(
         success=True,
@@ -78,7 +77,6 @@ async def test_every_difference_is_mended_towards_the_primary_and_foreign_text_i
 ) -> None:
     mirror = tmp_path / "mirror"
     await drifted(opened, mirror)
-    await opened.manager.start()
     seen: list[tuple[int, int, str]] = []
     result = await opened.manager.sync_all(
         verify=verify, progress=lambda current, total, path: seen.append((current, total, path))
@@ -98,8 +96,8 @@ async def test_every_difference_is_mended_towards_the_primary_and_foreign_text_i
 
 
 async def test_the_events_tell_the_whole_story(opened: World) -> None:
+    await opened.write("0", b"0")
     plant(opened.root, {"a": b"1", "b": b"2"})
-    await opened.manager.start()
     before = time.time()
     await opened.manager.sync_all()
     started, *progress, completed = opened.events
@@ -120,8 +118,8 @@ async def test_one_failing_file_does_not_stop_the_rest(inner: LocalStore, tmp_pa
             raise AccessDeniedError(path)
 
     async with world(tmp_path, scripted(inner, before=fail)) as opened:
+        await opened.write("0", b"0")
         plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
-        await opened.manager.start()
         result = await opened.manager.sync_all()
         message = "Permission denied: b (the operating system denied access)"
         assert without_time(result) == SyncResult(
@@ -134,7 +132,7 @@ async def test_one_failing_file_does_not_stop_the_rest(inner: LocalStore, tmp_pa
             errors=[{"path": "b", "error": message, "error_code": "PERMISSION_DENIED"}],
         )
         assert opened.named("sync:error") == [SyncError(error=message, error_code="PERMISSION_DENIED", file="b")]
-        assert tree(inner) == {"a": b"1", "c": b"3"}
+        assert tree(inner) == {"0": b"0", "a": b"1", "c": b"3"}
 
 
 async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(opened: World, inner: LocalStore) -> None:
@@ -146,26 +144,34 @@ async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(opened
     await opened.write("d/a", b"1")
     await opened.write("b", b"2")
     opened.build(primary=scripted(opened.primary, before=fail))
-    await opened.manager.start()
     result = await opened.manager.sync_all()
     assert (result.success, result.deleted, [error["path"] for error in result.errors]) == (False, [], ["d"])
     assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
 
 
-async def test_an_abort_stops_between_two_files(opened: World, inner: LocalStore) -> None:
-    await opened.write("0", b"0")
-    plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
-    await opened.manager.start()
+async def test_an_abort_stops_between_two_files(inner: LocalStore, tmp_path: Path) -> None:
+    hang = Hang("prepare")
     abort = asyncio.Event()
 
     def stop(current: int, total: int, path: str) -> None:
         if path == "b":
             abort.set()
 
-    with pytest.raises(AbortedError) as caught:
-        await opened.manager.sync_all(progress=stop, abort=abort)
-    assert caught.value.details == {"done": 2, "total": 3}
-    assert tree(inner) == {"0": b"0", "a": b"1", "b": b"2"}
+    def hold(method: str, path: str) -> None:
+        if path == "c":
+            hang(method, path)
+
+    async with world(tmp_path, scripted(inner, before=hold)) as opened:
+        await opened.write("0", b"0")
+        plant(opened.root, {"a": b"1", "b": b"2", "c": b"3", "d": b"4"})
+        hang.on()
+        with pytest.raises(AbortedError) as caught:
+            await opened.manager.sync_all(progress=stop, abort=abort)
+        hang.off()
+        await opened.until_paid()
+        assert await opened.write("e", b"5") == "in_sync"
+        assert caught.value.details == {"done": 2, "total": 4}
+        assert tree(inner) == {"0": b"0", "a": b"1", "b": b"2", "c": b"3", "e": b"5"}
     (completed,) = opened.named("sync:completed")
     assert isinstance(completed, SyncCompleted)
     assert (completed.success, completed.files_processed) == (False, 2)
@@ -180,7 +186,6 @@ async def test_excluded_and_private_paths_are_left_alone_on_both_sides(inner: Lo
     async with world(tmp_path, inner, excluded=excluded) as opened:
         plant(opened.root, {"a": b"1", ".git/config": b"x", "sub/.FileTools/x": b"x", ".ft-0123456789abcdef": b"x"})
         plant(mirror, {"old/.git/config": b"theirs", "old/file": b"gone"})
-        await opened.manager.start()
         assert (await opened.manager.sync_all()).success
         assert tree(inner) == {
             "a": b"1", "sub": None, "old": None, "old/.git": None, "old/.git/config": b"theirs"
@@ -188,9 +193,9 @@ async def test_excluded_and_private_paths_are_left_alone_on_both_sides(inner: Lo
 
 
 async def test_names_that_no_tool_can_write_are_mirrored_too(opened: World, inner: LocalStore) -> None:
+    await opened.write("0", b"0")
     (opened.root / os.fsdecode(b"bad-\xff")).write_bytes(b"1")
     (opened.root / "back\\slash").write_bytes(b"2")
-    await opened.manager.start()
     result = await opened.manager.sync_all()
     assert result.success
     assert result.added == ["back\\slash", "bad-\\udcff"]
@@ -204,7 +209,6 @@ async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(
     mirror = tmp_path / "mirror"
     plant(opened.root, {"a/inside": b"1", "b": b"2"})
     plant(mirror, {"a": b"a file", "b/inside": b"a folder"})
-    await opened.manager.start()
     assert (await opened.manager.sync_all()).success
     assert tree(inner) == tree(opened.primary)
     assert sorted(opened.kept) == [("a", b"a file"), ("b/inside", b"a folder")]
@@ -215,9 +219,8 @@ async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(open
     await opened.write("a", b"1")
     (entry,) = opened.journal.backlog.of("mirror")
     for _ in range(5):
-        opened.journal.backlog.fail(entry)
+        opened.journal.backlog.fail(entry, "INVALID_PATH: no")
     opened.manager.resume()
-    await opened.manager.start()
     assert opened.owed() == 1
     await opened.manager.sync_all()
     await opened.until_paid()
@@ -226,7 +229,6 @@ async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(open
 
 async def test_a_synchronisation_and_calls_at_once_end_equal(opened: World, inner: LocalStore) -> None:
     plant(opened.root, {f"old{number}": b"%d" % number for number in range(40)})
-    await opened.manager.start()
     sync = asyncio.create_task(opened.manager.sync_all())
     for number in range(60):
         await opened.write(f"old{number % 40}", b"new %d" % number)
@@ -237,7 +239,6 @@ async def test_a_synchronisation_and_calls_at_once_end_equal(opened: World, inne
 
 async def test_comparing_does_not_block_the_loop(opened: World) -> None:
     plant(opened.root, {f"large{number}": bytes(2 * 1024 * 1024) for number in range(8)})
-    await opened.manager.start()
     await opened.manager.sync_all()
     sync = asyncio.create_task(opened.manager.sync_all(verify=True))
     turns = 0

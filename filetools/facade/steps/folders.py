@@ -33,7 +33,6 @@ from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.store import Displaced
-from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorMove, MirrorRemove
 
 
 class FolderStep:
@@ -147,10 +146,6 @@ class MakeFolderStep(FolderStep):
         """It stays, as it is recorded."""
         return ()
 
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """The mirror makes it too."""
-        return (MakeDirectory(path=self._path, key=self._path, number=number),)
-
     def abandon(self, parts: Parts) -> None:
         """Take back what was made for nothing."""
         remove_parents(parts, self._made)
@@ -246,10 +241,6 @@ class RemoveFolderStep(FolderStep):
         )
         return (change,)
 
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """The mirror deletes it too."""
-        return (MirrorRemove(path=self._path, key=self._key, number=number),)
-
 
 class MoveFolder(FolderStep):
     """Moves a folder with everything in it; implements `Step`."""
@@ -332,11 +323,6 @@ class MoveFolder(FolderStep):
             compensates=number,
         )
         return (change,)
-
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """The mirror moves it too."""
-        source_key, key = self._keys
-        return (MirrorMove(path=self._destination, key=key, source=self._source, source_key=source_key, number=number),)
 
     def abandon(self, parts: Parts) -> None:
         """Take back parents made for nothing."""

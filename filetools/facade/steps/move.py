@@ -25,7 +25,6 @@ from filetools.journal.changes import Change
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced
-from filetools.sync.actions import MirrorAction, MirrorMove
 
 PermitMove = Callable[[Look, Look], None]
 """Raises the refusal if source or destination are not as expected."""
@@ -169,22 +168,6 @@ class MoveFile:
         source, destination = (_former(end, number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)
-
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """The mirror moves it too."""
-        source, destination = self.seen
-        return (
-            MirrorMove(
-                path=self.destination,
-                key=destination.key,
-                source=self.source,
-                source_key=source.key,
-                number=number,
-                # No head tells it before the commit of a file that nobody has recorded yet.
-                version=None if source.is_opaque else source.version,
-                mode=None if source.is_opaque or source.stat is None else source.stat.mode,
-            ),
-        )
 
     def finish(self, parts: Parts) -> None:
         """Let go of the replaced destination."""

@@ -25,7 +25,6 @@ from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.printable import printable
 from filetools.stores.store import Displaced, FileStat, Prepared
-from filetools.sync.actions import MirrorAction, MirrorPut
 
 MOST_NAMES: Final = 10
 """Other names of a file that a warning lists."""
@@ -190,23 +189,6 @@ class PutFile:
                 applied=True,
                 compensates=number,
                 document=back,
-            ),
-        )
-
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """The mirror gets the same bytes."""
-        if self._in_buffer:
-            return ()
-        seen = self.seen
-        return (
-            MirrorPut(
-                path=self.path,
-                key=seen.key,
-                content=self.content,
-                mode=self._mode_there(),
-                number=number,
-                new=seen.stat is None,
-                version=self.version,
             ),
         )
 

@@ -28,7 +28,6 @@ from filetools.journal.changes import Change, Relation, View
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
-from filetools.sync.actions import MakeDirectory, MirrorAction, MirrorPut
 
 OWNER_RIGHTS: Final = 0o700
 OWNER_WRITES: Final = 0o200
@@ -235,7 +234,6 @@ class RestoreFolder(FolderStep):
         self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
         self._changes: list[Change] = []
-        self._contents: dict[str, bytes] = {}
 
     def look(self, parts: Parts) -> None:
         """See whether the place is free, and what comes back."""
@@ -260,7 +258,6 @@ class RestoreFolder(FolderStep):
     def prepare(self, parts: Parts) -> None:
         """Create missing parents, and keep the texts of files that nobody has recorded yet."""
         self._parents = make_parents(parts, self._missing)
-        self._contents.clear()
         self._changes = [
             change for relative, stat in self._entries if (change := self._change(parts, relative, stat)) is not None
         ]
@@ -302,28 +299,6 @@ class RestoreFolder(FolderStep):
             for place, change in reversed(list(enumerate(self._changes)))
         ]  # fmt: skip
 
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """The mirror gets all of it anew."""
-        actions: list[MirrorAction] = []
-        for change in self._changes:
-            path = WorkspacePath(change.path)
-            if change.operation is Operation.CREATE_DIRECTORY:
-                actions.append(MakeDirectory(path=path, key=change.key, number=number))
-            elif change.path in self._contents:
-                content = self._contents[change.path]
-                assert change.after is not None
-                actions.append(
-                    MirrorPut(
-                        path=path,
-                        key=change.key,
-                        content=content,
-                        mode=change.mode,
-                        number=number,
-                        version=change.after,
-                    )
-                )
-        return actions
-
     def abandon(self, parts: Parts) -> None:
         """Take back parents made for nothing."""
         remove_parents(parts, self._parents)
@@ -355,8 +330,6 @@ class RestoreFolder(FolderStep):
         version = version_of(content)
         if not parts.journal.contents.has(version):
             parts.journal.contents.keep(content, version)
-        if parts.sync.is_mirrored(path):
-            self._contents[path] = content
         return Change(
             operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode, view=view
         )

@@ -16,7 +16,6 @@ from filetools.journal.changes import Change
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced
-from filetools.sync.actions import MirrorAction, MirrorRemove
 
 Permit = Callable[[Look], None]
 """Raises the refusal if the file may not go as it is."""
@@ -146,10 +145,6 @@ class RemoveFile:
                 compensates=number,
             ),
         )
-
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """The mirror deletes it too."""
-        return (MirrorRemove(path=self.path, key=self.seen.key, number=number),)
 
     def finish(self, parts: Parts) -> None:
         """Let go of the file, if its bytes are kept; what is opaque stays in the trash."""

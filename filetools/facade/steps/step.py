@@ -12,7 +12,6 @@ from filetools.journal.changes import Change
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
-from filetools.sync.actions import MirrorAction
 
 
 class Step(Protocol):
@@ -60,9 +59,6 @@ class Step(Protocol):
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """Records that set the heads back to what the look saw."""
-
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """What a mirror must do to follow."""
 
     def finish(self, parts: Parts) -> None:
         """Let go of what was displaced; called last after a success."""

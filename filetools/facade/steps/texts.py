@@ -13,7 +13,6 @@ from filetools.facade.steps.step import sync_names
 from filetools.journal.changes import Change, HeadMovedError, Relation, View
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.actions import MirrorAction
 
 
 class _PutText(FolderStep):
@@ -72,10 +71,6 @@ class _PutText(FolderStep):
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """The former one is there again."""
         return (self._change(self.then, self.now, compensates=number),)
-
-    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
-        """Mirrors have neither links nor modes of folders."""
-        return ()
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
         raise NotImplementedError
