@@ -438,9 +438,10 @@ class BacklogWorker:
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError, told: str | None) -> None:
         """Count one more refusal; the path is tried again with growing pauses, and blocks no other."""
+        self._told.refused(entry.key, told)
+        # Only now: whoever waits for the path asks for the refusal first.
         self._deferred.pop(entry.key, None)
         self._lacking.discard(entry.key)
-        self._told.refused(entry.key, told)
         self._context.journal.backlog.fail(entry, f"{error.code}: {error.message}")
         if entry.tries + 1 < MAX_TRIES:
             pause = min(self._context.times.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
