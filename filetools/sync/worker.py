@@ -438,8 +438,7 @@ class BacklogWorker:
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError, told: str | None) -> None:
         """Count one more refusal; the path is tried again with growing pauses, and blocks no other."""
-        self._told.refused(entry.key, told)
-        # Only now: whoever waits for the path asks for the refusal first.
+        self._told.refused(entry.key, told)  # before the path counts as settled: whoever waits looks in this order
         self._deferred.pop(entry.key, None)
         self._lacking.discard(entry.key)
         self._context.journal.backlog.fail(entry, f"{error.code}: {error.message}")
