@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from filetools.changes.writing import NewlineChoice, OnStale
 from filetools.content.edits import Edit
 from filetools.content.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
@@ -12,7 +13,7 @@ from filetools.events.types import Event
 from filetools.facade.descriptor_calls import T
 from filetools.facade.feed import FeedPage
 from filetools.facade.progress import Abort, Looked, Progress
-from filetools.facade.requests import NewlineChoice, OnLocked, OnStale, View
+from filetools.facade.requests import OnLocked, View
 from filetools.facade.transactions.results import TransactionResult
 from filetools.facade.write_calls import Compute
 from filetools.locks.holder import LockInfo

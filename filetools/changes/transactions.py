@@ -58,7 +58,7 @@ def decide_commit(seen: Seen, *, held: HeldOperations, settings: Settings) -> De
         PathExistsError: Others made a file where there was none.
         FileToolsError: An operation cannot be applied any more.
     """
-    wanted = Overlay(base_tree(Seen(paths=held.before, contents=seen.contents)))
+    wanted = Overlay(base_tree(Seen(paths=held.before, kept=seen.kept)))
     for operation in held.operations:
         wanted.apply(operation)
     _refuse_new_inside(seen, held)

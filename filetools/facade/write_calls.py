@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from filetools.changes.knowledge import base_bytes, require_read
+from filetools.changes.writing import NewlineChoice, OnStale
 from filetools.content.edits import BytesOutcome, Edit, EditOutcome, spliced
 from filetools.content.facts import text_of
 from filetools.content.formats import TextFormat, decode
@@ -25,10 +27,11 @@ from filetools.facade.look import Look
 from filetools.facade.outcomes import write_result
 from filetools.facade.parts import Parts
 from filetools.facade.patching import PatchCall
-from filetools.facade.preconditions import known_text, record_steps, require_seen
+from filetools.facade.preconditions import record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.proposals import Preview, taken_by
-from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
+from filetools.facade.requests import WriteRequest, chosen_edits
+from filetools.facade.seeing import seen_by
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
@@ -331,14 +334,12 @@ class ComputedChange(TextChange):
         Raises:
             VersionMismatchError: The actor has not read it, or what it knows is no longer kept.
         """
+        at, now, knowledge = seen_by(parts, seen, self._actor)
         if self._require_read:
-            request = WriteRequest(content="", require_read=True)
-            require_seen(parts, seen, request, self._actor)
-        base = parts.tracker.base(self._actor, seen.key)
-        is_news = base is not None and base.base != seen.version
-        self._known = (
-            text_of(known_text(parts, seen, base.base), name=self.path) if base is not None and is_news else None
-        )
+            require_read(at, now, knowledge, expected=None, needs_version=False, needs_read=True)
+        self._known = None
+        if knowledge.newest is not None and knowledge.is_outdated(now.version):
+            self._known = text_of(base_bytes(at, now, knowledge.newest.base), name=self.path)
         return super().decide(parts, seen)
 
     def _computed(self, content: bytes, text_format: TextFormat) -> BytesOutcome:

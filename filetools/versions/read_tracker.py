@@ -187,6 +187,10 @@ class ReadTracker:
             return rows[named]
         return _newest(rows) if rows else None
 
+    def rows(self, actor: Actor, key: str) -> tuple[SeenVersion, ...]:
+        """Return all that an actor knows of a path, the newest last; call it as `base`."""
+        return tuple(self._rows(owner_of(actor), key).values())
+
     def versions(self, actor: Actor, key: str) -> tuple[str, ...]:
         """Return the versions that an actor can name of a path."""
         return tuple(self._rows(owner_of(actor), key))

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from filetools.changes.knowledge import read_as
+from filetools.changes.rebasing import merged_text, unmergeable
 from filetools.content.facts import inspect
 from filetools.content.formats import decode
 from filetools.errors import PathExistsError, VersionGoneError, VersionMismatchError
 from filetools.facade import preconditions
-from filetools.facade.encodings import read_as
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision, SentText
@@ -22,7 +23,6 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.store import FileStat
-from filetools.versions.rebasing import conflict_error, rebase
 
 _CHANGED = "others changed it since this transaction first did"
 
@@ -38,7 +38,7 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
         VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
         PathExistsError: Others made a file where there was none.
     """
-    facts = read_as(file.content, file.encoding, name=seen.path)
+    facts = read_as(file.content, file.encoding, name=seen.path)[0]
     sent = SentText(content=file.content, version=file.version)
     plain = PutDecision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding, sent=sent)
     if seen.version == file.version or is_base(base, seen):
@@ -48,22 +48,25 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
     if is_strict:
         raise VersionMismatchError(seen.path, base.version, seen.version, reason=_CHANGED)
     if seen.stat is None:
-        raise conflict_error(seen.path, base.version, None, reason="it is no longer there")
-    current = None if facts_of(parts, seen) is None else read_as(content_of(parts, seen), file.encoding, name=seen.path)
+        raise unmergeable(seen.path, base.version, None, reason="it is no longer there")
+    current = (
+        None if facts_of(parts, seen) is None else read_as(content_of(parts, seen), file.encoding, name=seen.path)[0]
+    )
     if current is None or facts.text_format is None:
-        raise conflict_error(seen.path, base.version, seen.version, reason="it is binary and cannot be merged")
+        raise unmergeable(seen.path, base.version, seen.version, reason="it is binary and cannot be merged")
     base_bytes = _base_bytes(parts, seen, base)
-    rebased = rebase(
+    rebased = merged_text(
         seen.path,
         base=base_bytes,
-        base_facts=read_as(base_bytes, file.encoding, name=seen.path),
+        base_facts=read_as(base_bytes, file.encoding, name=seen.path)[0],
         current=content_of(parts, seen),
         facts=current,
         proposed=decode(file.content, facts.text_format, path=seen.path),
         by_words=parts.settings.is_prose(seen.path),
     )
     merged = inspect(rebased.content, name=seen.path)[0]
-    return replace(plain, content=rebased.content, facts=merged, foreign=rebased.foreign, mode=None)
+    foreign = tuple(dict(hunk.to_dict()) for hunk in rebased.foreign)
+    return replace(plain, content=rebased.content, facts=merged, foreign=foreign, mode=None)
 
 
 def permit_removal(parts: Parts, actor: Actor, base: Base, seen: Look) -> None:
