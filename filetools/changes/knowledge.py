@@ -26,18 +26,13 @@ LARGEST_DIFF: Final = 20_000
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
-def never_had() -> Collection[str]:
-    """Return that a path is known to have had no versions."""
-    return ()
-
-
 class Knowledge(Struct, frozen=True, kw_only=True):
     """What an actor knows of one path when it calls. The call asks for the bytes of each base."""
 
     actor: Actor
     rows: Sequence[SeenVersion] = ()
     """The newest last; its base is the text that the actor works from."""
-    had: Callable[[], Collection[str]] = never_had
+    had: Callable[[], Collection[str]] = lambda: ()
     """Finds the versions that the path is known to have had, for one that a call names."""
 
     @property

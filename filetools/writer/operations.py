@@ -108,11 +108,6 @@ class SeenPath(Struct, frozen=True, kw_only=True):
         return None if self.identity is None else stat_version(self.identity)
 
 
-def nothing_kept(_version: str) -> bytes | None:
-    """Return that no bytes are kept."""
-    return None
-
-
 class Seen(Struct, frozen=True, kw_only=True):
     """All that a decision may go by."""
 
@@ -120,7 +115,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     """By path: those that the call named, and every folder above them."""
     below: Mapping[str, Sequence[SeenPath]] = {}
     """What is below each folder that the call wanted whole: folders before what is in them."""
-    kept: Callable[[str], bytes | None] = nothing_kept
+    kept: Callable[[str], bytes | None] = lambda _version: None
     """Reads the bytes of a version; None if they are not kept."""
 
     def at(self, path: WorkspacePath) -> SeenPath:

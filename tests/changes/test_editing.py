@@ -75,11 +75,10 @@ def test_an_edit_keeps_mark_and_line_ends() -> None:
     assert edit("a.txt", Edit(old="one\n", new="1\n2\n")) == Decided(
         operations=(put("a.txt", new),),
         answer=EditAnswer(
-            path=PATH, content=new, text=new.decode("utf-8-sig"), facts=inspect(new, name=PATH)[0], before=SEEN.at(PATH), unchanged=False,
-            counts=(1,), hunks=(
+            path=PATH, content=new, text=new.decode("utf-8-sig"), facts=inspect(new, name=PATH)[0],
+            before=SEEN.at(PATH), unchanged=False, counts=(1,), hunks=(
                 PatchHunk(old_start=1, old_lines=2, new_start=1, new_lines=3, lines=("-one", "+1", "+2", " tw\xf6")),
-            ),
-            edits=(TextEdit(0, 3, "1\r\n2"),),
+            ), edits=(TextEdit(0, 3, "1\r\n2"),),
         ),
     )  # fmt: skip
 
