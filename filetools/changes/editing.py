@@ -142,7 +142,7 @@ def decide_computed(
     known = None
     if knowledge.newest is not None and knowledge.is_outdated(now.version):
         known = text_of(base_bytes(seen, now, knowledge.newest.base), name=path)
-    change = partial(_computed, compute=compute, known=known, path=path)
+    change = partial(computed, compute=compute, known=known, path=path)
     return _decided(seen, existing_file(seen, path, settings), change, knowledge, settings)
 
 
@@ -221,9 +221,10 @@ def _decided(
     return Decided(operations=operations, answer=replace(answer, unchanged=not operations))
 
 
-def _computed(
+def computed(
     content: bytes, text_format: TextFormat, *, compute: ComputeEdits, known: str | None, path: WorkspacePath
 ) -> BytesOutcome:
+    """Return what the replacements that a function picks make of a file's bytes; as `decide_computed`."""
     text = decode(content, text_format, path=path)
     spans = tuple(compute(text, known))
     outcome = EditOutcome(text=apply_text_edits(text, spans), spans=spans, counts=(len(spans),))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, EditAnswer, changed_text, existing_file
 from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, is_version, read_as, require_version
 from filetools.content.diff import minimal_edits, patch_of_edits
-from filetools.content.edits import BytesOutcome, Edit, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.facts import ContentFacts, describe
 from filetools.content.formats import TextFormat, encode
 from filetools.content.merging import merge, merge_keeping
@@ -217,18 +217,17 @@ def edits_change(
     """
     if context_lines < 0:
         raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
-    change = TextChange(path, partial(_apply_edits, edits=edits, path=path), actor, expected_version=expected_version)
+    change = TextChange(
+        path, partial(apply_edits_to_bytes, edits=edits, path=path), actor, expected_version=expected_version
+    )
     change.context_lines = context_lines
     return change
 
 
 def insertion(path: WorkspacePath, line: int, text: str, actor: Actor, *, expected_version: str | None) -> TextChange:
     """Return the change that new lines after a line make; 0 is before the first."""
-
-    def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
-        return insert_lines_in_bytes(content, text_format, line, text, path=path)
-
-    return TextChange(path, apply, actor, expected_version=expected_version)
+    change = partial(insert_lines_in_bytes, line=line, new_text=text, path=path)
+    return TextChange(path, change, actor, expected_version=expected_version)
 
 
 def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> EditResult:
@@ -255,7 +254,3 @@ def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> Edi
 def repaired(repairs: Sequence[str]) -> list[dict[str, Any]]:
     """Return the warnings that tell what was taken for what it means."""
     return [{"code": "REPAIRED", "message": repair} for repair in repairs]
-
-
-def _apply_edits(content: bytes, text_format: TextFormat, *, edits: Sequence[Edit], path: str) -> BytesOutcome:
-    return apply_edits_to_bytes(content, text_format, edits, path=path)

@@ -195,11 +195,6 @@ class ReadTracker:
         """Return the versions that an actor can name of a path."""
         return tuple(self._rows(owner_of(actor), key))
 
-    def changed_by_others(self, actor: Actor, key: str, *current: str | None) -> bool:
-        """Whether a path is at versions none of which is the one that the actor knows; False if it knows none."""
-        known = self.base(actor, key)
-        return known is not None and known.base not in current
-
     def forget(self, actor: Actor, key: str) -> None:
         """Forget what an actor knew of a path, because it has deleted it itself."""
         self._replace(owner_of(actor), key, {})
