@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import logging
 import os
 import select
@@ -74,14 +75,13 @@ class InotifyThread(threading.Thread):
         self._is_closing = False
         self._root_name = os.fsencode(os.path.basename(os.path.realpath(workspace.root)))
         self._ending = self._parent = -1
-        self._library = ctypes.CDLL(None, use_errno=True)
-        self._descriptor = self._call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor = call_library("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             self._ending = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             # The root is held open, so the kernel sends no IN_DELETE_SELF for it; the folder that it is in reports that.
             above = b"/proc/self/fd/%d/.." % workspace.root_descriptor
             with suppress(PermissionError):
-                self._parent = self._call("inotify_add_watch", self._descriptor, above, _PARENT_MASK)
+                self._parent = call_library("inotify_add_watch", self._descriptor, above, _PARENT_MASK)
         except BaseException:
             self.abandon()
             raise
@@ -115,7 +115,7 @@ class InotifyThread(threading.Thread):
         with self._lock:
             if (watch := self._watches.pop(folder, None)) is not None and self._descriptor >= 0:
                 with suppress(OSError):  # EINVAL: the folder was deleted just now
-                    self._call("inotify_rm_watch", self._descriptor, watch)
+                    call_library("inotify_rm_watch", self._descriptor, watch)
 
     def run(self) -> None:
         """Read notices until closed."""
@@ -154,7 +154,7 @@ class InotifyThread(threading.Thread):
                 return False  # closed
             # Through the descriptor, so that watch and inode are of one folder whatever is renamed meanwhile. Without
             # IN_DONT_FOLLOW, because the name in /proc is a link.
-            watch = self._call("inotify_add_watch", self._descriptor, b"/proc/self/fd/%d" % held, mask)
+            watch = call_library("inotify_add_watch", self._descriptor, b"/proc/self/fd/%d" % held, mask)
             is_new = self._folders.get(watch) != folder
             self._folders[watch] = folder
             self._watches[folder] = watch
@@ -204,10 +204,20 @@ class InotifyThread(threading.Thread):
         with self._lock:
             self.abandon()
 
-    def _call(self, name: str, *arguments: int | bytes) -> int:
-        """Call a function of the C library."""
-        result: int = getattr(self._library, name)(*arguments)
-        if result < 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
-        return result
+
+def call_library(name: str, *arguments: int | bytes) -> int:
+    """Call a function of the C library.
+
+    Raises:
+        OSError: It failed.
+    """
+    result: int = getattr(_library(), name)(*arguments)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

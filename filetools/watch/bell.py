@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
-import functools
 import logging
 import os
 import struct
@@ -14,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
+
+from filetools.tree.inotify import call_library
 
 if sys.platform == "linux":
     import fcntl
@@ -100,10 +100,10 @@ class Bell:
         Raises:
             OSError: No descriptor or watch is to be had, or the state directory is gone.
         """
-        descriptor = open_inotify()
+        descriptor = call_library("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             self._create()
-            add_watch(descriptor, self._path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
+            call_library("inotify_add_watch", descriptor, os.fsencode(self._path), _MASK)
         except OSError:
             os.close(descriptor)
             raise
@@ -246,38 +246,12 @@ class BellListener:
             )
 
 
-IN_MODIFY: Final = 0x002
-IN_ATTRIB: Final = 0x004
-IN_DELETE_SELF: Final = 0x400
-IN_MOVE_SELF: Final = 0x800
+_MASK: Final = 0x2000C06
+"""IN_MODIFY, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF and IN_DONT_FOLLOW."""
 
 HAS_INOTIFY: Final = sys.platform.startswith("linux")
 
 _READ_BYTES: Final = 4096
-
-
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def open_inotify() -> int:
-    """Return a new inotify descriptor that does not block and is not inherited.
-
-    Raises:
-        OSError: EMFILE if the user has too many instances.
-    """
-    return _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
-
-
-def add_watch(descriptor: int, path: str, mask: int) -> int:
-    """Watch one path, never through a link at its end.
-
-    Raises:
-        OSError: ENOSPC if the user has too many watches, ENOENT if nothing is there.
-    """
-    do_not_follow = 0x02000000
-    return _checked(_libc().inotify_add_watch(descriptor, os.fsencode(path), mask | do_not_follow))
 
 
 def drain(descriptor: int) -> None:
@@ -287,10 +261,3 @@ def drain(descriptor: int) -> None:
             pass
     except BlockingIOError:
         return
-
-
-def _checked(result: int) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
-from typing import Final
 
-from filetools.settings import STATE_DIRECTORY
+from filetools.tree.hints import is_own_name
 
 Excluded = Callable[[str, bool], bool]
 """Gets a relative path that no excluded directory is above, and whether it is a directory; called from any thread."""
-
-_TEMPORARY: Final = re.compile(r"\.ft-[0-9a-f]{16}", re.ASCII)
 
 
 def with_own_names(excluded: Excluded) -> Excluded:
     """Return a rule that also leaves out `.filetools` and filetools' temporary files, at any depth."""
 
     def is_left_out(path: str, is_directory: bool) -> bool:
-        name = path[path.rfind("/") + 1 :]
-        if name.startswith(".") and (name.casefold() == STATE_DIRECTORY or _TEMPORARY.fullmatch(name)):
-            return True
-        return excluded(path, is_directory)
+        return is_own_name(path[path.rfind("/") + 1 :]) or excluded(path, is_directory)
 
     return is_left_out
 
