@@ -13,8 +13,8 @@ from filetools.changes.knowledge import (
     Knowledge,
     base_bytes,
     bytes_now,
+    facts_now,
     file_or_nothing,
-    read_now,
     require_read,
     require_version,
 )
@@ -49,6 +49,7 @@ class EditAnswer(Struct, frozen=True, kw_only=True):
 
     path: WorkspacePath
     content: bytes
+    text: str
     facts: ContentFacts
     before: SeenPath
     """What was at the path."""
@@ -141,7 +142,7 @@ def decide_computed(
     known = None
     if knowledge.newest is not None and knowledge.is_outdated(now.version):
         known = text_of(base_bytes(seen, now, knowledge.newest.base), name=path)
-    change = partial(_computed, compute=compute, known=known, path=path)
+    change = partial(computed, compute=compute, known=known, path=path)
     return _decided(seen, existing_file(seen, path, settings), change, knowledge, settings)
 
 
@@ -161,9 +162,10 @@ def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPa
 def changed_text(
     now: SeenPath,
     content: bytes,
-    known: ContentFacts,
+    text_format: TextFormat | None,
     change: ChangeBytes,
     *,
+    known: ContentFacts | None = None,
     context_lines: int = CONTEXT_LINES,
 ) -> EditAnswer:
     """Return what a change makes of a file's bytes.
@@ -171,26 +173,28 @@ def changed_text(
     Args:
         now: The file.
         content: Its bytes; b"" for a new file.
-        known: Facts of the bytes, in the encoding that the actor reads them in.
+        text_format: How they are text, as the actor reads them; None if they are not.
         change: The change.
+        known: Facts of the bytes in this format.
         context_lines: Unchanged lines around each change in the hunks.
 
     Raises:
         InvalidArgumentError: The file is not text.
         FileToolsError: The change does not fit it.
     """
-    path, text_format = now.path, known.text_format
+    path = now.path
     if text_format is None:
         raise InvalidArgumentError(f"{path} is binary; it can only be replaced as a whole", path=path)
     made = change(content, text_format)
     text, edits = made.outcome.text, made.outcome.spans
     tallied = None
-    if known.newline is not None and known.total_lines is not None:
+    if known is not None and known.newline is not None and known.total_lines is not None:
         tallied = tally_after((known.newline, known.total_lines), made.before, text, edits)
     after, version = made.text_format or text_format, version_of(made.content)
     return EditAnswer(
         path=path,
         content=made.content,
+        text=text,
         facts=describe(made.content, text, after, name=path, version=version, tallied=tallied),
         before=now,
         unchanged=version == now.version,
@@ -209,15 +213,18 @@ def _decided(
     settings: Settings,
     context_lines: int = CONTEXT_LINES,
 ) -> Decided:
-    facts = read_now(seen, now, knowledge)[0]
-    answer = changed_text(now, bytes_now(seen, now), facts, change, context_lines=context_lines)
+    facts = facts_now(seen, now, knowledge)
+    answer = changed_text(
+        now, bytes_now(seen, now), facts.text_format, change, known=facts, context_lines=context_lines
+    )
     operations = put_operations(seen, now, answer.content, answer.facts.version, settings)
     return Decided(operations=operations, answer=replace(answer, unchanged=not operations))
 
 
-def _computed(
+def computed(
     content: bytes, text_format: TextFormat, *, compute: ComputeEdits, known: str | None, path: WorkspacePath
 ) -> BytesOutcome:
+    """Return what the replacements that a function picks make of a file's bytes; as `decide_computed`."""
     text = decode(content, text_format, path=path)
     spans = tuple(compute(text, known))
     outcome = EditOutcome(text=apply_text_edits(text, spans), spans=spans, counts=(len(spans),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from filetools.changes.overlay import content_in, refuse_other_kind
 from filetools.content.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
@@ -25,29 +26,17 @@ LARGEST_DIFF: Final = 20_000
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
-class KnownVersion(Struct, frozen=True, kw_only=True):
-    """A version that an actor can name, and the text that it knows by that name."""
-
-    version: str
-    base: str
-    """Version of the text: another one if a result only named `version`, with text of others in it."""
-    is_whole: bool = True
-    """Whether the actor knows all of the text."""
-    encoding: str | None = None
-    """Codec that the actor named for it."""
-
-
 class Knowledge(Struct, frozen=True, kw_only=True):
     """What an actor knows of one path when it calls. The call asks for the bytes of each base."""
 
     actor: Actor
-    rows: Sequence[KnownVersion] = ()
+    rows: Sequence[SeenVersion] = ()
     """The newest last; its base is the text that the actor works from."""
-    had: Sequence[str] = ()
-    """Versions that the path is known to have had, for those that a call names."""
+    had: Callable[[], Collection[str]] = lambda: ()
+    """Finds the versions that the path is known to have had, for one that a call names."""
 
     @property
-    def newest(self) -> KnownVersion | None:
+    def newest(self) -> SeenVersion | None:
         """What the actor works from; None if it knows nothing of the path."""
         return self.rows[-1] if self.rows else None
 
@@ -56,21 +45,19 @@ class Knowledge(Struct, frozen=True, kw_only=True):
         """Codec that the actor named when it last read or wrote the file."""
         return None if self.newest is None else self.newest.encoding
 
-    def is_outdated(self, version: str | None) -> bool:
-        """True if others have changed the file since the actor knew it; False if the actor knows nothing of it."""
-        return self.newest is not None and self.newest.base != version
+    def is_outdated(self, *versions: str | None) -> bool:
+        """Whether none of the versions that are there is the one the actor knows; False if it knows nothing of the file."""
+        return self.newest is not None and self.newest.base not in versions
 
-    def of_version(self, version: str | None) -> KnownVersion | None:
+    def of_version(self, version: str | None) -> SeenVersion | None:
         """Return what the actor knows by a version, else what it works from."""
         return next((row for row in self.rows if row.version == version), self.newest)
 
     def named(self, expected: str) -> str | None:
         """Return the full form of a version that the actor names; None if the path is not known to have had it."""
-        for known in ([row.version for row in self.rows], self.had):
-            found = {version for version in known if is_version(version, expected)}
-            if found:
-                return found.pop() if len(found) == 1 else None
-        return None
+        found = {row.version for row in self.rows if is_version(row.version, expected)}
+        found = found or {version for version in self.had() if is_version(version, expected)}
+        return found.pop() if len(found) == 1 else None
 
 
 def is_version(version: str | None, expected: str) -> bool:
@@ -91,6 +78,20 @@ def is_version(version: str | None, expected: str) -> bool:
     return version is not None and version.startswith(VERSION_PREFIX + digits)
 
 
+def is_at(now: SeenPath, expected: str, version: str | None) -> bool:
+    """Return whether a version that is at a path is the one that a caller names.
+
+    Args:
+        now: The path.
+        expected: What the caller names.
+        version: One of those that are there.
+
+    Raises:
+        InvalidArgumentError: The caller names something else.
+    """
+    return is_version(version, expected) or (version == now.version and expected == now.stat_version)
+
+
 def require_version(seen: Seen, now: SeenPath, knowledge: Knowledge, expected: str | None) -> None:
     """Refuse unless a file is at the version that a caller expects; None expects nothing.
 
@@ -98,7 +99,7 @@ def require_version(seen: Seen, now: SeenPath, knowledge: Knowledge, expected: s
         VersionMismatchError: It is at another version.
         InvalidArgumentError: It is not a version.
     """
-    if expected is not None and not is_version(now.version, expected):
+    if expected is not None and not is_at(now, expected, now.version):
         raise stale_error(seen, now, knowledge, expected)
 
 
@@ -108,7 +109,7 @@ def refuse_changed(seen: Seen, now: SeenPath, knowledge: Knowledge) -> None:
     Raises:
         VersionMismatchError: Others have changed it.
     """
-    if now.kind is not None and knowledge.is_outdated(now.version):
+    if now.kind is not None and knowledge.is_outdated(*now.standing):
         raise stale_error(seen, now, knowledge, None, reason="somebody changed it since you saw it")
 
 
@@ -145,12 +146,12 @@ def require_read(
         reason = "you have not read all of it; read the whole file first"
     else:
         return
-    raise stale_error(seen, now, knowledge, None, reason=f"{reason}; it is at {now.version}")
+    raise stale_error(seen, now, knowledge, None, reason=f"{reason}; it is at {now.standing[0]}")
 
 
 def base_of_text(
     seen: Seen, now: SeenPath, knowledge: Knowledge, *, expected: str | None, may_merge: bool
-) -> KnownVersion | None:
+) -> SeenVersion | None:
     """Return what a whole text was made from; None if its writer need know nothing, and replaces the file.
 
     Args:
@@ -166,17 +167,17 @@ def base_of_text(
     """
     if expected is None:
         return knowledge.newest
-    is_current = is_version(now.version, expected)
-    named = now.version if is_current else None
+    current = next((version for version in now.standing if is_at(now, expected, version)), None)
+    named = current
     if named is None and may_merge and not expected.startswith("stat:"):
         named = knowledge.named(expected)
     if named is None:
         raise stale_error(seen, now, knowledge, expected)
     known = knowledge.of_version(named)
     # A text made from an older version than its writer knows by now would undo what came in between.
-    is_older = known is not None and known.version != named and not is_current and known.base == now.version
+    is_older = known is not None and known.version != named and current is None and known.base in now.standing
     if known is None or is_older or expected.startswith("stat:"):
-        return KnownVersion(version=named, base=named)
+        return SeenVersion(version=named, base=named)
     return known
 
 
@@ -197,25 +198,31 @@ def now_or_kept(seen: Seen, now: SeenPath, version: str | None) -> bytes | None:
     """Return the bytes of a version, from the file if it is at that version; None if they are not kept."""
     if version is None:
         return None
-    return content_in(seen, now) if version == now.version else seen.contents.get(version)
+    return content_in(seen, now) if version == now.version else seen.kept(version)
 
 
 def stale_error(
     seen: Seen, now: SeenPath, knowledge: Knowledge, expected: str | None, *, reason: str | None = None
 ) -> VersionMismatchError:
     """Return the refusal of a change to a file that is not at the version its actor names or knows, with the diff since."""
-    version = None if knowledge.newest is None else knowledge.newest.base
+    version, current = None if knowledge.newest is None else knowledge.newest.base, now.standing[0]
     if expected is not None:
         version = knowledge.named(expected)
         if version is None and reason is None and now.kind is not None:
-            reason = f"it is not known to have had the version {expected}; it is at {now.version}"
-    before, after = now_or_kept(seen, now, version), content_in(seen, now)
-    diff = None
-    if before is not None and after is not None and max(len(before), len(after)) <= LARGEST_COMPARED:
-        old, new = (inspect(content, name=now.path)[1] for content in (before, after))
-        if old is not None and new is not None:
-            diff = unified_diff(old, new, f"a/{now.path}", f"b/{now.path}")[:LARGEST_DIFF] or None
-    return VersionMismatchError(now.path, expected, now.version, reason=reason, diff=diff)
+            reason = f"it is not known to have had the version {expected}; it is at {current}"
+    return VersionMismatchError(now.path, expected, current, reason=reason, diff=_diff_since(seen, now, version))
+
+
+def _diff_since(seen: Seen, now: SeenPath, version: str | None) -> str | None:
+    """Return what has changed since a version as a unified diff; None if there is none, or it cannot be made."""
+    before = None if now.size is None or now.size > LARGEST_COMPARED else now_or_kept(seen, now, version)
+    after = None if before is None else content_in(seen, now) if now.unsaved is None else now.unsaved.content
+    if before is None or after is None or len(before) > LARGEST_COMPARED:
+        return None
+    old, new = (inspect(content, name=now.path)[1] for content in (before, after))
+    if old is None or new is None:
+        return None
+    return unified_diff(old, new, f"a/{now.path}", f"b/{now.path}")[:LARGEST_DIFF] or None
 
 
 def read_as(
@@ -245,6 +252,11 @@ def read_now(seen: Seen, now: SeenPath, knowledge: Knowledge) -> tuple[ContentFa
     """Return the facts and the text of a file, in the encoding that the actor reads it in; the text is None if binary."""
     is_foreign = knowledge.is_outdated(now.version)
     return read_as(bytes_now(seen, now), knowledge.encoding, name=now.path, is_foreign=is_foreign)
+
+
+def facts_now(seen: Seen, now: SeenPath, knowledge: Knowledge) -> ContentFacts:
+    """Return the facts of a file as `read_now`, without reading it where they are known."""
+    return now.facts if now.facts is not None and knowledge.encoding is None else read_now(seen, now, knowledge)[0]
 
 
 def bytes_now(seen: Seen, now: SeenPath) -> bytes:

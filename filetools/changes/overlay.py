@@ -59,9 +59,10 @@ def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree
 
 def content_in(seen: Seen, seen_path: SeenPath) -> bytes | None:
     """Return the bytes of a file or the target of a link, if the call asked for them."""
-    if seen_path.content is not None or seen_path.version is None:
-        return seen_path.content
-    return seen.contents.get(seen_path.version)
+    content = seen_path.content
+    if content is None:
+        return None if seen_path.version is None else seen.kept(seen_path.version)
+    return content if isinstance(content, bytes) else content()
 
 
 def _below_in(seen: Seen, path: WorkspacePath) -> Sequence[SeenPath]:

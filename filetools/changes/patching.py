@@ -10,13 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes.editing import EditAnswer, changed_text, existing_file
-from filetools.changes.knowledge import Knowledge, bytes_now, file_or_nothing, name_or_nothing, read_now
+from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, file_or_nothing, name_or_nothing
 from filetools.changes.planner import planned
 from filetools.changes.tree_decisions import decide_delete, decide_move
 from filetools.changes.writing import missing_folders, put_operations
 from filetools.content.edits import joined
-from filetools.content.facts import inspect
 from filetools.content.file_patch import FilePatch
+from filetools.content.formats import UTF8
 from filetools.content.patches import apply_file_patch
 from filetools.errors import (
     BatchFailedError,
@@ -166,7 +166,7 @@ def _patched(seen: Seen, target: PatchTarget, settings: Settings) -> tuple[Patch
     if patch.kind == "add":
         if file_or_nothing(seen, path, settings).kind is not None:
             raise PathExistsError(path)
-        edit = changed_text(before, b"", inspect(b"", name=path)[0], change)
+        edit = changed_text(before, b"", UTF8, change)
         changes = put_operations(seen, before, edit.content, edit.facts.version, settings, mode=patch.mode)
         return replace(file, edit=edit, version=edit.facts.version), changes
     if target.to is not None and file_or_nothing(seen, target.to, settings).kind is not None:
@@ -174,8 +174,8 @@ def _patched(seen: Seen, target: PatchTarget, settings: Settings) -> tuple[Patch
     now = existing_file(seen, path, settings)
     content = bytes_now(seen, now)
     if target.to is None or patch.hunks:
-        facts = read_now(seen, now, target.knowledge)[0]
-        edit = changed_text(replace(now, path=target.to or now.path), content, facts, change)
+        facts = facts_now(seen, now, target.knowledge)
+        edit = changed_text(replace(now, path=target.to or now.path), content, facts.text_format, change, known=facts)
         content, file = edit.content, replace(file, edit=edit, version=edit.facts.version)
     else:  # only name and mode change; it need not be text
         file = replace(file, version=now.version)

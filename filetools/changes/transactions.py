@@ -9,7 +9,7 @@ from msgspec import Struct
 from filetools.changes.knowledge import bytes_now, now_or_kept, read_as
 from filetools.changes.overlay import Overlay, OverlayNode, base_tree
 from filetools.changes.planner import plan
-from filetools.changes.rebasing import merged_text, unmergeable
+from filetools.changes.rebasing import MergedText, merged_text, unmergeable
 from filetools.content.formats import decode
 from filetools.errors import PathExistsError, VersionMismatchError
 from filetools.paths.workspace_path import WorkspacePath
@@ -58,7 +58,7 @@ def decide_commit(seen: Seen, *, held: HeldOperations, settings: Settings) -> De
         PathExistsError: Others made a file where there was none.
         FileToolsError: An operation cannot be applied any more.
     """
-    wanted = Overlay(base_tree(Seen(paths=held.before, contents=seen.contents)))
+    wanted = Overlay(base_tree(Seen(paths=held.before, kept=seen.kept)))
     for operation in held.operations:
         wanted.apply(operation)
     _refuse_new_inside(seen, held)
@@ -69,7 +69,10 @@ def decide_commit(seen: Seen, *, held: HeldOperations, settings: Settings) -> De
             continue
         if node is None or node.kind != "file" or node.content is None:
             raise VersionMismatchError(path, before.version, now.version, reason=_CHANGED)
-        merged[path] = _merged(seen, held, before, now, node.content, settings)
+        merged[path] = on_top(
+            seen, before, now, node.content,
+            encoding=held.encodings.get(path), is_strict=path in held.strict, settings=settings,
+        ).content  # fmt: skip
     final = Overlay(base_tree(seen))
     for operation in held.operations:
         final.apply(operation)
@@ -88,18 +91,34 @@ def _is_done(wanted: Overlay, now: SeenPath, node: OverlayNode | None, before: S
     return is_untouched or wanted.seen_path(now.path).version == now.version
 
 
-def _merged(
-    seen: Seen, held: HeldOperations, before: SeenPath, now: SeenPath, content: bytes, settings: Settings
-) -> bytes:
+def on_top(
+    seen: Seen,
+    before: SeenPath,
+    now: SeenPath,
+    content: bytes,
+    *,
+    encoding: str | None,
+    is_strict: bool,
+    settings: Settings,
+) -> MergedText:
     """Return a transaction's text on top of what others have written.
 
+    Args:
+        seen: With the bytes of the file as it is and as it was.
+        before: What the transaction has changed.
+        now: What others have made of it.
+        content: The transaction's text.
+        encoding: Codec that the actor named.
+        is_strict: Whether the caller named the version, so that nothing may be merged.
+        settings: Which files are prose.
+
     Raises:
-        FileToolsError: It cannot be.
+        FileToolsError: As `decide_commit`.
     """
-    path, encoding = now.path, held.encodings.get(now.path)
+    path = now.path
     if before.kind is None:
         raise PathExistsError(path)
-    if path in held.strict:
+    if is_strict:
         raise VersionMismatchError(path, before.version, now.version, reason=_CHANGED)
     if now.kind != "file":
         raise unmergeable(path, before.version, None, reason="it is no longer there")
@@ -118,7 +137,7 @@ def _merged(
         facts=read_as(current, encoding, name=path)[0],
         proposed=decode(content, facts.text_format, path=path),
         by_words=settings.is_prose(path),
-    ).content
+    )
 
 
 def _refuse_new_inside(seen: Seen, held: HeldOperations) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes.knowledge import (
     Knowledge,
-    KnownVersion,
     base_bytes,
     base_of_text,
     bytes_now,
+    facts_now,
     file_or_nothing,
     read_as,
     read_now,
@@ -38,10 +38,14 @@ from filetools.errors import (
     PathExistsError,
     PathNotDirectoryError,
 )
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.words import Newline
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 from filetools.writer.operations import Decided, MakeFolder, Put, Seen, SeenPath
+
+OnStale: TypeAlias = Literal["merge", "refuse"]
+NewlineChoice: TypeAlias = Literal["exact", "keep"]
 
 
 class NewText(Struct, frozen=True, kw_only=True):
@@ -50,12 +54,12 @@ class NewText(Struct, frozen=True, kw_only=True):
     content: str | bytes
     encoding: str | None = None
     """Codec for text, or "base64" for bytes; None keeps the file's own, UTF-8 for a new file."""
-    newline: Literal["exact", "keep"] | None = None
+    newline: NewlineChoice | None = None
     """"exact" writes line ends as given; "keep" gives each line the end that it has in the file; None only keeps CRLF."""
     expected_version: str | None = None
     """Version that the writer names: the full form, or 12 or more hex digits of it."""
-    merges_stale: bool = False
-    """Whether the text is merged if the file is not at the named version; else that is refused."""
+    on_stale: OnStale | None = None
+    """What to do if the file is not at the named version: "merge" puts the text on top of what is there, None refuses."""
     require_read: bool = False
     """Whether replacing a file without naming its version needs a writer that has read, or written, all of it."""
     require_version: bool = False
@@ -129,22 +133,9 @@ def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Kn
         FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, DirectoryNotFoundError,
         PathNotDirectoryError, HardLinkedError, InvalidArgumentError
     """
-    now = file_or_nothing(seen, path, settings)
-    coded = encoded(seen, now, new, knowledge)
-    refuse_size(path, len(coded.content), settings)
-    facts = _facts(path, coded)
-    is_new = facts.version != now.version
-    named = None if isinstance(new.content, bytes) or new.encoding == "base64" else new.encoding or knowledge.encoding
-    if is_new:
-        require_read(
-            seen, now, knowledge, expected=new.expected_version, needs_version=new.require_version,
-            needs_read=new.require_read,
-        )  # fmt: skip
-    known = base_of_text(seen, now, knowledge, expected=new.expected_version, may_merge=new.merges_stale)
-    plain = WriteAnswer(
-        path=path, content=coded.content, facts=facts, before=now, unchanged=False, sent=coded.content, encoding=named,
-        newline="crlf" if coded.keeps_crlf else None,
-    )  # fmt: skip
+    plain, coded = plain_write(seen, path=path, new=new, knowledge=knowledge, settings=settings)
+    now, is_new = plain.before, plain.facts.version != plain.before.version
+    known = base_of_write(seen, now, knowledge, new)
     is_stale = known is not None and known.base != now.version
     if is_new and known is not None and is_stale:
         plain = _merged(seen, plain, new, coded, knowledge, known, settings)
@@ -154,6 +145,36 @@ def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Kn
         # Who leaves most of a file out writes less than there was; so most writes never search their text.
         plain = replace(plain, left_out=left_out(lambda: inspect(bytes_now(seen, now), name=path)[1], coded.text))
     return put_decision(seen, plain, settings, create_parents=new.create_parents)
+
+
+def plain_write(
+    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
+) -> tuple[WriteAnswer, EncodedText]:
+    """Return what a write makes of a file if nobody else's text is merged into it, and the text in the file's form.
+
+    Raises:
+        FileToolsError: As `decide_write`, except what its base is refused for.
+    """
+    now = file_or_nothing(seen, path, settings)
+    coded = encoded(seen, now, new, knowledge)
+    refuse_size(path, len(coded.content), settings)
+    facts = _facts(path, coded)
+    named = None if isinstance(new.content, bytes) or new.encoding == "base64" else new.encoding or knowledge.encoding
+    if facts.version != now.version:
+        require_read(
+            seen, now, knowledge, expected=new.expected_version, needs_version=new.require_version,
+            needs_read=new.require_read,
+        )  # fmt: skip
+    plain = WriteAnswer(
+        path=path, content=coded.content, facts=facts, before=now, unchanged=False, sent=coded.content, encoding=named,
+        newline="crlf" if coded.keeps_crlf else None,
+    )  # fmt: skip
+    return plain, coded
+
+
+def base_of_write(seen: Seen, now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVersion | None:
+    """Return what a write was made from, as `base_of_text`."""
+    return base_of_text(seen, now, knowledge, expected=new.expected_version, may_merge=new.on_stale == "merge")
 
 
 def decide_create(
@@ -283,7 +304,7 @@ def encoded(
         return EncodedText(content=new.content)
     if new.encoding == "base64":
         return EncodedText(content=from_base64(new.content, now.path))
-    facts, text_there = (None, None) if now.kind is None else read_now(seen, now, knowledge)
+    facts = None if now.kind is None else facts_now(seen, now, knowledge)
     text_format = (facts and facts.text_format) or UTF8
     if new.encoding:
         text_format = format_named(new.encoding)
@@ -296,7 +317,7 @@ def encoded(
     if keeps_crlf:
         text = text.replace("\n", "\r\n")
     elif new.newline == "keep" and newline in ("cr", "mixed"):
-        text = ends_like(text, text_there or "")
+        text = ends_like(text, read_now(seen, now, knowledge)[1] or "")
     content = encode(text, text_format, path=now.path)
     return EncodedText(content=content, text=text, text_format=text_format, keeps_crlf=keeps_crlf)
 
@@ -329,14 +350,14 @@ def _merged(
     new: NewText,
     coded: EncodedText,
     knowledge: Knowledge,
-    known: KnownVersion,
+    known: SeenVersion,
     settings: Settings,
 ) -> WriteAnswer:
     """Put a text that was made from another version on top of what the file holds."""
     now = plain.before
     if now.kind is None:
         raise unmergeable(plain.path, known.base, None, reason="it is no longer there")
-    facts = read_now(seen, now, knowledge)[0]
+    facts = facts_now(seen, now, knowledge)
     if coded.text is None or not isinstance(new.content, str):
         raise unmergeable(plain.path, known.base, now.version, reason="it is binary and cannot be merged")
     base = base_bytes(seen, now, known.base)

@@ -10,3 +10,8 @@ from filetools.models.words import VERSION_PREFIX
 def version_of(content: bytes) -> str:
     """Return the version of a file with these bytes: "sha256:" and the hash in lower-case hex."""
     return VERSION_PREFIX + hashlib.sha256(content).hexdigest()
+
+
+def stat_version(identity: tuple[int, int, int, int, int]) -> str:
+    """Return the version of what is not hashed: a file too large for it, or a link."""
+    return "stat:" + "-".join(str(part) for part in identity)

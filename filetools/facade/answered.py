@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from filetools.changes.rebasing import overlapping
+from filetools.changes.writing import encoded, from_base64
 from filetools.content.diff import minimal_edits, structured_patch
 from filetools.content.edits import BytesOutcome, EditOutcome
 from filetools.content.facts import describe, inspect
@@ -16,14 +18,14 @@ from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import LARGEST_COMPARED_BYTES, ShownState
 from filetools.facade.requests import WriteRequest
+from filetools.facade.seeing import seen_by
 from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.unsaved import UnsavedQuestion, put_beside, unsaved_error, unsaved_text
-from filetools.facade.writing import DecideWrite, encoded, from_base64
+from filetools.facade.writing import DecideWrite
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
-from filetools.versions.rebasing import overlap_error
 
 
 def sent_text(request: WriteRequest) -> str | None:
@@ -81,7 +83,7 @@ def _refuse_overlap(
     version = parts.documents.texts.bytes_of(old.opened)[1]
     if known is None or known.base in (version, old.version):
         base_version = version_of(base.encode("utf-8", "surrogatepass"))
-        raise overlap_error(path, base_version, version, result, old.opened.text, base)
+        raise overlapping(path, base_version, version, result, old.opened.text, base)
 
 
 def copied(source: WorkspacePath, parts: Parts, _old: ShownState) -> str | bytes:
@@ -109,7 +111,7 @@ def changed_text(change: TextChange, parts: Parts, old: ShownState) -> str:
         if old.opened is None or old.disk_text is None:
             raise
         return change.preview_beside(parts, old.opened, old.disk_text, old.version)
-    return change.outcome.text
+    return change.answer.text
 
 
 class WriteInstead:
@@ -124,7 +126,7 @@ class WriteInstead:
         self._permit = permit
         self._decide = decide
 
-    def __call__(self, parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> PutDecision:
+    def __call__(self, parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
         """Return what shall stand there.
 
         Raises:
@@ -132,27 +134,28 @@ class WriteInstead:
             FileTooLargeError, EncodingError, FileToolsError: As the call itself.
         """
         text = self._permit.edited_text or ""
-        if (opened := unsaved_text(parts, seen)) is not None:
+        if (opened := unsaved_text(parts, look)) is not None:
             # They saw the unsaved text; what they changed in it is put beside it, like any other change.
             _refuse_other_version(
-                seen.path, self._permit.proposal.unsaved_version, parts.documents.texts.bytes_of(opened)[1]
+                look.path, self._permit.proposal.unsaved_version, parts.documents.texts.bytes_of(opened)[1]
             )
-            return put_beside(parts, seen, opened, opened.text, text)
-        _refuse_other_version(seen.path, self._permit.proposal.version, seen.version)
-        proposed = self._decide(parts, seen, request, actor)
+            return put_beside(parts, look, opened, opened.text, text)
+        _refuse_other_version(look.path, self._permit.proposal.version, look.version)
+        proposed = self._decide(parts, look, request, actor)
+        seen, now, knowledge = seen_by(parts, look, actor)
         instead = WriteRequest(content=text, encoding=request.encoding, newline="exact")
-        new = encoded(parts, seen, instead, actor)
+        new = encoded(seen, now, instead, knowledge)
         limit = parts.settings.max_write_bytes
         if len(new.content) > limit:
-            raise FileTooLargeError(seen.path, len(new.content), limit)
+            raise FileTooLargeError(look.path, len(new.content), limit)
         wanted = self._permit.proposal.new_text or ""
-        sent, known = proposed.sent, parts.tracker.base(actor, seen.key)
-        if sent is None and known is not None and known.base == seen.version:
+        sent, known = proposed.sent, knowledge.newest
+        if sent is None and known is not None and known.base == look.version:
             sent = SentText(content=proposed.content, version=proposed.facts.version)
         return replace(
             proposed,
             content=new.content,
-            facts=describe(new.content, new.text, new.text_format, name=seen.path, version=version_of(new.content)),
+            facts=describe(new.content, new.text, new.text_format, name=look.path, version=version_of(new.content)),
             # What its actor knows is what it sent: its next whole text is merged with what the person made of this one.
             sent=sent,
             foreign=tuple(dict(hunk.to_dict()) for hunk in structured_patch(wanted, text)),

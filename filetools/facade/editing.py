@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
 
+from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, EditAnswer, changed_text, existing_file
+from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, is_version, read_as, require_version
 from filetools.content.diff import minimal_edits, patch_of_edits
-from filetools.content.edits import BytesOutcome, Edit, EditOutcome, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.facts import ContentFacts, describe
 from filetools.content.formats import TextFormat, encode
 from filetools.content.merging import merge, merge_keeping
-from filetools.content.text_edits import tally_after
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
 from filetools.errors import (
@@ -22,26 +23,22 @@ from filetools.errors import (
     EditNotFoundError,
     InvalidArgumentError,
 )
-from filetools.facade.encodings import facts_as_read, named_encoding, read_as
-from filetools.facade.expected import matches
 from filetools.facade.look import Look, content_of
 from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
-from filetools.facade.preconditions import require_version
+from filetools.facade.seeing import seen_by
 from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text, overwritten, put_beside, unsaved_text
 from filetools.facade.way import Outcome
-from filetools.facade.writing import require_file
 from filetools.models.files import EditResult
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import Settled
+from filetools.writer.operations import SeenPath
 
-CONTEXT_LINES: Final = 3
 _ASKING: Final = ("merge_or_ask", "ask_if_attended")
-ApplyToBytes = Callable[[bytes, TextFormat], BytesOutcome]
 
 
 class Beside(Struct, frozen=True, kw_only=True):
@@ -57,13 +54,13 @@ class TextChange:
     """One change of a file's text on its way: decided under the lock, remembered for the result. Used once."""
 
     def __init__(
-        self, path: WorkspacePath, apply: ApplyToBytes, actor: Actor, *, expected_version: str | None = None
+        self, path: WorkspacePath, apply: ChangeBytes, actor: Actor, *, expected_version: str | None = None
     ) -> None:
         self.path = path
         self._apply = apply
         self._actor = actor
         self.expected_version = expected_version
-        self.outcome = EditOutcome(text="", spans=(), counts=())
+        self._answer: EditAnswer | None = None
         self.version = ""
         self.unsaved: Beside | None = None
         self.on_conflict: OnConflict = "merge"
@@ -71,6 +68,17 @@ class TextChange:
         self.context_lines = CONTEXT_LINES
         self.hunks: list[dict[str, Any]] = []
         """What changed, in the form of a structured patch."""
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """Where a text was taken for what it means."""
+        return () if self._answer is None else self._answer.repairs
+
+    @property
+    def answer(self) -> EditAnswer:
+        """What it made of the text."""
+        assert self._answer is not None
+        return self._answer
 
     def step(self) -> PutFile:
         """Return the step that makes the change."""
@@ -81,16 +89,17 @@ class TextChange:
         opened = unsaved_text(parts, seen)
         if opened is not None:
             return self._beside(parts, seen, opened)
-        require_file(seen)
-        require_version(parts, seen, self._actor, self.expected_version)
-        facts = facts_as_read(parts, seen, self._actor)
-        return self.made(content_of(parts, seen), None if facts is None else facts.text_format, facts)
+        at, now, knowledge = seen_by(parts, seen, self._actor)
+        existing_file(at, seen.path, parts.settings)
+        require_version(at, now, knowledge, self.expected_version)
+        facts = facts_now(at, now, knowledge)
+        return self.made(bytes_now(at, now), facts.text_format, facts)
 
     def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> PutDecision:
         """Apply the change to unsaved text; to the file's where that has what the unsaved one has not."""
         content, version = parts.documents.texts.bytes_of(opened)
-        if self.expected_version is not None and not matches(version, self.expected_version):
-            require_version(parts, seen, self._actor, self.expected_version)
+        if self.expected_version is not None and not is_version(version, self.expected_version):
+            require_version(*seen_by(parts, seen, self._actor), self.expected_version)
         if self.settled is not None and self.settled.asked.is_about(opened.document.version, seen.version):
             return self._as_settled(parts, seen, opened, self.settled.text)
         base = opened.text
@@ -103,7 +112,7 @@ class TextChange:
             if not self.version:
                 raise
         try:
-            decision = put_beside(parts, seen, opened, base, self.outcome.text, edits=self.outcome.spans)
+            decision = put_beside(parts, seen, opened, base, self.answer.text, edits=self.answer.edits)
         except EditConflictError as overlap:
             if self.on_conflict not in _ASKING:
                 raise
@@ -125,16 +134,16 @@ class TextChange:
         """
         content, _ = parts.store.read(self.path, limit=parts.settings.max_write_bytes)
         self.made(content, opened.document.text_format)
-        merged = merge(on_disk, opened.text, self.outcome.text, by_words=parts.settings.is_prose(self.path)).text
+        merged = merge(on_disk, opened.text, self.answer.text, by_words=parts.settings.is_prose(self.path)).text
         if merged is None and self.on_conflict in _ASKING:
             raise self._question(parts, opened, on_disk, disk_version)
-        return self.outcome.text if merged is None else merged
+        return self.answer.text if merged is None else merged
 
     def _question(self, parts: Parts, opened: OpenText, base: str, disk_version: str | None) -> UnsavedQuestion:
         # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
         by_words = parts.settings.is_prose(self.path)
-        merged = merge_keeping(base, opened.text, self.outcome.text, "theirs", by_words=by_words)
-        proposed = self.outcome.text if merged is None else merged
+        merged = merge_keeping(base, opened.text, self.answer.text, "theirs", by_words=by_words)
+        proposed = self.answer.text if merged is None else merged
         return UnsavedQuestion(self.path, opened, base_text=base, proposed=proposed, disk_version=disk_version)
 
     def _as_settled(self, parts: Parts, seen: Look, opened: OpenText, text: str) -> PutDecision:
@@ -142,9 +151,13 @@ class TextChange:
         form = opened.document.text_format
         content = encode(text, form, path=self.path)
         before, self.version = parts.documents.texts.bytes_of(opened)[1], version_of(content)
-        self._note(opened.text, EditOutcome(text=text, spans=tuple(minimal_edits(opened.text, text)), counts=()))
+        spans = tuple(minimal_edits(opened.text, text))
         self.unsaved = Beside(version_before=before, in_buffer=False, disk_version=self.version)
         facts = describe(content, text, form, name=self.path, version=self.version)
+        self._keep(EditAnswer(
+            path=self.path, content=content, text=text, facts=facts, before=SeenPath(path=self.path), unchanged=False,
+            counts=(), hunks=tuple(patch_of_edits(opened.text, text, spans, self.context_lines)), edits=spans,
+        ))  # fmt: skip
         return overwritten(parts, seen, opened, PutDecision(content=content, facts=facts))
 
     def preview(self, parts: Parts) -> str:
@@ -161,10 +174,9 @@ class TextChange:
 
     def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:
         """Return how a file's text is stored, as its actor reads it."""
-        key = parts.workspace.key(path)
-        is_foreign = parts.tracker.changed_by_others(self._actor, key, version_of(content))
-        named = named_encoding(parts, key, self._actor)
-        return read_as(content, named, name=path, is_foreign=is_foreign).text_format
+        known = Knowledge(actor=self._actor, rows=parts.tracker.rows(self._actor, parts.workspace.key(path)))
+        is_foreign = known.is_outdated(version_of(content))
+        return read_as(content, known.encoding, name=path, is_foreign=is_foreign)[0].text_format
 
     def made(self, content: bytes, text_format: TextFormat | None, known: ContentFacts | None = None) -> PutDecision:
         """Return the decision for a file's bytes.
@@ -178,24 +190,16 @@ class TextChange:
             InvalidArgumentError: They are not text.
             EditNotFoundError, EditAmbiguousError, EncodingError: The change does not fit them.
         """
-        if text_format is None:
-            raise InvalidArgumentError(f"{self.path} is binary; it can only be replaced as a whole", path=self.path)
-        made = self._apply(content, text_format)
-        text, spans = made.outcome.text, made.outcome.spans
-        self._note(made.before, made.outcome)
-        self.version = version_of(made.content)
-        tallied = None
-        if known is not None and known.newline is not None and known.total_lines is not None:
-            tallied = tally_after((known.newline, known.total_lines), made.before, text, spans)
-        after = made.text_format or text_format
-        facts = describe(made.content, text, after, name=self.path, version=self.version, tallied=tallied)
-        return PutDecision(content=made.content, facts=facts, edits=spans)
-
-    def _note(self, before: str, outcome: EditOutcome) -> None:
         # Here, in the worker, and not for the result on the loop: it takes time that grows with the text.
-        self.outcome = outcome
-        found = patch_of_edits(before, outcome.text, outcome.spans, self.context_lines)
-        self.hunks = [hunk.to_dict() for hunk in found]
+        now = SeenPath(path=self.path)
+        answer = changed_text(now, content, text_format, self._apply, known=known, context_lines=self.context_lines)
+        self._keep(answer)
+        self.version = answer.facts.version
+        return PutDecision(content=answer.content, facts=answer.facts, edits=answer.edits)
+
+    def _keep(self, answer: EditAnswer) -> None:
+        self._answer = answer
+        self.hunks = [hunk.to_dict() for hunk in answer.hunks]
 
 
 def edits_change(
@@ -213,18 +217,17 @@ def edits_change(
     """
     if context_lines < 0:
         raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
-    change = TextChange(path, partial(_apply_edits, edits=edits, path=path), actor, expected_version=expected_version)
+    change = TextChange(
+        path, partial(apply_edits_to_bytes, edits=edits, path=path), actor, expected_version=expected_version
+    )
     change.context_lines = context_lines
     return change
 
 
 def insertion(path: WorkspacePath, line: int, text: str, actor: Actor, *, expected_version: str | None) -> TextChange:
     """Return the change that new lines after a line make; 0 is before the first."""
-
-    def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
-        return insert_lines_in_bytes(content, text_format, line, text, path=path)
-
-    return TextChange(path, apply, actor, expected_version=expected_version)
+    change = partial(insert_lines_in_bytes, line=line, new_text=text, path=path)
+    return TextChange(path, change, actor, expected_version=expected_version)
 
 
 def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> EditResult:
@@ -236,7 +239,7 @@ def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> Edi
         path=change.path,
         version=change.version,
         replaced_version=before,
-        counts=list(change.outcome.counts),
+        counts=list(change.answer.counts),
         structured_patch=change.hunks,
         dry_run=outcome is None,
         unchanged=change.version == before,
@@ -244,14 +247,10 @@ def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> Edi
         disk_version=None if unsaved is None or unsaved.disk_version == change.version else unsaved.disk_version,
         number=number_of(record),
         mirror=outcome.mirror if outcome is not None else "off",
-        warnings=[*repaired(change.outcome.repairs), *(outcome.warnings if outcome is not None else ())],
+        warnings=[*repaired(change.repairs), *(outcome.warnings if outcome is not None else ())],
     )
 
 
 def repaired(repairs: Sequence[str]) -> list[dict[str, Any]]:
     """Return the warnings that tell what was taken for what it means."""
     return [{"code": "REPAIRED", "message": repair} for repair in repairs]
-
-
-def _apply_edits(content: bytes, text_format: TextFormat, *, edits: Sequence[Edit], path: str) -> BytesOutcome:
-    return apply_edits_to_bytes(content, text_format, edits, path=path)

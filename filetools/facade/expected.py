@@ -6,41 +6,16 @@ import re
 from typing import Final
 
 from filetools.errors import InvalidArgumentError, VersionGoneError
-from filetools.facade.look import Look, stat_version
 from filetools.facade.parts import Parts
+from filetools.facade.seeing import versions_had
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 
 SHORTEST_PREFIX: Final = 12
 """Hex digits that a shortened version must have."""
-LOOKED_THROUGH: Final = 1000
-"""Records of a path among which a shortened version is looked for."""
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 _FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
-
-
-def is_version(seen: Look, expected: str) -> bool:
-    """Whether what stands there has this version; a shortened one counts from 12 hex digits on."""
-    if expected.startswith("stat:"):
-        return seen.stat is not None and expected == stat_version(seen.stat.identity)
-    return matches(seen.version, expected)
-
-
-def matches(version: str | None, expected: str) -> bool:
-    """Whether a version is the one that a caller expects, which may be shortened to 12 hex digits.
-
-    Raises:
-        InvalidArgumentError: What is expected is no version.
-    """
-    digits = expected.removeprefix(VERSION_PREFIX).lower()
-    if not _SHORT_VERSION.fullmatch(digits):
-        raise InvalidArgumentError(
-            f"expected_version must be a version that a read returned, or at least {SHORTEST_PREFIX} hex digits of it, not"
-            f" {expected!r}",
-            suggested_action="Read the file, and pass the version that the read returns.",
-        )
-    return version is not None and version.startswith(VERSION_PREFIX + digits)
 
 
 def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) -> str:
@@ -67,9 +42,7 @@ def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) 
             f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
             suggested_action="Omit the version to get the current text.",
         )
-    records = parts.journal.records(key=key, limit=LOOKED_THROUGH, newest_first=True)
-    had = {each for record in records for each in (record.after, record.before) if each is not None}
-    found = [each for each in had if each.startswith(VERSION_PREFIX + digits)]
+    found = [each for each in versions_had(parts, key) if each.startswith(VERSION_PREFIX + digits)]
     if not found:
         raise VersionGoneError(path, version)
     if len(found) > 1:

@@ -9,8 +9,8 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.content.facts import inspect
+from filetools.content.version import stat_version
 from filetools.errors import FileTooLargeError, FileToolsError
-from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath

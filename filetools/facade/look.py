@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.content.facts import ContentFacts, inspect
-from filetools.content.version import version_of
+from filetools.content.version import stat_version, version_of
 from filetools.errors import (
     FileBusyError,
     FileTooLargeError,
@@ -124,11 +124,6 @@ def _absent(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
         path=path, key=key, view=view, taken_ns=time.time_ns(), stat=None, facts=None, version=None, content=None,
         adoption=_deletion(parts, path, key, view),
     )  # fmt: skip
-
-
-def stat_version(identity: tuple[int, int, int, int, int]) -> str:
-    """Return the version of what is not hashed: a file too large for it, or a link."""
-    return "stat:" + "-".join(str(part) for part in identity)
 
 
 def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from filetools.content.edits import BytesOutcome, joined
 from filetools.content.facts import inspect
 from filetools.content.file_patch import FilePatch
-from filetools.content.formats import TextFormat
+from filetools.content.formats import UTF8, TextFormat
 from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
@@ -25,7 +25,6 @@ from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.facade.way import Outcome
-from filetools.facade.writing import UTF_8
 from filetools.models.files import PatchedFile, PatchResult
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
@@ -92,7 +91,7 @@ class PatchCall:
                 change.made(content, change.format_of(parts, where, content))
             change.version = change.version or version_of(content)
         elif change is not None:
-            change.made(b"", UTF_8)
+            change.made(b"", UTF8)
 
     def result(self, outcome: Outcome | None) -> PatchResult:
         """Return what it did; `outcome` is None for a dry run."""
@@ -115,7 +114,7 @@ class PatchCall:
         )
 
     def _repairs(self) -> list[str]:
-        of_files = [repair for change in self._changes if change is not None for repair in change.outcome.repairs]
+        of_files = [repair for change in self._changes if change is not None for repair in change.repairs]
         return [*(patch.repair for patch in self.patches if patch.repair), *of_files]
 
     def _add(self, patch: FilePatch) -> None:
@@ -156,7 +155,7 @@ def _apply_patch(content: bytes, text_format: TextFormat, *, patch: FilePatch, p
 def _decide_added(change: TextChange, patch: FilePatch, _parts: Parts, seen: Look) -> PutDecision:
     if seen.stat is not None:
         raise PathExistsError(seen.path)
-    made = change.made(b"", UTF_8)
+    made = change.made(b"", UTF8)
     return PutDecision(content=made.content, facts=made.facts, mode=patch.mode)
 
 

@@ -12,11 +12,10 @@ from filetools.content.diff import narrowed, shortened, unified_diff
 from filetools.content.facts import inspect
 from filetools.content.file_patch import quoted_name
 from filetools.content.merging import merge
-from filetools.content.version import version_of
+from filetools.content.version import stat_version, version_of
 from filetools.editors.open_text import OpenText
 from filetools.errors import ChangedMeanwhileError, EditConflictError, FileTooLargeError, FileToolsError
 from filetools.facade.folders import FOLDER, Contents, contents_of, moved
-from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile

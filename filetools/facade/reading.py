@@ -15,7 +15,7 @@ from filetools.content.formats import TextFormat, decode
 from filetools.content.kind import sniff
 from filetools.content.line_index import LineIndex, LineIndexCache
 from filetools.content.ranges import ByteSource, MemorySource, read_byte_range, read_text_range
-from filetools.content.version import version_of
+from filetools.content.version import stat_version, version_of
 from filetools.content.windows import read_lines
 from filetools.errors import (
     FileTooLargeError,
@@ -24,7 +24,6 @@ from filetools.errors import (
     VersionGoneError,
 )
 from filetools.facade.expected import full_version
-from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
 from filetools.facade.requests import ReadRequest
 from filetools.models.files import ReadResult

@@ -8,14 +8,13 @@ from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
+from filetools.changes.writing import NewText
 from filetools.content.edits import Edit
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import OnConflict
 from filetools.permissions.requests import AskedAbout
 
 OnLocked = Literal["flag", "wait", "error"]
-NewlineChoice = Literal["exact", "keep"]
-OnStale = Literal["merge", "refuse"]
 View = Literal["auto", "disk", "buffer"]
 MOST_FILES: Final = 1000
 """Files in one call."""
@@ -82,25 +81,9 @@ def whole_file() -> ReadRequest:
     return ReadRequest()
 
 
-class WriteRequest(Struct, frozen=True, kw_only=True):
+class WriteRequest(NewText, frozen=True, kw_only=True):
     """What shall stand at a path."""
 
-    content: str | bytes
-    encoding: str | None = None
-    """Codec for text, or "base64" where the text is encoded bytes; None keeps the file's own, UTF-8 for new files."""
-    newline: NewlineChoice | None = None
-    """"exact" writes line ends as given; None keeps CRLF in a file that has nothing else."""
-    expected_version: str | None = None
-    """Version the caller knows: the full form, or 12 or more hex digits of it."""
-    require_read: bool = False
-    """Whether replacing a file without its version needs a writer that has read, or written, all of it."""
-    require_version: bool = False
-    """Whether replacing a file needs its version."""
-    creates: bool = False
-    """Whether it makes a new file, so that what the writer knew of a former one there does not count."""
-    create_parents: bool = True
-    on_stale: OnStale | None = None
-    """What to do if the file is not at the expected version: None refuses; "merge" rebases on what stands there."""
     on_conflict: OnConflict = "merge"
     """What to do if the file has unsaved text in an editor: merge with it, refuse, replace it, have a person decide, or
     have them decide only about what cannot be merged."""

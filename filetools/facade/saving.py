@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct, structs
 
+from filetools.changes.rebasing import overlapping, unmergeable
 from filetools.content.diff import minimal_edits
 from filetools.content.facts import inspect
-from filetools.content.formats import TextFormat, encode
+from filetools.content.formats import UTF8, TextFormat, encode
 from filetools.content.merging import merge_bytes
 from filetools.editors.documents import changed
 from filetools.editors.open_text import OpenText
@@ -18,13 +19,11 @@ from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.unsaved import aside, disk_text
-from filetools.facade.writing import UTF_8
 from filetools.journal.changes import HeadMovedError, Relation
 from filetools.journal.document_rows import Document, DocumentClosing
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.rebasing import conflict_error, overlap_error
 
 MOST_TRIES = 20
 
@@ -39,7 +38,7 @@ def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFor
     try:
         content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
     except PathNotFoundError:
-        return None, UTF_8, ""
+        return None, UTF8, ""
     facts, text = inspect(content, name=path)
     if text is None or facts.text_format is None:
         raise InvalidArgumentError(f"{path} is binary; an editor opens text", path=path)
@@ -99,7 +98,7 @@ class DocumentSave(Struct, frozen=True):
 def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat | None) -> bytes:
     facts, on_disk = facts_of(parts, seen), disk_text(parts, seen)
     if on_disk is None or facts is None or facts.text_format is None:
-        raise conflict_error(seen.path, opened.document.base, seen.version, reason="it is binary now")
+        raise unmergeable(seen.path, opened.document.base, seen.version, reason="it is binary now")
     content = content_of(parts, seen) if text_format is None else encode(on_disk, text_format, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
     merged = merge_bytes(
@@ -108,7 +107,7 @@ def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat 
     )  # fmt: skip
     if merged.content is None:
         version = opened.document.base or ""
-        raise overlap_error(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)
+        raise overlapping(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)
     return merged.content
 
 

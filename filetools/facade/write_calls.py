@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-from filetools.content.edits import BytesOutcome, Edit, EditOutcome, spliced
+from filetools.changes.editing import ComputeEdits, computed
+from filetools.changes.knowledge import base_bytes, require_read
+from filetools.changes.writing import NewlineChoice, OnStale
+from filetools.content.edits import BytesOutcome, Edit
 from filetools.content.facts import text_of
-from filetools.content.formats import TextFormat, decode
-from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.formats import TextFormat
 from filetools.errors import (
     ChangedMeanwhileError,
     EditAmbiguousError,
@@ -25,10 +27,11 @@ from filetools.facade.look import Look
 from filetools.facade.outcomes import write_result
 from filetools.facade.parts import Parts
 from filetools.facade.patching import PatchCall
-from filetools.facade.preconditions import known_text, record_steps, require_seen
+from filetools.facade.preconditions import record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.proposals import Preview, taken_by
-from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
+from filetools.facade.requests import WriteRequest, chosen_edits
+from filetools.facade.seeing import seen_by
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
@@ -156,7 +159,7 @@ class WriteCalls(ConflictCalls):
     async def change_text(
         self,
         path: AnyPath,
-        compute: Compute,
+        compute: ComputeEdits,
         *,
         arguments: Mapping[str, Any],
         require_read: bool = False,
@@ -304,11 +307,6 @@ class WriteCalls(ConflictCalls):
         raise ChangedMeanwhileError(change.path, MOST_QUESTIONS)
 
 
-Compute: TypeAlias = Callable[[str, str | None], Sequence[TextEdit]]
-"""Gets the text that stands there, and the one that its actor knows, if others have changed it since; returns
-replacements in order, not overlapping."""
-
-
 class ComputedChange(TextChange):
     """A change of the replacements that a function returns. Used once.
 
@@ -319,8 +317,8 @@ class ComputedChange(TextChange):
         require_read: Whether the actor must have read or written all of the file.
     """
 
-    def __init__(self, path: WorkspacePath, compute: Compute, actor: Actor, *, require_read: bool) -> None:
-        super().__init__(path, self._computed, actor)
+    def __init__(self, path: WorkspacePath, compute: ComputeEdits, actor: Actor, *, require_read: bool) -> None:
+        super().__init__(path, self._change, actor)
         self._compute = compute
         self._require_read = require_read
         self._known: str | None = None
@@ -331,18 +329,13 @@ class ComputedChange(TextChange):
         Raises:
             VersionMismatchError: The actor has not read it, or what it knows is no longer kept.
         """
+        at, now, knowledge = seen_by(parts, seen, self._actor)
         if self._require_read:
-            request = WriteRequest(content="", require_read=True)
-            require_seen(parts, seen, request, self._actor)
-        base = parts.tracker.base(self._actor, seen.key)
-        is_news = base is not None and base.base != seen.version
-        self._known = (
-            text_of(known_text(parts, seen, base.base), name=self.path) if base is not None and is_news else None
-        )
+            require_read(at, now, knowledge, expected=None, needs_version=False, needs_read=True)
+        self._known = None
+        if knowledge.newest is not None and knowledge.is_outdated(now.version):
+            self._known = text_of(base_bytes(at, now, knowledge.newest.base), name=self.path)
         return super().decide(parts, seen)
 
-    def _computed(self, content: bytes, text_format: TextFormat) -> BytesOutcome:
-        text = decode(content, text_format, path=self.path)
-        spans = tuple(self._compute(text, self._known))
-        outcome = EditOutcome(text=apply_text_edits(text, spans), spans=spans, counts=(len(spans),))
-        return spliced(content, text, text_format, outcome, path=self.path)
+    def _change(self, content: bytes, text_format: TextFormat) -> BytesOutcome:
+        return computed(content, text_format, compute=self._compute, known=self._known, path=self.path)

@@ -48,9 +48,9 @@ class SeenVersion(Struct, frozen=True, kw_only=True):
     base: str
     """Version of the text that the actor knows: `version` itself once it has seen that. Where a result only reported
     `version`, because others' text is in it, what the actor had sent or knew before."""
-    is_whole: bool
+    is_whole: bool = True
     """False if only some lines of the base were read; then it is a base for merging and no more."""
-    time: float
+    time: float = 0.0
     """Seconds since the epoch."""
     encoding: str | None = None
     """Codec that the actor named for the text; None if it took it as the bytes say."""

@@ -45,11 +45,6 @@ class MirrorIdentity:
         """Whether the folder had a marker at the last look; None before the first."""
         self._lock = threading.Lock()
 
-    @property
-    def is_established(self) -> bool:
-        """Whether this process has looked at the folder."""
-        return self._is_marked is not None
-
     def check(self) -> None:
         """Make sure, before the mirror is changed, that its place holds the folder that was looked at; costs next to nothing.
 

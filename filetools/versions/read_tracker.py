@@ -187,14 +187,13 @@ class ReadTracker:
             return rows[named]
         return _newest(rows) if rows else None
 
+    def rows(self, actor: Actor, key: str) -> tuple[SeenVersion, ...]:
+        """Return all that an actor knows of a path, the newest last; call it as `base`."""
+        return tuple(self._rows(owner_of(actor), key).values())
+
     def versions(self, actor: Actor, key: str) -> tuple[str, ...]:
         """Return the versions that an actor can name of a path."""
         return tuple(self._rows(owner_of(actor), key))
-
-    def changed_by_others(self, actor: Actor, key: str, *current: str | None) -> bool:
-        """Whether a path is at versions none of which is the one that the actor knows; False if it knows none."""
-        known = self.base(actor, key)
-        return known is not None and known.base not in current
 
     def forget(self, actor: Actor, key: str) -> None:
         """Forget what an actor knew of a path, because it has deleted it itself."""

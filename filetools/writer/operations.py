@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from filetools.content.facts import ContentFacts
+from filetools.content.version import stat_version
 from filetools.models.records import Actor
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
@@ -65,6 +67,13 @@ class Link(Struct, frozen=True, kw_only=True):
 TreeOperation: TypeAlias = Put | Remove | Move | MakeFolder | RemoveFolder | Link
 
 
+class UnsavedText(Struct, frozen=True, kw_only=True):
+    """Text of an editor that is not in the file; reads return it in place of the file's."""
+
+    version: str
+    content: bytes
+
+
 class SeenPath(Struct, frozen=True, kw_only=True):
     """What was at a path when a call was decided."""
 
@@ -80,8 +89,23 @@ class SeenPath(Struct, frozen=True, kw_only=True):
     """Names that a file has."""
     number: int = 0
     """Of the newest record of this path; 0 if there is none."""
-    content: bytes | None = None
-    """Bytes of a file, target of a link; None unless the call asked for them."""
+    content: bytes | Callable[[], bytes] | None = None
+    """Bytes of a file, target of a link, or what reads them; None unless the call asked for them."""
+    facts: ContentFacts | None = None
+    """What is known of the bytes, where no encoding is named."""
+    identity: tuple[int, int, int, int, int] | None = None
+    """Of a file: device, inode, size and times. They make its version where it is too large to be hashed."""
+    unsaved: UnsavedText | None = None
+
+    @property
+    def standing(self) -> tuple[str | None, ...]:
+        """The versions that are there: what a read returns first, the file's last."""
+        return (self.version,) if self.unsaved is None else (self.unsaved.version, self.version)
+
+    @property
+    def stat_version(self) -> str | None:
+        """The version of a file too large to be hashed."""
+        return None if self.identity is None else stat_version(self.identity)
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -91,8 +115,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     """By path: those that the call named, and every folder above them."""
     below: Mapping[str, Sequence[SeenPath]] = {}
     """What is below each folder that the call wanted whole: folders before what is in them."""
-    contents: Mapping[str, bytes | None] = {}
-    """Bytes of each version that the call asked for; None if they are not kept."""
+    kept: Callable[[str], bytes | None] = lambda _version: None
+    """Reads the bytes of a version; None if they are not kept."""
 
     def at(self, path: WorkspacePath) -> SeenPath:
         """Return what is at a path; a path below a missing folder is missing."""
@@ -125,8 +149,6 @@ class Call(Struct, frozen=True, kw_only=True):
     wants: Sequence[Want]
     decide: Callable[[Seen], Decided]
     """A pure function; raises a `FileToolsError` to refuse. It may be asked again if the tree has changed."""
-    versions: Sequence[str] = ()
-    """Versions whose bytes the decision needs."""
     durable: bool = False
     """Whether the caller waits until the change survives a power cut."""
     bytes: int = 0

@@ -209,9 +209,7 @@ class Turn:
                     self._seen_path(WorkspacePath(each.path), each, observation, with_content=want.content)
                     for each in rows
                 ]
-        return Seen(
-            paths=seen_paths, below=below, contents={version: self._bytes(version) for version in call.versions}
-        )
+        return Seen(paths=seen_paths, below=below, kept=self._bytes)
 
     def _see_folders(self, path: WorkspacePath, seen_paths: dict[str, SeenPath]) -> None:
         for folder in reversed(path.folders):

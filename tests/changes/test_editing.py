@@ -9,12 +9,13 @@ from typing import Final
 import pytest
 
 from filetools.changes.editing import EditAnswer, decide_computed, decide_edit, decide_insert
-from filetools.changes.knowledge import Knowledge, KnownVersion
+from filetools.changes.knowledge import Knowledge
 from filetools.content.diff import PatchHunk
 from filetools.content.edits import Edit
 from filetools.content.facts import inspect
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
@@ -74,11 +75,10 @@ def test_an_edit_keeps_mark_and_line_ends() -> None:
     assert edit("a.txt", Edit(old="one\n", new="1\n2\n")) == Decided(
         operations=(put("a.txt", new),),
         answer=EditAnswer(
-            path=PATH, content=new, facts=inspect(new, name=PATH)[0], before=SEEN.at(PATH), unchanged=False, counts=(1,),
-            hunks=(
+            path=PATH, content=new, text=new.decode("utf-8-sig"), facts=inspect(new, name=PATH)[0],
+            before=SEEN.at(PATH), unchanged=False, counts=(1,), hunks=(
                 PatchHunk(old_start=1, old_lines=2, new_start=1, new_lines=3, lines=("-one", "+1", "+2", " tw\xf6")),
-            ),
-            edits=(TextEdit(0, 3, "1\r\n2"),),
+            ), edits=(TextEdit(0, 3, "1\r\n2"),),
         ),
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_a_line_is_inserted_with_the_end_of_its_neighbour() -> None:
 
 
 def test_a_computed_change_gets_the_text_that_its_actor_knows_if_others_have_changed_it() -> None:
-    known = KnownVersion(version=version_of(b"mine"), base=version_of(b"mine"))
+    known = SeenVersion(version=version_of(b"mine"), base=version_of(b"mine"))
     seen = seen_of(tree_of({"a.txt": b"x"}), kept=[b"mine"])
     decided = compute(Knowledge(actor=NOBODY.actor, rows=[known]), seen=seen)
     assert decided.operations == (put("a.txt", b"[mine]x"),)

@@ -79,7 +79,7 @@ def test_a_folder_that_is_made_again_is_empty() -> None:
 
 def test_bytes_of_a_version_that_the_call_asked_for_are_found() -> None:
     there = SeenPath(path=path("a"), kind="file", version=version_of(b"A"))
-    overlay = Overlay(base_tree(Seen(paths={"a": there}, contents={version_of(b"A"): b"A"})))
+    overlay = Overlay(base_tree(Seen(paths={"a": there}, kept={version_of(b"A"): b"A"}.get)))
     overlay.apply(move("a", "b"))
     assert overlay.content(path("b")) == b"A"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from filetools.changes.knowledge import Knowledge, KnownVersion
+from filetools.changes.knowledge import Knowledge
 from filetools.changes.tree_decisions import (
     DeleteAnswer,
     FolderAnswer,
@@ -19,6 +19,7 @@ from filetools.changes.tree_decisions import (
     decide_move,
 )  # fmt: skip
 from filetools.content.version import version_of
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
@@ -28,7 +29,7 @@ from tests.changes.trees import Entry, make, move, refusal_of, remove, remove_fo
 
 ACTOR: Final = Actor(kind="agent", id="a")
 NOBODY: Final = Knowledge(actor=ACTOR)
-OUTDATED: Final = Knowledge(actor=ACTOR, rows=[KnownVersion(version=version_of(b"old"), base=version_of(b"old"))])
+OUTDATED: Final = Knowledge(actor=ACTOR, rows=[SeenVersion(version=version_of(b"old"), base=version_of(b"old"))])
 SEEN: Final = seen_of(
     tree_of({"a": b"A", "b": b"B", "d": None, "d/x": b"X", "d/e": None, "e": None})
     | {"link": Entry("symlink", b"a", None), "pipe": Entry("other", None, None)}

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from filetools.changes.knowledge import Knowledge, KnownVersion
+from filetools.changes.knowledge import Knowledge
 from filetools.changes.tree_decisions import decide_copy
 from filetools.changes.writing import (
     NewText,
@@ -22,6 +22,7 @@ from filetools.changes.writing import (
 from filetools.content.facts import inspect
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
@@ -41,7 +42,7 @@ SEEN: Final = seen_of(
 def knows(*contents: bytes, encoding: str | None = None, is_whole: bool = True) -> Knowledge:
     """Return what an agent knows that has read some versions, one after the other."""
     rows = [
-        KnownVersion(version=version_of(each), base=version_of(each), encoding=encoding, is_whole=is_whole)
+        SeenVersion(version=version_of(each), base=version_of(each), encoding=encoding, is_whole=is_whole)
         for each in contents
     ]
     return Knowledge(actor=AGENT, rows=rows)
@@ -81,7 +82,7 @@ REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]
     "another version": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"expected_version": version_of(b"x")}),
     "a missing version": ("VERSION_MISMATCH", "n", "x", NOBODY, {"expected_version": version_of(b"x")}),
     "an unknown version": (
-        "VERSION_MISMATCH", "a.txt", "x", NOBODY, {"expected_version": "0" * 64, "merges_stale": True},
+        "VERSION_MISMATCH", "a.txt", "x", NOBODY, {"expected_version": "0" * 64, "on_stale": "merge"},
     ),
     "no version": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"require_version": True}),
     "not read": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"require_read": True}),
@@ -97,7 +98,7 @@ REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_write_is_refused(case: str) -> None:
     code, path, content, knowledge, options = REFUSED[case]
-    seen = replace(SEEN, contents={version_of(OLD): OLD})
+    seen = replace(SEEN, kept={version_of(OLD): OLD}.get)
     assert refusal_of(lambda: write(seen, path, content, knowledge, **options)).code == code
 
 
@@ -155,10 +156,10 @@ def test_changes_to_other_lines_are_merged() -> None:
 
 def test_a_named_older_version_is_merged_if_asked() -> None:
     theirs, mine = OLD.replace(b"one", b"ONE"), OLD.decode().replace("five", "FIVE")
-    known = replace(NOBODY, had=[version_of(OLD)])
+    known = replace(NOBODY, had=lambda: [version_of(OLD)])
     expected = version_of(OLD).removeprefix("sha256:")[:12]
     seen = seen_with("a.txt", theirs, OLD)
-    assert written(write(seen, "a.txt", mine, known, expected_version=expected, merges_stale=True)) == (
+    assert written(write(seen, "a.txt", mine, known, expected_version=expected, on_stale="merge")) == (
         b"ONE\ntwo\nthree\nfour\nFIVE\n"
     )
 
@@ -171,7 +172,7 @@ def test_a_change_that_others_have_made_is_told() -> None:
 
 def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_knows() -> None:
     theirs = OLD.replace(b"one", b"ONE")
-    row = KnownVersion(version=version_of(theirs), base=version_of(OLD))
+    row = SeenVersion(version=version_of(theirs), base=version_of(OLD))
     seen = seen_with("a.txt", theirs, OLD)
     decided = write(
         seen, "a.txt", OLD.decode() + "six\n", Knowledge(actor=AGENT, rows=[row]), expected_version=row.version

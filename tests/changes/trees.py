@@ -77,7 +77,7 @@ def seen_of(tree: Tree, *, with_content: bool = True, kept: Sequence[bytes] = ()
     return Seen(
         paths={each.path: each for each in all_of_it},
         below={folder: [each for each in all_of_it if each.path.is_below(folder)] for folder in folders},
-        contents={version_of(content): content for content in kept},
+        kept={version_of(content): content for content in kept}.get,
     )
 
 

@@ -55,13 +55,6 @@ async def test_what_cannot_be_edited_is_refused(
     await refused(code, files.edit_file("a", [Edit(old="x", new="y")]))
 
 
-async def test_a_stale_edit_with_an_expected_version_is_refused(files: FileToolsFacade) -> None:
-    first = await files.write_file("a.txt", "one\n")
-    await files.write_file("a.txt", "two\n")
-    call = files.edit_file("a.txt", [Edit(old="two", new="2")], expected_version=first.version)
-    await refused("VERSION_MISMATCH", call)
-
-
 async def test_only_the_touched_span_changes(files: FileToolsFacade, tmp_path: Path) -> None:
     original = b"caf\xe9 one\r\ntwo\nthree\r\nlast"
     (tmp_path / "a.txt").write_bytes(original)

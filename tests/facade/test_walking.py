@@ -99,15 +99,19 @@ async def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         yield opened
 
 
-async def test_no_directory_stays_open_when_a_walk_is_left_early(wide: FileToolsFacade) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+async def test_no_directory_stays_open_when_a_walk_is_left_early(wide: FileToolsFacade, tmp_path: Path) -> None:
     walk = wide.walk_files()
     assert isinstance(walk, AsyncGenerator)
     await anext(walk)
     await anext(walk)
-    assert len(os.listdir("/proc/self/fd")) > before
+    assert open_folders(tmp_path)
     await walk.aclose()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_folders(tmp_path)
+
+
+def open_folders(root: Path) -> list[str]:
+    links = [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
+    return [link for link in links if link.startswith(f"{root}/") and os.path.isdir(link) and ".filetools" not in link]
 
 
 async def test_a_walk_ends_with_its_workspace(tmp_path: Path) -> None:

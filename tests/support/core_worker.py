@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+from filetools.changes.overlay import content_in
 from filetools.writer.operations import Decided, MakeFolder, Move, Put, Seen, TreeOperation, Want
 from tests.support.core import Core, at, opened_core
 
@@ -23,7 +24,7 @@ def say(line: str) -> None:
 
 def incremented(seen: Seen) -> Decided:
     found = seen.at(COUNTER)
-    number = int(found.content or b"0") + 1
+    number = int(content_in(seen, found) or b"0") + 1
     return Decided(operations=[Put(path=COUNTER, content=b"%d" % number)], answer=number)
 
 

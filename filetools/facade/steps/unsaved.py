@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from filetools.changes.rebasing import overlapping
 from filetools.content.diff import minimal_edits, refined
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode, encode
@@ -29,7 +30,6 @@ from filetools.journal.document_rows import Document, DocumentChange
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import AskedAbout, Settled
-from filetools.versions.rebasing import overlap_error
 
 RECENT_RECORDS: Final = 100
 """Records of a path among which a version of its unsaved text is looked for; beyond it the text is recorded again."""
@@ -249,7 +249,7 @@ def _merged(parts: Parts, seen: Look, opened: OpenText, base: str, current: str,
     if merged.text is None:
         base_version = version_of(base.encode("utf-8", "surrogatepass"))
         version = parts.documents.texts.bytes_of(opened)[1]
-        raise overlap_error(seen.path, base_version, version, merged, current, base)
+        raise overlapping(seen.path, base_version, version, merged, current, base)
     return merged
 
 

@@ -112,7 +112,7 @@ class _Plan:
                 yield RemoveFile(entry.path, partial(permit_removal, self._parts, self._actor, entry.base))
             file = self._written(entry)
             if file is not None and _is_new(file, entry.base):
-                decide = partial(decide_put, file=file, base=entry.base, is_strict=entry.is_strict)
+                decide = partial(decide_put, file=file, base=entry.base, is_strict=entry.is_strict, actor=self._actor)
                 yield PutFile(entry.path, decide)
 
     def _written(self, entry: PathState) -> Written | None:

@@ -9,15 +9,14 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from filetools.content.formats import decode, encode
+from filetools.changes.knowledge import read_as
+from filetools.content.formats import UTF8, decode, encode
 from filetools.content.version import version_of
-from filetools.facade.encodings import read_as
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState, Taken, taken_by
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.overlay import TransactionOverlay
 from filetools.facade.transactions.states import Original, Written
-from filetools.facade.writing import UTF_8
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 
@@ -75,7 +74,7 @@ def write_instead(overlay: TransactionOverlay, path: WorkspacePath, permit: Perm
     assert entry is not None
     assert isinstance(entry.now, Written)
     file, text = entry.now, permit.edited_text or ""
-    text_format = read_as(file.content, file.encoding, name=path).text_format or UTF_8
+    text_format = read_as(file.content, file.encoding, name=path)[0].text_format or UTF8
     content = encode(text, text_format, path=path)
     base = entry.base
     if permit.proposal.version is not None:
@@ -109,5 +108,5 @@ def _question(tool: str, paths: Sequence[WorkspacePath], overlay: TransactionOve
 
 
 def _made(path: WorkspacePath, file: Written) -> str | bytes:
-    text_format = read_as(file.content, file.encoding, name=path).text_format
+    text_format = read_as(file.content, file.encoding, name=path)[0].text_format
     return file.content if text_format is None else decode(file.content, text_format, path=path)

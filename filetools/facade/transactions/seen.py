@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from filetools.changes.knowledge import read_as
+from filetools.changes.transactions import on_top
 from filetools.content.facts import inspect
-from filetools.content.formats import decode
-from filetools.errors import PathExistsError, VersionGoneError, VersionMismatchError
+from filetools.errors import VersionMismatchError
 from filetools.facade import preconditions
-from filetools.facade.encodings import read_as
-from filetools.facade.look import Look, content_of, facts_of
+from filetools.facade.look import Look
 from filetools.facade.parts import Parts
+from filetools.facade.seeing import seen_by
 from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
@@ -22,7 +23,7 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.store import FileStat
-from filetools.versions.rebasing import conflict_error, rebase
+from filetools.writer.operations import SeenPath
 
 _CHANGED = "others changed it since this transaction first did"
 
@@ -30,7 +31,7 @@ SeenBelow = Mapping[str, FileStat]
 """By key what a transaction saw below a folder."""
 
 
-def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict: bool) -> PutDecision:
+def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict: bool, actor: Actor) -> PutDecision:
     """Put a transaction's text where its base stands; onto what others have made of it the text is merged.
 
     Raises:
@@ -38,32 +39,19 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
         VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
         PathExistsError: Others made a file where there was none.
     """
-    facts = read_as(file.content, file.encoding, name=seen.path)
+    facts = read_as(file.content, file.encoding, name=seen.path)[0]
     sent = SentText(content=file.content, version=file.version)
     plain = PutDecision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding, sent=sent)
     if seen.version == file.version or is_base(base, seen):
         return plain
-    if base.type is None:
-        raise PathExistsError(seen.path)
-    if is_strict:
-        raise VersionMismatchError(seen.path, base.version, seen.version, reason=_CHANGED)
-    if seen.stat is None:
-        raise conflict_error(seen.path, base.version, None, reason="it is no longer there")
-    current = None if facts_of(parts, seen) is None else read_as(content_of(parts, seen), file.encoding, name=seen.path)
-    if current is None or facts.text_format is None:
-        raise conflict_error(seen.path, base.version, seen.version, reason="it is binary and cannot be merged")
-    base_bytes = _base_bytes(parts, seen, base)
-    rebased = rebase(
-        seen.path,
-        base=base_bytes,
-        base_facts=read_as(base_bytes, file.encoding, name=seen.path),
-        current=content_of(parts, seen),
-        facts=current,
-        proposed=decode(file.content, facts.text_format, path=seen.path),
-        by_words=parts.settings.is_prose(seen.path),
-    )
-    merged = inspect(rebased.content, name=seen.path)[0]
-    return replace(plain, content=rebased.content, facts=merged, foreign=rebased.foreign, mode=None)
+    at, now, _ = seen_by(parts, seen, actor)
+    before = SeenPath(path=seen.path, kind=base.type, version=base.version, content=base.content)
+    made = on_top(
+        at, before, now, file.content, encoding=file.encoding, is_strict=is_strict, settings=parts.settings
+    )  # fmt: skip
+    merged = inspect(made.content, name=seen.path)[0]
+    foreign = tuple(dict(hunk.to_dict()) for hunk in made.foreign)
+    return replace(plain, content=made.content, facts=merged, foreign=foreign, mode=None)
 
 
 def permit_removal(parts: Parts, actor: Actor, base: Base, seen: Look) -> None:
@@ -141,14 +129,3 @@ def _refuse_new(parts: Parts, folder: WorkspacePath, below: SeenBelow) -> None:
             continue
         reason = "others changed it since this transaction moved or deleted the folder that holds it"
         raise VersionMismatchError(path, None, None, reason=reason)
-
-
-def _base_bytes(parts: Parts, seen: Look, base: Base) -> bytes:
-    if base.content is not None:
-        return base.content
-    assert base.version is not None
-    try:
-        return parts.tracker.text(base.version)
-    except VersionGoneError as exc:
-        reason = "the text that this transaction changed is no longer kept, so it cannot be merged"
-        raise VersionMismatchError(seen.path, base.version, seen.version, reason=reason) from exc

@@ -8,7 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.facade.look import Look, stat_version
+from filetools.content.version import stat_version
+from filetools.facade.look import Look
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
