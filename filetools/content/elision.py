@@ -41,10 +41,7 @@ def left_out(old: Callable[[], str | None], new: str) -> int | None:
 
 
 def _is_placeholder(line: str) -> bool:
-    if len(line) > _LONGEST_LINE:
-        return False
     folded = line.lower()
-    for sign in _SIGNS:
-        if sign in folded:
-            return _PLACEHOLDER.search(line) is not None
-    return False
+    return (
+        len(line) <= _LONGEST_LINE and any(sign in folded for sign in _SIGNS) and _PLACEHOLDER.search(line) is not None
+    )

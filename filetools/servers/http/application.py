@@ -9,11 +9,11 @@ from typing import Final
 
 from fastapi import FastAPI
 from msgspec.structs import replace
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from filetools.app.agent_runs import AgentRuns
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
 from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
 from filetools.servers.http.editor_page import MonacoFiles, installed_page
@@ -83,13 +83,13 @@ class ServerApplication:
         mcp: What answers at `/mcp`.
     """
 
-    def __init__(self, shared: Shared, mcp: Application) -> None:
+    def __init__(self, shared: Shared, mcp: ASGIApp) -> None:
         self.shared = shared
         self._mcp = mcp
         self._rest = _routes(shared)
         self._tracing = tracing()
         guarded = Guard(Bodies(self._routed, shared.options.limits), shared.options, shared.logins)
-        self._guarded: Application = guarded
+        self._guarded: ASGIApp = guarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or serve one WebSocket."""

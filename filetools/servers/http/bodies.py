@@ -9,9 +9,11 @@ import asyncio
 import time
 from typing import Final
 
-from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send, only_header
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from filetools.servers.http.options import HttpLimits
 from filetools.servers.http.problems import Refusal, refuse
+from filetools.servers.http.security import only_header
 
 STREAMED: Final = ("PUT", "/v1/files/")
 """Method and beginning of the path of requests whose bodies are passed on as they come."""
@@ -26,7 +28,7 @@ class Bodies:
         limits: How much, and how slowly.
     """
 
-    def __init__(self, application: Application, limits: HttpLimits) -> None:
+    def __init__(self, application: ASGIApp, limits: HttpLimits) -> None:
         self._application = application
         self._limits = limits
         self._held_bytes = 0

@@ -11,9 +11,9 @@ from typing import Final
 
 from fastapi.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from filetools.distribution import installed_version
-from filetools.servers.http.asgi import Scope
 
 ASSETS: Final = "/assets"
 """Where all files of the page are; everybody may read them."""

@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from fastapi.responses import Response
-
-from filetools.servers.http.asgi import Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 EVENT_STREAM: Final = "text/event-stream"
 QUIET_SECONDS: Final = 15.0

@@ -11,7 +11,8 @@ import re
 import socket
 from typing import Final
 
-from filetools.servers.http.asgi import Scope
+from starlette.types import Scope
+
 from filetools.servers.http.options import HttpOptions
 
 _HERE: Final = ("127.0.0.1", "localhost", "[::1]")

@@ -13,9 +13,9 @@ from fastapi.responses import Response
 from msgspec import Struct, field
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from filetools.errors import FileToolsError, InternalError
-from filetools.servers.http.asgi import Receive, Scope, Send
 from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from fastapi.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send, header_values, only_header
 from filetools.servers.http.callers import Admission
 from filetools.servers.http.hosts import Hosts
 from filetools.servers.http.logins import Logins
@@ -46,6 +47,18 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _SESSION: Final = re.compile(r"[!-~]{1,120}")
 _JSON: Final = re.compile(r"application/(?:[!-:<-~]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
+
+
+def header_values(scope: Scope, name: bytes) -> list[str]:
+    """Return all values of a header of a request, in order."""
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    return [value.decode("latin-1") for key, value in headers if key == name]
+
+
+def only_header(scope: Scope, name: bytes) -> str | None:
+    """Return the value of a header that may stand once; None if it does not stand there, or more than once."""
+    values = header_values(scope, name)
+    return values[0].strip() if len(values) == 1 else None
 
 
 def cookie_name(port: int) -> str:
@@ -102,7 +115,7 @@ class Guard:
         logins: Who has logged in.
     """
 
-    def __init__(self, application: Application, options: HttpOptions, logins: Logins) -> None:
+    def __init__(self, application: ASGIApp, options: HttpOptions, logins: Logins) -> None:
         self._application = application
         self._hosts = Hosts(options)
         self._origins = frozenset(options.origins)

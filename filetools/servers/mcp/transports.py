@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
@@ -13,6 +13,7 @@ from anyio import BrokenResourceError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from msgspec.structs import replace
+from starlette.types import ASGIApp
 
 from filetools.app.folders import Folder
 from filetools.app.registration import Registration
@@ -23,11 +24,6 @@ from filetools.servers.mcp.pipes import are_standard_pipes, standard_pipes
 from filetools.servers.mcp.roots_door import OpenFolder, RootsDoor
 from filetools.tools.call_log import CallLog
 
-Message = MutableMapping[str, Any]
-AsgiApplication = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
-]
-"""What servers for HTTP run: `(scope, receive, send)`."""
 _SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -134,7 +130,7 @@ async def http_application(
     is_guarded: bool = False,
     log: CallLog | None = None,
     registration: Registration | None = None,
-) -> AsyncIterator[AsgiApplication]:
+) -> AsyncIterator[ASGIApp]:
     """Make the ASGI application of the door, for a server that listens on this machine only.
 
     Who calls from elsewhere, and whether it may, is for the server around it; names of other hosts are refused.
@@ -155,7 +151,7 @@ async def http_application(
 
 
 @asynccontextmanager
-async def application_of(door: Door, *, path: str = "/mcp", is_guarded: bool = False) -> AsyncIterator[AsgiApplication]:
+async def application_of(door: Door, *, path: str = "/mcp", is_guarded: bool = False) -> AsyncIterator[ASGIApp]:
     """Make the ASGI application of a door that is open; see `http_application`.
 
     Args:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from fastapi import Request
+from starlette.types import Scope
 
 import filetools
 from filetools import errors
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.models.files import DeleteResult
-from filetools.servers.http.asgi import Scope
 from filetools.servers.http.conditions import ByteRange, Conditions, Tags
 from filetools.servers.http.hosts import Hosts
 from filetools.servers.http.logins import CODE_SECONDS, LOGIN_SECONDS, Logins

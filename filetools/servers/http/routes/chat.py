@@ -11,12 +11,12 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from starlette.types import Message, Send
 
 from filetools.app.agent_runs import AgentRuns
 from filetools.errors import AgentFailedError, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.patterns import compile_patterns
-from filetools.servers.http.asgi import Message, Send
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text, while_there
 from filetools.servers.http.openapi import EVERYWHERE, Described
 from filetools.servers.http.problems import MEDIA_TYPE, TITLES, Refusal, problem_of

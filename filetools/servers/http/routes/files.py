@@ -11,12 +11,12 @@ from typing import Final, TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
 
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
 from filetools.facade.body_calls import OpenedFile
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
-from filetools.servers.http.asgi import Receive, Scope, Send
 from filetools.servers.http.conditions import ByteRange, Conditions, asked_range, conditions_of, etag
 from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
 from filetools.servers.http.operations import EditList
