@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filetools.changes.overlay import content_in, refuse_other_kind
 from filetools.content.diff import unified_diff
@@ -100,7 +101,7 @@ def require_version(seen: Seen, now: SeenPath, knowledge: Knowledge, expected: s
         InvalidArgumentError: It is not a version.
     """
     if expected is not None and not is_at(now, expected, now.version):
-        raise stale_error(seen, now, knowledge, expected)
+        raise stale_error(seen, _on_disk(now), knowledge, expected)
 
 
 def refuse_changed(seen: Seen, now: SeenPath, knowledge: Knowledge) -> None:
@@ -110,7 +111,12 @@ def refuse_changed(seen: Seen, now: SeenPath, knowledge: Knowledge) -> None:
         VersionMismatchError: Others have changed it.
     """
     if now.kind is not None and knowledge.is_outdated(*now.standing):
-        raise stale_error(seen, now, knowledge, None, reason="somebody changed it since you saw it")
+        raise stale_error(seen, _on_disk(now), knowledge, None, reason="somebody changed it since you saw it")
+
+
+def _on_disk(now: SeenPath) -> SeenPath:
+    """Return a path as the file has it: where only its version counts, an error that names another one leads nowhere."""
+    return now if now.unsaved is None else replace(now, unsaved=None)
 
 
 def require_read(

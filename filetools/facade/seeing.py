@@ -36,7 +36,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> SeenByActor:
         now = SeenPath(path=look.path, unsaved=unsaved)
     else:
         now = SeenPath(
-            path=look.path, kind=stat.type, version=look.version, size=stat.size, mode=stat.mode, links=stat.links,
+            path=look.path, kind=stat.type, version=look.version, size=stat.size, mode=stat.mode,
             content=partial(content_of, parts, look), facts=facts_of(parts, look), identity=stat.identity,
             unsaved=unsaved,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -96,3 +96,14 @@ def is_recordable(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class Work(Struct, frozen=True, kw_only=True):
+    """What is to be done in a round of a mirror's thread."""
+
+    is_whole: bool = False
+    """Whether the whole backlog is looked at, not only what is new."""
+    is_hasty: bool = False
+    """Whether what is written is made durable at once."""
+    others: Sequence[WorkspacePath] = ()
+    """Paths whose names are not UTF-8, which the backlog cannot hold."""

@@ -15,11 +15,11 @@ import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
 from filetools.journal.changes import MirrorRow
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.context import SyncContext
+from filetools.sync.context import SyncContext, Work
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.progress import MirrorProgress, ProgressNote
-from filetools.sync.worker import LAST_KEY, LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError, Work
+from filetools.sync.worker import LAST_KEY, LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
 
 MirrorState = Literal["ready", "filling", "not_ready", "paused"]
@@ -63,7 +63,7 @@ class Mirror:
         self._changed = threading.Condition()
         # Guarded by the condition:
         self._progress = MirrorProgress()
-        self._is_known = False
+        self._is_known = self._is_told = False
         self._late_until = 0
         self._heard_until = 0.0
         self._refused: set[str] = set()
@@ -95,6 +95,9 @@ class Mirror:
 
     def check(self) -> None:
         """Raise SyncFailedError unless calls wait for it."""
+        if not self.takes_calls and not self._leadership.is_leading:
+            self._context.ring()
+            self._take_note()
         if not self.takes_calls:
             reason = "is paused" if self.is_paused else f"is not ready ({self.error or 'it is slow'})"
             raise SyncFailedError(None, f"mirror {self.name!r} {reason}")
@@ -135,10 +138,10 @@ class Mirror:
             False if it has not: the time was over, it fails, or it refused one of the keys.
         """
         self.wake()
+        if not self._leadership.is_leading:
+            self._context.ring()  # also if it is late: it is asked for the last time that anybody has heard of it
         if not self.takes_calls:
             return False
-        if not self._leadership.is_leading:
-            self._context.ring()
         several, ends = tuple(keys), time.monotonic() + seconds
         with self._changed:
             while not self._has(number, several) and self._progress.is_ready and not self._is_closed:
@@ -192,7 +195,7 @@ class Mirror:
     def pause(self) -> None:
         """Write nothing until `resume`; another process may."""
         self.is_paused = True
-        self.wake()
+        self.wake(is_whole=True)
 
     def resume(self) -> None:
         """Write again, at once."""
@@ -298,6 +301,7 @@ class Mirror:
         except OSError as exc:
             raise SyncFailedError(None, f"no lock file can be made: {exc.strerror}") from exc
         if is_won:
+            self._is_told = False  # the note is of another process, which may have ended while the mirror failed
             self.worker.forget()
         return is_won
 
@@ -318,8 +322,9 @@ class Mirror:
         if progress.is_ready and not self._progress.is_ready:
             progress = replace(progress, error=None)
         is_news = replace(progress, reached=self._progress.reached) != self._progress
-        if is_news or time.monotonic() < self._heard_until:
+        if is_news or not self._is_told or time.monotonic() < self._heard_until:
             self._note.write(progress)
+            self._is_told = True
         self._know(progress)
 
     def _take_note(self) -> None:

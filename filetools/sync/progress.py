@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +29,7 @@ class MirrorProgress(Struct, frozen=True, kw_only=True):
 
 
 class ProgressNote:
-    """A small file with the progress of one mirror. It may be lost or old: it only shortens waiting. Not thread-safe.
+    """A small file with the progress of one mirror. It may be lost or old: it only shortens waiting. Any thread may call.
 
     Args:
         path: The file, in the state directory.
@@ -35,6 +37,8 @@ class ProgressNote:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._descriptor = -1
         self._written: MirrorProgress | None = None
 
@@ -45,7 +49,8 @@ class ProgressNote:
         error = None if progress.error is None else progress.error[:_LONGEST_ERROR]
         text = msgspec.json.encode(msgspec.structs.replace(progress, error=error)).ljust(_BYTES)
         try:
-            os.pwrite(self._opened(), text, 0)
+            with self._lock:
+                os.pwrite(self._opened(), text, 0)
         except OSError:
             return  # a full disk, or one that was removed: others wait a little longer
         self._written = progress
@@ -53,18 +58,22 @@ class ProgressNote:
     def read(self) -> MirrorProgress | None:
         """Return what was last told; None if nothing was."""
         try:
-            text = os.pread(self._opened(), 2 * _BYTES, 0)
+            with self._lock:
+                text = os.pread(self._opened(), 2 * _BYTES, 0)
             return msgspec.json.decode(text, type=MirrorProgress)
         except (OSError, msgspec.MsgspecError):
             return None
 
     def close(self) -> None:
         """Release the file; may be called twice."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        with self._lock:
+            descriptor, self._descriptor, self._is_closed = self._descriptor, -1, True
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _opened(self) -> int:
+        if self._is_closed:
+            raise OSError(errno.EBADF, "the note is closed")
         if self._descriptor < 0:
             self._descriptor = os.open(self._path, _FLAGS, 0o600)
         return self._descriptor

@@ -111,6 +111,7 @@ class Synchronisation:
 
     async def _mend_all(self, paths: Sequence[WorkspacePath]) -> None:
         mirror = self._mirror
+        known = (await self._context.run(self._entries)).keys()
         keys = await self._context.run(partial(mirror.worker.add_to_backlog, paths))
         left = dict(zip(keys, filter(is_recordable, paths), strict=True))
         mirror.wake(is_whole=True, is_hasty=True)
@@ -132,7 +133,7 @@ class Synchronisation:
                     self._fail(path, f"The mirror is not ready: {reason}", SyncFailedError.code)
                 return
             if left:
-                await self._refuse_if_aborted(left)
+                await self._refuse_if_aborted({key: path for key, path in left.items() if key not in known})
         await self._make_durable()
 
     async def _make_durable(self) -> None:
@@ -182,14 +183,17 @@ class Synchronisation:
         self._errors.append({"path": shown(path), "error": message, "error_code": code})
         self._context.tell(events.SyncError(error=message, error_code=code, file=shown(path)))
 
-    async def _refuse_if_aborted(self, left: Mapping[str, WorkspacePath]) -> None:
+    async def _refuse_if_aborted(self, added: Mapping[str, WorkspacePath]) -> None:
+        """Raise if the caller has stopped; what this call has entered leaves the backlog, unless a filling needs it."""
         try:
             self._request.refuse_if_aborted(self._synced + len(self._errors), self._total)
         except AbortedError:
             gone = [
                 BacklogEntry(mirror=self._mirror.place, key=key, path=path, number=0, tries=0)
-                for key, path in left.items()
+                for key, path in added.items()
             ]
+            if self._mirror.state == "filling":
+                raise
             await self._context.run(partial(self._context.journal.backlog.remove, gone))
             self._mirror.restart()
             raise

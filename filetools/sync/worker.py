@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final, Protocol
 
-from msgspec import Struct
-
 import filetools.events as events
 from filetools.errors import (
     AccessDeniedError,
@@ -32,7 +30,7 @@ from filetools.journal.backlog import MAX_TRIES
 from filetools.journal.changes import BacklogEntry
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.context import SyncContext, is_recordable
+from filetools.sync.context import SyncContext, Work, is_recordable
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles
 from filetools.sync.plan import Comparison, Plan, Versions
@@ -67,17 +65,6 @@ _log = logging.getLogger(__name__)
 
 class StoppedError(Exception):
     """Raised if the mirror was paused, or the workspace closed, in the middle of the work."""
-
-
-class Work(Struct, frozen=True, kw_only=True):
-    """What is to be done in a round."""
-
-    is_whole: bool = False
-    """Whether the whole backlog is looked at, not only what is new."""
-    is_hasty: bool = False
-    """Whether what is written is made durable at once."""
-    others: Sequence[WorkspacePath] = ()
-    """Paths whose names are not UTF-8, which the backlog cannot hold."""
 
 
 class Watcher(Protocol):
@@ -241,12 +228,15 @@ class BacklogWorker:
             return
         backlog, after, page = self._context.journal.backlog, (-1, ""), _BATCH
         lacking: set[str] = set()
+        met: set[str] = set()
+        before: dict[str, object] = {**self._not_before, **self._deferred}
         looked_at = time.monotonic()
         while page == _BATCH:
             entries = backlog.of(self._place, after, limit=_BATCH)
             unknown = [entry.key for entry in entries if entry.number == 0]
             lacking.update(unknown)
             self._lacking.update(unknown)
+            met.update(entry.key for entry in entries)
             for several in _together(entries):
                 self._go_on()
                 self._bring_together(several)
@@ -256,6 +246,11 @@ class BacklogWorker:
             page = len(entries)
             after = (entries[-1].number, entries[-1].key) if entries else after
         self._lacking &= lacking
+        # Others may have brought them over, or taken them out of the backlog.
+        for key in before.keys() - met:
+            if before[key] in (self._not_before.get(key), self._deferred.get(key)):
+                self._not_before.pop(key, None)
+                self._deferred.pop(key, None)
         self._bring_unrecordable()
         self._follow_new()
 

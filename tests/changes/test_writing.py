@@ -19,6 +19,7 @@ from filetools.changes.writing import (
     decide_replace,
     decide_write,
 )  # fmt: skip
+from filetools.content.ends import ends_like
 from filetools.content.facts import inspect
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
@@ -26,7 +27,7 @@ from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Put, Seen, SeenPath
+from filetools.writer.operations import Decided, Put, Seen, SeenPath, UnsavedText
 from tests.changes.trees import Entry, make, put, refusal_of, seen_of, tree_of
 
 AGENT: Final = Actor(kind="agent", id="a")
@@ -120,6 +121,13 @@ def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
     assert "-two\n+theirs\n" in details["diff"]
 
 
+def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
+    now = replace(SEEN.at(WorkspacePath("a.txt")), unsaved=UnsavedText(version=version_of(b"typed"), content=b"typed"))
+    seen, new = Seen(paths={"a.txt": now}), NewText(content="x", expected_version=version_of(b"typed"))
+    decide = partial(decide_append, seen, path=now.path, new=new, knowledge=NOBODY, settings=Settings())
+    assert refusal_of(decide).details["current_version"] == now.version
+
+
 def test_a_file_with_other_names_is_replaced_only_if_they_may_be_separated() -> None:
     linked = replace(SEEN.at(WorkspacePath("a.txt")), links=2)
     decide = partial(
@@ -178,6 +186,11 @@ def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_kn
         seen, "a.txt", OLD.decode() + "six\n", Knowledge(actor=AGENT, rows=[row]), expected_version=row.version
     )
     assert written(decided) == theirs + b"six\n"
+
+
+@pytest.mark.parametrize(("first", "new", "last"), [("\r",) * 3, ("\r\n", "\r\n", "\n"), ("\r\n",) * 3, ("\n",) * 3])
+def test_each_line_keeps_its_end_and_a_new_one_takes_its_neighbours(first: str, new: str, last: str) -> None:
+    assert ends_like("one\nnew\ntwo\n", f"one{first}two{last}") == f"one{first}new{new}two{last}"
 
 
 FORMS: Final[dict[str, tuple[str, str | bytes, dict[str, Any], bytes]]] = {

@@ -23,36 +23,11 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
         yield opened
 
 
-async def test_an_edit_that_matches_nothing_shows_the_closest_text(files: FileToolsFacade, tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("def f():\n\treturn 1\n")
-    error = await refused("EDIT_NOT_FOUND", files.edit_file("a.py", [Edit(old="    return 1", new="    return 2")]))
-    assert error.path == "a.py"
-    assert error.details["closest"]["start_line"] == 2
-    assert (tmp_path / "a.py").read_text() == "def f():\n\treturn 1\n"
-
-
-async def test_an_edit_that_matches_twice_names_the_lines(files: FileToolsFacade, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("x\ny\nx\n")
-    error = await refused("EDIT_AMBIGUOUS", files.edit_file("a.txt", [Edit(old="x", new="z")]))
-    assert error.details["lines"] == [1, 3]
-
-
 async def test_one_wrong_edit_of_several_changes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     edits = [Edit(old="one", new="1"), Edit(old="three", new="3")]
     await refused("EDIT_NOT_FOUND", files.edit_file("a.txt", edits))
     assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "code"), [(b"\x00\x01\x02", "INVALID_ARGUMENT"), (None, "FILE_NOT_FOUND"), (b"", "EDIT_NOT_FOUND")]
-)
-async def test_what_cannot_be_edited_is_refused(
-    files: FileToolsFacade, tmp_path: Path, content: bytes | None, code: str
-) -> None:
-    if content is not None:
-        (tmp_path / "a").write_bytes(content)
-    await refused(code, files.edit_file("a", [Edit(old="x", new="y")]))
 
 
 async def test_only_the_touched_span_changes(files: FileToolsFacade, tmp_path: Path) -> None:
@@ -74,12 +49,6 @@ async def test_a_dry_run_tells_the_same_and_writes_nothing(files: FileToolsFacad
     assert (planned.dry_run, planned.number, (tmp_path / "a.txt").read_text()) == (True, None, "one\n")
     done = await files.edit_file("a.txt", edits)
     assert (done.structured_patch, done.version) == (planned.structured_patch, planned.version)
-
-
-async def test_lines_are_inserted_with_the_line_end_of_their_neighbours(files: FileToolsFacade, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
-    await files.insert_lines("a.txt", 1, "between\n")
-    assert (tmp_path / "a.txt").read_bytes() == b"one\r\nbetween\r\ntwo\r\n"
 
 
 PATCH = """*** Begin Patch
@@ -219,15 +188,3 @@ async def test_a_patch_that_renames_may_change_the_mode(files: FileToolsFacade, 
     assert [one.version for one in planned.files] == [one.version for one in done.files]
     assert snapshot(tmp_path) == {"b": content}
     assert (tmp_path / "b").stat().st_mode & 0o777 == 0o755
-
-
-async def test_the_patch_has_as_many_lines_around_a_change_as_are_asked_for(
-    files: FileToolsFacade, tmp_path: Path
-) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"{number}\n" for number in range(20)))
-    for context_lines in (0, 3, 5):
-        edits = [Edit(old="10\n", new="ten\n")]
-        done = await files.edit_file("a.txt", edits, dry_run=True, context_lines=context_lines)
-        [hunk] = done.structured_patch
-        assert len(hunk["lines"]) == 2 + 2 * context_lines
-    await refused("INVALID_ARGUMENT", files.edit_file("a.txt", edits, context_lines=-1))

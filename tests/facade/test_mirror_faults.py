@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import filetools
 from filetools.errors import DiskFullError, StorageFailedError
+from filetools.sync.progress import MirrorProgress, ProgressNote
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.mirror_worlds import QUICK, Hang, caught_up, local_store, scripted, tree
@@ -122,3 +125,35 @@ async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) ->
         result = await files.sync_all()
         assert (result.success, result.total_files, len(tree(mirror))) == (True, result.synced_files, 21)
     assert seen[:3] == [(0, 20), (1, 20), (2, 20)]
+
+
+async def test_an_aborted_synchronisation_keeps_what_the_mirror_lacked_before(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "mirror" / "b.txt" / ".filetools" / "journal"
+    in_the_way.mkdir(parents=True)
+    grow(tmp_path / "root", {"b.txt": b"B"})
+    abort = asyncio.Event()
+    settings = QUICK | {"mirror_probe_seconds": 1.0}
+    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=settings) as files:
+        while (await files.status())["mirrors"]["mirror"]["last_error"] is None:
+            await asyncio.sleep(0.02)
+        syncing = asyncio.ensure_future(files.sync_all(abort=abort))
+        asyncio.get_running_loop().call_later(0.2, abort.set)
+        await refused("ABORTED", syncing)
+        shutil.rmtree(tmp_path / "mirror" / "b.txt")
+        async with asyncio.timeout(20):
+            while not (tmp_path / "mirror" / "b.txt").is_file():
+                await asyncio.sleep(0.05)
+
+
+async def test_a_new_writer_takes_back_what_a_dead_one_said_of_the_mirror(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    opened = partial(filetools.open, tmp_path / "root", mirror=tmp_path / "mirror", settings=QUICK)
+    async with opened() as files:
+        await files.write_file("a.txt", "1")
+        await caught_up(files)
+    (place,) = (tmp_path / "root" / ".filetools" / "state").glob("mirror-*.json")
+    ProgressNote(place).write(MirrorProgress(is_ready=False, error="it was down"))
+    async with opened() as files:
+        await caught_up(files)
+        assert (told := ProgressNote(place).read()) is not None
+        assert (told.is_ready, told.error) == (True, None)

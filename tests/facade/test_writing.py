@@ -79,12 +79,6 @@ async def test_what_cannot_be_written_is_refused_and_changes_nothing(files: File
             assert standing(root) == {"a.txt": b"old\n", "d": None, "d/e.txt": b"deep\n"}
 
 
-async def test_a_version_of_a_file_that_is_not_there_is_a_mismatch(files: FileToolsFacade, root: Path) -> None:
-    error = await refused("VERSION_MISMATCH", files.write_file("no.txt", "x", expected_version=version("old\n")))
-    assert error.details == {"expected_version": version("old\n"), "current_version": None}
-    assert not (root / "no.txt").exists()
-
-
 async def test_missing_parents_are_refused_where_they_are_not_wanted(files: FileToolsFacade, root: Path) -> None:
     error = await refused("DIR_NOT_FOUND", files.write_file("x/y.txt", "1", create_parents=False))
     assert error.path == "x"
@@ -222,12 +216,6 @@ async def test_base64_that_no_encoder_writes_is_refused(files: FileToolsFacade, 
     assert not (root / "z").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"A", b"AB", b"ABC", b"ABCD", bytes(range(256))])
-async def test_base64_of_any_length_is_taken(files: FileToolsFacade, root: Path, content: bytes) -> None:
-    await files.write_file("z", base64.b64encode(content).decode(), encoding="base64")
-    assert (root / "z").read_bytes() == content
-
-
 async def test_a_writer_who_left_most_of_a_file_out_is_warned(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("".join(f"x{number} = {number}\n" for number in range(50)))
     async with filetools.open(tmp_path, settings=QUIET) as files:
@@ -235,22 +223,3 @@ async def test_a_writer_who_left_most_of_a_file_out_is_warned(tmp_path: Path) ->
         assert [(each["code"], each["line"]) for each in made.warnings] == [("LEFT_OUT", 2)]
         assert (await files.write_file("a.py", "x0 = 2\n")).warnings == []
         assert (await files.write_file("new.py", "# ... rest of the file unchanged ...\n")).warnings == []
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b"one\rtwo\r", b"one\rnew\rtwo\r"),
-        (b"one\r\ntwo\n", b"one\r\nnew\r\ntwo\n"),
-        (b"one\r\ntwo\r\n", b"one\r\nnew\r\ntwo\r\n"),
-        (b"one\ntwo\n", b"one\nnew\ntwo\n"),
-        (None, b"one\nnew\ntwo\n"),
-    ],
-)
-async def test_line_ends_are_kept_line_by_line_where_that_is_asked_for(
-    files: FileToolsFacade, root: Path, before: bytes | None, after: bytes
-) -> None:
-    if before is not None:
-        (root / "ends.txt").write_bytes(before)
-    await files.write_file("ends.txt", "one\nnew\ntwo\n", newline="keep")
-    assert (root / "ends.txt").read_bytes() == after
