@@ -130,14 +130,14 @@ async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) ->
 async def test_an_aborted_synchronisation_keeps_what_the_mirror_lacked_before(tmp_path: Path) -> None:
     in_the_way = tmp_path / "mirror" / "b.txt" / ".filetools" / "journal"
     in_the_way.mkdir(parents=True)
-    grow(tmp_path / "root", {"b.txt": b"B"})
+    grow(tmp_path / "root", {"b.txt": b"B", "x/a.txt": b"A"})
     abort = asyncio.Event()
-    settings = QUICK | {"mirror_probe_seconds": 1.0}
+    settings = QUICK | {"mirror_probe_seconds": 3.0}
     async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=settings) as files:
-        while (await files.status())["mirrors"]["mirror"]["last_error"] is None:
+        while (found := (await files.status())["mirrors"]["mirror"])["state"] != "ready" or not found["last_error"]:
             await asyncio.sleep(0.02)
         syncing = asyncio.ensure_future(files.sync_all(abort=abort))
-        asyncio.get_running_loop().call_later(0.2, abort.set)
+        asyncio.get_running_loop().call_later(0.5, abort.set)
         await refused("ABORTED", syncing)
         shutil.rmtree(tmp_path / "mirror" / "b.txt")
         async with asyncio.timeout(20):

@@ -327,7 +327,7 @@ async def test_an_entry_that_others_have_worked_off_is_waited_for_no_longer(inne
     def refuse(method: str, path: str) -> None:
         calls[method] += 1
         if (method, path) == ("prepare", "b"):
-            raise StorageFailedError(path, "refused")
+            raise AccessDeniedError(path)
 
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         assert await opened.write("b", b"1") == "pending"
