@@ -299,7 +299,7 @@ class CallRunner:
                 except asyncio.CancelledError:
                     cancelled = True
                 except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
-                    pass  # raised below, after what was noticed is told
+                    pass  # raised below, once listeners have heard of what was noticed
                 try:
                     await self._tell_what_precedes(keys, hop)
                 except asyncio.CancelledError:

@@ -35,6 +35,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> SeenByActor:
     if stat is None:
         now = SeenPath(path=look.path, unsaved=unsaved)
     else:
+        # Without its other names: the step refuses hard links itself, and not for a change of unsaved text alone.
         now = SeenPath(
             path=look.path, kind=stat.type, version=look.version, size=stat.size, mode=stat.mode,
             content=partial(content_of, parts, look), facts=facts_of(parts, look), identity=stat.identity,

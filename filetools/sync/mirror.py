@@ -25,7 +25,7 @@ from filetools.tree.leader import Leadership
 MirrorState = Literal["ready", "filling", "not_ready", "paused"]
 
 HEARD_SECONDS: Final = 5.0
-"""How long other processes are told of every change, once one of them has rung."""
+"""How long every change is written to the note after another process has asked for it."""
 _POLL_SECONDS: Final = 0.002
 """How often a call looks how far the process has come that writes to the mirror."""
 
@@ -306,7 +306,7 @@ class Mirror:
         return is_won
 
     def _miss(self, error: FileToolsError) -> None:
-        """Leave the mirror behind until it answers again; whoever waits for it goes on."""
+        """Mark the mirror as not ready until it answers again, and release the calls that wait for it."""
         if isinstance(error, StateDamagedError | WorkspaceGoneError):
             # Told as one of the mirror: the workspace is not gone, and needs no repair.
             error = SyncFailedError(None, "its folder is gone or was emptied")

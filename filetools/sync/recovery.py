@@ -228,7 +228,7 @@ class Recovery:
         except VersionGoneError:
             wanted = self._at_source(head)
             if wanted is None:
-                _log.error("the bytes of %s are lost; what stands there stays", path)
+                _log.error("the bytes of %s are lost; the file on disk is left as it is", path)
                 self._adopt(path, view, head, found)
                 return
         if self._is_ours(path, head, found):

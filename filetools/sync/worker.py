@@ -68,7 +68,7 @@ class StoppedError(Exception):
 
 
 class Watcher(Protocol):
-    """Who is told how the work goes."""
+    """Receives the progress of a worker."""
 
     def goes_on(self) -> bool:
         """Whether there is to be more work."""
@@ -433,7 +433,7 @@ class BacklogWorker:
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError, told: str | None) -> None:
         """Count one more refusal; the path is tried again with growing pauses, and blocks no other."""
-        self._told.refused(entry.key, told)  # before the path counts as settled: whoever waits looks in this order
+        self._told.refused(entry.key, told)  # first, because waiting calls check for a refusal once the path is settled
         self._deferred.pop(entry.key, None)
         self._lacking.discard(entry.key)
         self._context.journal.backlog.fail(entry, f"{error.code}: {error.message}")
