@@ -14,7 +14,6 @@ from filetools.models.records import Actor
 from filetools.tools.registry import ToolRegistry
 from tests.support.mcp_clients import RELAXED
 
-
 HIDDEN = "hint: all=true also searches ignored and hidden files"
 CAPITALS = "hint: ignore_case=true also finds other capitals"
 
