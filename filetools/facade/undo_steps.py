@@ -16,18 +16,17 @@ from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.standing import StandingTree
 from filetools.facade.steps.decision import PutDecision
+from filetools.facade.steps.folders import MoveFolder
+from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put_back import (
     MakeFolderAgain,
-    MoveBack,
-    MoveFolderBack,
     PutBack,
-    RemoveEmptied,
-    RemoveTree,
+    RemoveBack,
     RestoreFolder,
-    TakeAway,
     UndoStep,
     opened,
 )
+from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal.changes import Relation, RelationKind
 from filetools.paths.workspace_path import WorkspacePath
@@ -138,7 +137,7 @@ class StepMaker:
             if origin is None or origin.trash is not None or not self._is_whole(one.path, origin):
                 continue
             source, destination = WorkspacePath(origin.path), WorkspacePath(one.path)
-            self.steps.append(MoveFolderBack(source, destination))
+            self.steps.append(MoveFolder(source, destination))
             key = self._tree.present.key(one.path)
             self._change_modes(each for other, each in self._left.items() if key in within(other))
             self._take_within(one.path)
@@ -208,7 +207,7 @@ class StepMaker:
             goes = {each.path for each in inside if each.then is None}
             if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
                 permit = partial(_permit_tree, self._tree, one.path, inside)
-                self.steps.append(RemoveTree(WorkspacePath(one.path), one.now.mode, permit))
+                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode, permit))
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
@@ -221,7 +220,7 @@ class StepMaker:
             source = self._left.get(self._tree.present.key(origin.path))
             is_free = source is not None and source.then is None and source.now is not None
             if is_free and self._is_addressable(one.path):
-                step = MoveBack(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
+                step = MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
                 self.steps.append(step)
                 self._take(one.path)
                 self._take(origin.path)
@@ -237,7 +236,7 @@ class StepMaker:
                 self._take(one.path)
         for one in rest:
             if one.then is None and one.now is not None and one.now.kind == "file":
-                self.steps.append(TakeAway(WorkspacePath(one.path), partial(_permit, self._tree, one)))
+                self.steps.append(RemoveFile(WorkspacePath(one.path), partial(_permit, self._tree, one)))
                 self._take(one.path)
 
     def _remove_folders(self) -> None:
@@ -246,7 +245,7 @@ class StepMaker:
             if one.now is None or one.now.kind != "folder":
                 continue
             if not any(other.startswith(f"{one.path}/") for other in others):
-                self.steps.append(RemoveEmptied(WorkspacePath(one.path), one.now.mode))
+                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode))
         self._left.clear()
 
     def _appearing(self, kind: str) -> Iterable[Drafted]:
@@ -294,7 +293,7 @@ def _turn(step: UndoStep) -> tuple[int, int]:
 
 def place_of(step: UndoStep) -> WorkspacePath:
     """Return the path that a step is about: of a move, where it goes."""
-    return step.paths[1] if isinstance(step, MoveBack | MoveFolderBack) else step.paths[0]
+    return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
 def assign(steps: Sequence[UndoStep], numbers: dict[str, list[int]], kind: RelationKind) -> None:

@@ -6,7 +6,7 @@ The steps check under their locks that everything stands as the plan has seen it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -22,12 +22,12 @@ from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreDraft, RestoreTarget, completed
 from filetools.facade.standing import StandingTree
+from filetools.facade.steps.folders import MoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import (
     MakeFolderAgain,
-    MoveFolderBack,
-    RemoveTree,
+    RemoveBack,
     RestoreFolder,
     UndoStep,
 )
@@ -45,13 +45,12 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
 from filetools.versions.past import FileState, Past, Standing
 from filetools.versions.reversals import Reversals, all_undoers
+from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
 
-MOST_SINCE: Final = 100
-"""More records than these, written while a plan was made, are not looked through: it is made anew."""
 _SETTLED: Final = ("undone", "unchanged", "kept")
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
@@ -92,7 +91,9 @@ class UndoPlan(Struct, frozen=True, dict=True):
         return [
             step.paths[0]
             for step in self.steps
-            if isinstance(step, RemoveFile | RemoveTree) or (isinstance(step, PutLink) and step.then is None)
+            if isinstance(step, RemoveFile)
+            or (isinstance(step, RemoveBack) and step.is_recursive)
+            or (isinstance(step, PutLink) and step.then is None)
         ]
 
     @cached_property
@@ -144,8 +145,9 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def result(self, outcome: Outcome | None, is_withheld: IsWithheld | None = None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done. Of what is withheld no text is shown."""
+        changes = [change_of(record, one) for one in self.findings for record in one.records]
         return UndoResult(
-            changes=sorted((change_of(record, one) for one in self.findings for record in one.records), key=by_number),
+            changes=sorted(changes, key=lambda one: -one.number),
             files=self._files(is_withheld),
             conflicts=self._shown(is_withheld),
             unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
@@ -197,6 +199,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
             versions = ["" if node is None else self.tree.version(node) for node in (one.now, one.then)]
         if isinstance(step, PutLink | PutMode):
             versions = [repr(step.now), repr(step.then)]
+        if isinstance(step, RemoveBack):
+            versions = [str(step.is_recursive)]
         return (type(step).__name__, *map(str, step.paths), *versions)
 
 
@@ -229,31 +233,11 @@ def make_plan(
             if parts.journal.position() == began:
                 raise
         else:
-            if not _is_overtaken(parts, plan, began):
+            # Steps look again under their locks. A plan that refuses, or does nothing, is right if nothing changed meanwhile.
+            if parts.journal.position() == began or (plan.steps and not plan.conflicts):
                 return plan
         time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
     return _make_plan(parts, pick, kind, target, refused)
-
-
-def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
-    """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
-    since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
-    if not since:
-        return False
-    touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
-    planned = {finding.path for finding in plan.findings}
-    meet = touched & _with_folders(planned) or planned & _with_folders(touched)
-    return len(since) == MOST_SINCE or bool(meet)
-
-
-def _with_folders(paths: Iterable[str]) -> set[str]:
-    """Return paths and all folders above them."""
-    found: set[str] = set()
-    for path in paths:
-        while path and path not in found:
-            found.add(path)
-            path = path.rpartition("/")[0]
-    return found
 
 
 def _make_plan(
@@ -269,9 +253,10 @@ def _make_plan(
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
     makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
-    blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
     impossible += [path for maker in makers for path in maker.impossible]
-    findings = [_possible(_unblocked(finding, blocked), set(impossible)) for finding in findings]
+    blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
+    blocked |= {path: _impossible(path) for path in impossible if path not in blocked}
+    findings = [_settled(finding, blocked) for finding in findings]
     findings += _clashes(impossible, findings)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
@@ -298,7 +283,8 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarg
     past = Past(history, _key_of(parts), lru_cache(partial(_standing_before, parts)))
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
-    moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers] if chosen else []
+    since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
+    moves = [record for record in history.select(since, limit=MOST_NUMBER) if record.number not in numbers]
     reversals = Reversals(all_undoers(history.undoers, [move.number for move in moves]), numbers)
     for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
         if record.number in numbers:
@@ -331,28 +317,13 @@ def _standing_before(parts: Parts, number: int) -> Standing:
     return newest.number, states | {row.path: None for row in rows.values() if row.kind == "directory"}
 
 
-def _moves(history: History, since: int) -> list[ChangeRecord]:
-    wanted = RecordFilter(since=since, moves_only=True)
-    found: list[ChangeRecord] = []
-    while page := history.select(wanted, below=found[-1].number if found else None):
-        found += page
-    return found
-
-
-def _unblocked(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
+def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
+    """Return what becomes of a finding if some paths cannot be changed."""
     inside = f"{finding.path}/"
     touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
-    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=blocked[touched])
-
-
-def _possible(finding: UndoFinding, impossible: set[str]) -> UndoFinding:
-    inside = f"{finding.path}/"
-    touched = next((path for path in impossible if path == finding.path or path.startswith(inside)), None)
-    if touched is None or finding.outcome not in _SETTLED:
-        return finding
-    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=_impossible(touched))
+    return structs.replace(finding, outcome="conflict", clash=blocked[touched])
 
 
 def _clashes(impossible: Sequence[str], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
@@ -395,11 +366,6 @@ def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
     )
 
 
-def by_number(change: UndoneChange) -> int:
-    """Return what to order changes by, the newest first."""
-    return -change.number
-
-
 def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
     """Return what an undo leaves at a path; a `Preview`."""
     content = _bytes_of(tree, node)
@@ -412,7 +378,7 @@ def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: 
     path = place_of(step)
     if isinstance(step, MoveFile):
         return UndoneFile(path=path, action="move", old_path=step.paths[0])
-    if isinstance(step, MoveFolderBack):
+    if isinstance(step, MoveFolder):
         return UndoneFile(path=path, action="move_directory", old_path=step.paths[0])
     if isinstance(step, RemoveFile) or (isinstance(step, PutFile) and drafted is not None):
         return _written(tree, path, drafted, shown=shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -85,7 +85,7 @@ class Past:
         returned = self._history.brought_by(removal.number)
         files: _Tree = {}
         top = ""
-        for record in self._all(returned):
+        for record in self._history.select(RecordFilter(numbers=tuple(returned)), limit=len(returned))[::-1]:
             is_below = bool(top) and record.path.startswith(f"{top}/")
             if record.operation is Operation.CREATE_DIRECTORY and not is_below:
                 top = record.path  # recorded before what is in it
@@ -93,14 +93,6 @@ class Past:
                 path = f"{removal.path}{record.path[len(top) :]}"
                 files[path] = FileState(version=record.after, mode=record.mode)
         return files
-
-    def _all(self, numbers: Iterable[int]) -> list[ChangeRecord]:
-        """Return these records, oldest first."""
-        wanted = RecordFilter(numbers=tuple(numbers))
-        found: list[ChangeRecord] = []
-        while page := self._history.select(wanted, below=found[-1].number if found else None):
-            found += page
-        return found[::-1]
 
     def _tree(self, folder: str, below: int) -> _Tree:
         """Return what stood below a folder before a record."""
