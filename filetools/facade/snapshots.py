@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -21,12 +21,11 @@ from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.draft_tree import KINDS, DraftNode, DraftTree, within
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
-_KINDS: Final[dict[str, Literal["file", "folder", "link"]]] = {"file": "file", "directory": "folder", "symlink": "link"}
 
 
 class Taken(Struct, frozen=True):
@@ -189,7 +188,7 @@ def _bytes_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes:
 def _put(tree: DraftTree, row: SnapshotRow) -> bool:
     """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
     here = tree.at(row.path)
-    kind = _KINDS[row.kind]
+    kind = KINDS[row.kind]
     if here is not None and here.kind != kind:
         here = None
     if kind == "folder":
@@ -201,7 +200,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
             )
         return True
     version = None if here is None else tree.version(here)
-    if version != row.version and not (row.version and tree.present.has(row.version)):
+    if version != row.version and not (row.version and tree.present.contents.has(row.version)):
         tree.put(row.path, tree.present.at(row.path))
         return False
     mode = row.mode if kind == "file" else None

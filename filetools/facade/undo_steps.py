@@ -14,7 +14,6 @@ from filetools.content.facts import inspect
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.standing import StandingTree
 from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.folders import MoveFolder
 from filetools.facade.steps.move import MoveFile
@@ -236,7 +235,7 @@ class StepMaker:
                 self._take(one.path)
         for one in rest:
             if one.then is None and one.now is not None and one.now.kind == "file":
-                self.steps.append(RemoveFile(WorkspacePath(one.path), partial(_permit, self._tree, one)))
+                self.steps.append(RemoveFile(WorkspacePath(one.path), partial(_require_planned, self._tree, one)))
                 self._take(one.path)
 
     def _remove_folders(self) -> None:
@@ -325,17 +324,13 @@ def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> Put
     return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], mode=drafted.then.mode)
 
 
-def _permit(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
-    _require_planned(tree, drafted, seen)
-
-
 def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
-    standing = StandingTree(tree.present.parts) if isinstance(tree.present, StandingTree) else tree.present
+    standing = tree.present
     planned = {one.path: one.now for one in inside}
     now = {path: standing.at(path) for path in standing.below(folder)}
     is_same = planned.keys() == now.keys() and all(
         one is not None and other is not None and one.kind == other.kind
-        and (one.kind != "file" or tree.version(one) == standing.version(other.origin or Origin(path=path)))
+        and (one.kind != "file" or tree.version(one) == standing.read_version(other.origin or Origin(path=path)))
         for path, one in planned.items()
         for other in [now[path]]
     )  # fmt: skip

@@ -21,7 +21,6 @@ from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreDraft, RestoreTarget, completed
-from filetools.facade.standing import StandingTree
 from filetools.facade.steps.folders import MoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -42,7 +41,8 @@ from filetools.models.history import NotUndone, UndoConflict, UndoneChange, Undo
 from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.search.walk import walk_tree
+from filetools.versions.draft_tree import DraftNode, DraftTree, StandingTree, within
 from filetools.versions.past import FileState, Past, Standing
 from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.selection import MOST_NUMBER
@@ -278,8 +278,12 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
 
 def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None) -> RestoreDraft:
     """Work out the tree without some changes, and what becomes of each of them."""
-    tree = DraftTree(StandingTree(parts))
-    history = parts.journal.history
+    standing = StandingTree(
+        parts.workspace, parts.store, parts.journal.contents, parts.facts,
+        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
+        most_bytes=parts.settings.max_write_bytes,
+    )  # fmt: skip
+    tree, history = DraftTree(standing), parts.journal.history
     past = Past(history, _key_of(parts), lru_cache(partial(_standing_before, parts)))
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)

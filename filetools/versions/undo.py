@@ -310,7 +310,7 @@ class Undoing:
             self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
         elif before is not None and (blocking := self._file_above(where)) is not None:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
-        elif before is not None and not self._tree.present.has(before):
+        elif before is not None and not self._tree.present.contents.has(before):
             self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
         else:
             node = None if before is None else DraftNode(kind="link", version=before)
