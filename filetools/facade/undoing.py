@@ -296,9 +296,9 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarg
             continue
         passing, reversal = reversals.passing(record)
         if passing == "stands":
-            undoing.pass_by(record)
+            undoing.names.passed(str(record.old_path), record.path)
         elif reversal is not None:
-            undoing.pass_by_reversed(reversal)
+            undoing.names.never_mind(str(reversal.old_path), reversal.path)
     undoing.finish()
     if target is not None:
         return completed(parts, tree, undoing.findings, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -103,7 +103,7 @@ class Past:
         if came is not None:
             # Whatever stood there before went with that change, or was where this came from.
             since = came.number
-            if came.old_path is not None and _is_within(folder, came.path):
+            if came.old_path is not None and is_within(folder, came.path):
                 source = came.old_path + folder[len(came.path) :]
                 # Other programs' moves may be told after what they have brought.
                 tree = self._tree(folder, since) if came.actor.kind == "external" else {}
@@ -125,20 +125,20 @@ class Past:
             return
         if change.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
             gone = change.old_path or change.path
-            for path in [path for path in tree if _is_within(path, gone)]:
+            for path in [path for path in tree if is_within(path, gone)]:
                 del tree[path]
         if change.operation is Operation.MOVE_DIRECTORY and change.old_path is not None:
-            if _is_within(change.path, folder):
+            if is_within(change.path, folder):
                 tree[change.path] = None
                 tree |= _moved(self._tree(change.old_path, change.number), change.old_path, change.path)
             return
         if change.old_path is not None:
             tree.pop(change.old_path, None)
-        if change.operation is Operation.CREATE_DIRECTORY and _is_within(change.path, folder):
+        if change.operation is Operation.CREATE_DIRECTORY and is_within(change.path, folder):
             tree.setdefault(change.path, None)
         elif change.after is None:
             tree.pop(change.path, None)
-        elif _is_within(change.path, folder):
+        elif is_within(change.path, folder):
             tree[change.path] = FileState(version=change.after, mode=change.mode)
 
 
@@ -158,21 +158,16 @@ def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
         elif record.operation is Operation.DELETE and record.before_unknown and record.actor.kind == "external":
             gone.add(record.path)
         elif record.operation is Operation.CREATE and (
-            record.path in gone or any(record.path not in seen[folder] for folder in _above(record.path, seen))
+            record.path in gone
+            or any(record.path not in seen[folder] for folder in seen.keys() & folders_above(record.path))
         ):
             unknown.add(record.number)
             gone.discard(record.path)
     return unknown
 
 
-def _above(path: str, folders: Container[str]) -> Iterator[str]:
-    """Yield those of these folders that a path is in."""
-    while path := path.rpartition("/")[0]:
-        if path in folders:
-            yield path
-
-
-def _is_within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
+    """Whether a path is a folder's, or below it."""
     return path == folder or path.startswith(f"{folder}/")
 
 
