@@ -14,8 +14,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from filetools.content.diff import structured_patch
-from filetools.content.facts import inspect
-from filetools.content.formats import decode
+from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
@@ -76,6 +75,11 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """Paths that stay as they are: nobody knows what was there, or where they come from."""
 
     @cached_property
+    def planned(self) -> list[tuple[UndoStep, Drafted | None]]:
+        """The steps with what is drafted at the path that each is about."""
+        return [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
+
+    @cached_property
     def steps(self) -> tuple[UndoStep, ...]:
         """The steps of all phases."""
         return tuple(step for phase in self.phases for step in phase.steps)
@@ -114,7 +118,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
     @cached_property
     def facts(self) -> list[tuple[str, ...]]:
         """What it does, to compare two plans by; asked for in a worker thread first."""
-        return [self._fact(step, phase.drafted) for phase in self.phases for step in phase.steps]
+        return [self._fact(step, one) for step, one in self.planned]
 
     @cached_property
     def not_undone(self) -> list[NotUndone]:
@@ -134,12 +138,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
         """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
-        put = {
-            path: drafted.then
-            for phase in self.phases
-            for step in phase.steps
-            if isinstance(step, PutFile) and (drafted := phase.drafted.get(path := str(place_of(step))))
-        }
+        put = {one.path: one.then for step, one in self.planned if isinstance(step, PutFile) and one is not None}
         nodes = [put.get(str(path)) for path in paths]
         return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
@@ -181,7 +180,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
         ]
 
     def _files(self, is_withheld: IsWithheld | None) -> list[UndoneFile]:
-        found = [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
         return [
             file_of(
                 self.tree,
@@ -189,11 +187,10 @@ class UndoPlan(Struct, frozen=True, dict=True):
                 shown=place < MOST_SHOWN_FILES
                 and not (is_withheld is not None and any(map(is_withheld, one[0].paths))),
             )
-            for place, one in enumerate(found)
+            for place, one in enumerate(self.planned)
         ]
 
-    def _fact(self, step: UndoStep, drafted: Mapping[str, Drafted]) -> tuple[str, ...]:
-        one = drafted.get(str(place_of(step)))
+    def _fact(self, step: UndoStep, one: Drafted | None) -> tuple[str, ...]:
         versions: list[str] = []
         if one is not None and isinstance(step, PutFile | RemoveFile):
             versions = ["" if node is None else self.tree.version(node) for node in (one.now, one.then)]
@@ -373,7 +370,7 @@ def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
 def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
     """Return what an undo leaves at a path; a `Preview`."""
     content = _bytes_of(tree, node)
-    text = inspect(content, name=".")[1]
+    text = text_of(content, name=".")
     return content if text is None else text
 
 
@@ -415,16 +412,13 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     if drafted.now is None or drafted.then is None:
         return []
     try:
-        texts = []
-        for node in (drafted.now, drafted.then):
-            content = _bytes_of(tree, node)
-            form = inspect(content, name=drafted.path)[0].text_format
-            if form is None or len(content) > LARGEST_SHOWN_BYTES:
-                return []
-            texts.append(decode(content, form, path=drafted.path))
+        contents = [_bytes_of(tree, node) for node in (drafted.now, drafted.then)]
+        if max(map(len, contents)) > LARGEST_SHOWN_BYTES:
+            return []
+        now, then = (text_of(content, name=drafted.path) for content in contents)
     except FileToolsError:
         return []  # the hunks only help to read the result
-    return [hunk.to_dict() for hunk in structured_patch(texts[0], texts[1])]
+    return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
 
 
 def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
