@@ -72,14 +72,15 @@ def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
 def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False) -> Taken | None:
     """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
     tree = snapshot_of(seen)
-    lacking = _Lacking()
+    too_large: list[str] = []
+    changed: list[str] = []
     made = parts.journal.checkpoints.save(
-        name, tree, seen.position, replace=replace, automatic=automatic, keep=partial(lacking.keep, parts)
+        name, tree, seen.position, replace=replace, automatic=automatic, keep=partial(_keep, parts, too_large, changed)
     )
     if made is None:
         return None
-    unread = {*seen.unread, *lacking.changed}
-    return Taken(made, sorted(lacking.too_large), sorted(unread))
+    unread = {*seen.unread, *changed}
+    return Taken(made, sorted(too_large), sorted(unread))
 
 
 def complete(
@@ -133,49 +134,47 @@ def complete(
     return left
 
 
-class _Lacking:
-    """What is in a snapshot without its bytes. Lives for one checkpoint."""
+def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[str, SnapshotRow]) -> set[str]:
+    """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met.
 
-    def __init__(self) -> None:
-        self.too_large: list[str] = []
-        self.changed: list[str] = []
+    Args:
+        parts: The workspace.
+        too_large: Gets the paths of files that are.
+        changed: Gets the paths of those that stand no more as they were met, or cannot be read.
+        tree: What is to be kept.
 
-    def keep(self, parts: Parts, tree: Mapping[str, SnapshotRow]) -> set[str]:
-        """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met.
-
-        Returns:
-            The keys of those that they still lack.
-        """
-        self.too_large, self.changed = [], []
-        files = {
-            row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None
-        }
-        most_bytes = parts.settings.snapshot_max_file_bytes
-        portion: dict[str, bytes] = {}
-        left, held = parts.settings.snapshot_max_bytes, 0
-        for version in parts.journal.contents.missing(files):
-            row = files[version]
-            if (row.size or 0) > min(most_bytes, left):
-                self.too_large.append(row.path)
-                continue
-            try:
-                content = _bytes_of(parts, row, most_bytes)
-            except FileToolsError:
-                self.changed.append(row.path)
-                continue
-            if version_of(content) != version:
-                self.changed.append(row.path)
-                continue
-            portion[version] = content
-            left -= len(content)
-            held += len(content)
-            if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
-                parts.journal.contents.keep_all(portion)
-                portion, held = {}, 0
-        parts.journal.contents.keep_all(portion)
-        lost = {*self.too_large, *self.changed}
-        versions = {row.version for row in tree.values() if row.path in lost} if lost else set()
-        return {key for key, row in tree.items() if row.version in versions} if lost else set()
+    Returns:
+        The keys of those that they still lack.
+    """
+    too_large.clear()
+    changed.clear()
+    files = {row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None}
+    most_bytes = parts.settings.snapshot_max_file_bytes
+    portion: dict[str, bytes] = {}
+    left, held = parts.settings.snapshot_max_bytes, 0
+    for version in parts.journal.contents.missing(files):
+        row = files[version]
+        if (row.size or 0) > min(most_bytes, left):
+            too_large.append(row.path)
+            continue
+        try:
+            content = _bytes_of(parts, row, most_bytes)
+        except FileToolsError:
+            changed.append(row.path)
+            continue
+        if version_of(content) != version:
+            changed.append(row.path)
+            continue
+        portion[version] = content
+        left -= len(content)
+        held += len(content)
+        if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
+            parts.journal.contents.keep_all(portion)
+            portion, held = {}, 0
+    parts.journal.contents.keep_all(portion)
+    lost = {*too_large, *changed}
+    versions = {row.version for row in tree.values() if row.path in lost} if lost else set()
+    return {key for key, row in tree.items() if row.version in versions} if lost else set()
 
 
 def _bytes_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes:

@@ -19,7 +19,7 @@ from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState
-from filetools.facade.restoring import RestoreDraft, RestoreTarget, completed
+from filetools.facade.restoring import RestoreTarget, completed
 from filetools.facade.steps.folders import MoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -245,8 +245,7 @@ def _make_plan(
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
-    draft = _take_back(parts, changed, target)
-    tree, findings = draft.tree, draft.findings
+    tree, findings, unknown = _take_back(parts, changed, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
     makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
@@ -264,7 +263,7 @@ def _make_plan(
     more, found = plan_unsaved(parts, waiting, taken, kind)
     makers[-1].steps += more
     phases = tuple(Phase(tuple(maker.steps), maker.drafted) for maker in makers if maker.steps)
-    plan = UndoPlan(findings=(*findings, *found), tree=tree, phases=phases, unknown=draft.unknown)
+    plan = UndoPlan(findings=(*findings, *found), tree=tree, phases=phases, unknown=unknown)
     _ = plan.facts  # here, where reading is allowed
     return plan
 
@@ -273,8 +272,10 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None) -> RestoreDraft:
-    """Work out the tree without some changes, and what becomes of each of them."""
+def _take_back(
+    parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
+) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
+    """Work out the tree without some changes, what becomes of each of them, and the paths that stay as they are."""
     standing = StandingTree(
         parts.workspace, parts.store, parts.journal.contents, parts.facts,
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
@@ -297,9 +298,9 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarg
         elif reversal is not None:
             undoing.names.never_mind(str(reversal.old_path), reversal.path)
     undoing.finish()
-    if target is not None:
-        return completed(parts, tree, undoing.findings, target)
-    return RestoreDraft(tree, undoing.findings)
+    if target is None:
+        return tree, undoing.findings, ()
+    return tree, *completed(parts, tree, undoing.findings, target)
 
 
 def _standing_before(parts: Parts, number: int) -> Standing:

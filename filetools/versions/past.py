@@ -9,6 +9,7 @@ from msgspec import Struct
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
+from filetools.versions.reversals import all_undoers
 
 
 class FileState(Struct, frozen=True, kw_only=True):
@@ -39,7 +40,6 @@ class Past:
         self._history = history
         self._key_of = key_of
         self._standing = standing
-        self._deletions: dict[int, ChangeRecord | None] = {}
 
     def mode_before(self, record: ChangeRecord) -> int | None:
         """Return the permission bits of a file before a record, where they are known."""
@@ -51,10 +51,8 @@ class Past:
 
     def trash_names(self, record: ChangeRecord) -> list[str]:
         """Return the names under which the trash may have the folder that a record deleted; a redo has its own."""
-        numbers, frontier = {record.number}, {record.number}
-        while frontier:
-            frontier = {each for several in self._history.undoers(frontier).values() for each in several} - numbers
-            numbers |= frontier
+        undoers = all_undoers(self._history.undoers, [record.number])
+        numbers = {record.number, *(each for several in undoers.values() for each in several)}
         related = self._history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
         return [
             str(each.number)
@@ -62,14 +60,11 @@ class Past:
             if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
         ]
 
-    def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
-        """Return the deletion of the folder that came back whole from the trash with what a record made."""
-        for number in self._history.targets([record.number], "brings").get(record.number, ()):
-            if number not in self._deletions:
-                found = self._history.select(RecordFilter(numbers=(number,)))
-                self._deletions[number] = found[0] if found else None
-            return self._deletions[number]
-        return None
+    def brought_back(self, records: Sequence[ChangeRecord]) -> dict[int, ChangeRecord]:
+        """Return of which deletion, among these records, each of them is the return, whole and from the trash."""
+        among = {record.number: record for record in records}
+        brings = self._history.targets(among, "brings")
+        return {number: among[deletions[0]] for number, deletions in brings.items() if deletions[0] in among}
 
     def has_restored(self, record: ChangeRecord) -> bool:
         """Whether a record brought something back."""

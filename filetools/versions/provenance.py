@@ -33,13 +33,8 @@ class Author(Struct, frozen=True, kw_only=True):
     """For those: the number of the change before which they were written."""
 
 
-class AuthoredLines(Struct, frozen=True, kw_only=True):
-    """Consecutive lines of one author."""
-
-    first: int
-    """From 1."""
-    last: int
-    author: Author
+AuthoredLines = tuple[int, int, Author]
+"""Consecutive lines of one author: the first, from 1, the last, and who."""
 
 
 class Annotated:
@@ -93,7 +88,7 @@ class Annotated:
         first = 0
         for place, author in enumerate(self._authors):
             if place + 1 == len(self._authors) or self._authors[place + 1] is not author:
-                yield AuthoredLines(first=first + 1, last=place + 1, author=author)
+                yield first + 1, place + 1, author
                 first = place + 1
 
 

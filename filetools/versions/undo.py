@@ -72,7 +72,7 @@ class Undoing:
         """
         self._tree = tree
         self._past = past
-        self._numbers = {record.number for record in records}
+        self._returned = past.brought_back(records)
         self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._is_prose = is_prose
         self.names = FormerNames()
@@ -85,7 +85,7 @@ class Undoing:
 
     def take_back(self, record: ChangeRecord) -> None:
         """Take one change back."""
-        if (deletion := self._returned(record)) is not None:
+        if (deletion := self._returned.get(record.number)) is not None:
             self._set_aside(record, deletion)
         elif record.operation is Operation.MOVE and record.before_unknown:
             self._move_back(record)
@@ -105,13 +105,6 @@ class Undoing:
             self._restore_folder(record)
         elif record.operation in WITHOUT_BYTES:
             self._put_text_back(record)
-
-    def _returned(self, record: ChangeRecord) -> ChangeRecord | None:
-        """Return the deletion that is taken back as well, if a record is part of the folder's return."""
-        if record.operation not in (Operation.CREATE, Operation.CREATE_DIRECTORY):
-            return None
-        deletion = self._past.brought_back(record)
-        return deletion if deletion is not None and deletion.number in self._numbers else None
 
     def _set_aside(self, record: ChangeRecord, deletion: ChangeRecord) -> None:
         """Keep a folder that came back whole, for the deletion before: with all in it, that nobody knows included."""
