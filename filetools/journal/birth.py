@@ -23,7 +23,7 @@ from filetools.journal.schema import create_tables
 from filetools.journal.translation import BUSY_SECONDS, NO_SHARED_MEMORY
 
 DATABASE_NAME: Final = "journal.db"
-PARTS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm")
+PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "shm", "journal")))
 MARK_FILE: Final = "mark"
 """What the user's own configuration folder knows a state directory by; a database keeps the mark beside which it was made."""
 _MARK: Final = re.compile("[0-9a-f]{32}")
