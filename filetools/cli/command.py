@@ -245,9 +245,10 @@ def main() -> None:
     except click.ClickException as error:
         print_error(_usage_error(error), as_json=_wants_json(sys.argv[1:]))
         code = error.exit_code
-    except click.Abort:
+    except click.Abort as error:
         STDERR.print("aborted")
-        code = FAILED
+        # Ctrl-C before a command has begun, or the end of the answers to a question.
+        code = INTERRUPTED if isinstance(error.__cause__, KeyboardInterrupt) else FAILED
     sys.exit(code if isinstance(code, int) else 0)
 
 

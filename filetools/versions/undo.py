@@ -6,7 +6,8 @@ there before. Of changes that follow each other without anybody in between only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -16,13 +17,15 @@ from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
-from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftNode, DraftTree, changed, is_as_left, put_text_back
-from filetools.versions.past import FileState, Past, unknown_creations
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.past import FileState, Past, is_within, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
+WITHOUT_RECORDS: Final = ("link", "other")
+"""Kinds of what may have come with a folder and is not recorded."""
 _FILE_CHANGES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE)
 
 
@@ -57,47 +60,32 @@ class Undoing:
     """Works out what a tree would be without some changes. Lives for one plan; gets the records newest first."""
 
     def __init__(
-        self, tree: DraftTree, past: Past, *, is_prose: Callable[[str], bool], numbers: Set[int] = frozenset()
+        self, tree: DraftTree, past: Past, records: Sequence[ChangeRecord], *, is_prose: Callable[[str], bool]
     ) -> None:
         """Begin with what stands now.
 
         Args:
             tree: The draft.
             past: What the journal knows.
+            records: All that will be taken back, newest first.
             is_prose: Whether a file is merged within its lines, too.
-            numbers: All records that will be taken back, to tell a folder that went and came back.
         """
         self._tree = tree
         self._past = past
-        self._numbers = numbers
+        self._returned = past.brought_back(records)
         self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._is_prose = is_prose
-        self._names = FormerNames()
-        self._unknown: set[int] = set()
+        self.names = FormerNames()
+        """The moves that were passed; whoever goes back tells it of those that stay."""
+        self._unknown = unknown_creations(past, records)
         self._runs: dict[str, _UndoRun] = {}
+        self._puts: dict[int, tuple[DraftNode, DraftNode | None, UndoFinding]] = {}
+        """By the identity of what was put in the tree: that, so that it lives, what it took the place of, and what was said."""
         self.findings: list[UndoFinding] = []
-
-    def expect(self, records: Sequence[ChangeRecord]) -> None:
-        """Learn which creations must stay.
-
-        Args:
-            records: All that will be taken back, newest first.
-        """
-        self._unknown = unknown_creations(self._past, records)
-
-    def pass_by(self, record: ChangeRecord) -> None:
-        """Go back over a move that stays: what it moved bears its new name."""
-        assert record.old_path is not None
-        self._names.passed(record.old_path, record.path)
-
-    def pass_by_reversed(self, reversal: ChangeRecord) -> None:
-        """Go back over a move that a later one, which was passed by, has reversed: what is older bears the name of then."""
-        assert reversal.old_path is not None
-        self._names.never_mind(reversal.old_path, reversal.path)
 
     def take_back(self, record: ChangeRecord) -> None:
         """Take one change back."""
-        if (deletion := self._returned(record)) is not None:
+        if (deletion := self._returned.get(record.number)) is not None:
             self._set_aside(record, deletion)
         elif record.operation is Operation.MOVE and record.before_unknown:
             self._move_back(record)
@@ -118,18 +106,11 @@ class Undoing:
         elif record.operation in WITHOUT_BYTES:
             self._put_text_back(record)
 
-    def _returned(self, record: ChangeRecord) -> ChangeRecord | None:
-        """Return the deletion that is taken back as well, if a record is part of the folder's return."""
-        if record.operation not in (Operation.CREATE, Operation.CREATE_DIRECTORY) or not self._numbers:
-            return None
-        deletion = self._past.brought_back(record)
-        return deletion if deletion is not None and deletion.number in self._numbers else None
-
     def _set_aside(self, record: ChangeRecord, deletion: ChangeRecord) -> None:
         """Keep a folder that came back whole, for the deletion before: with all in it, that nobody knows included."""
-        where = self._names.now(record.path)
+        where = self.names.now(record.path)
         if record.path == deletion.path and where is not None:
-            self._settle_within(where)
+            self._settled(where)
             paths = [where, *self._tree.below(where)]
             found = [(path[len(where) + 1 :], self._tree.at(path)) for path in paths]
             self._aside[deletion.number] = [(relative, node) for relative, node in found if node is not None]
@@ -142,9 +123,27 @@ class Undoing:
         for run in list(self._runs.values()):
             self._settle(run)
         self._runs.clear()
+        self._leave_what_is_gone()
+
+    def _leave_what_is_gone(self) -> None:
+        """Leave alone what would get bytes that nobody has kept; those of the states in between are not needed."""
+        for path, _, then in self._tree.changes():
+            while then is not None and (found := self._puts.get(id(then))) is not None:
+                _, here, undone = found
+                try:
+                    self._tree.content(then)
+                    break
+                except VersionGoneError as exc:
+                    if here is not None and here.version is None and self._tree.version(here) == then.version:
+                        then = replace(then, made=self._tree.content(here))  # it has another mode alone
+                    else:
+                        then = here
+                        self.findings.remove(undone)
+                        self._clash(undone.records, undone.path, exc.code, exc.message)
+                self._tree.put(path, then)
 
     def _extend(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
+        where = self.names.now(record.path)
         if where is None:
             self._clash([record], record.path, "EDIT_CONFLICT", "another file has taken its place since")
             return
@@ -165,33 +164,25 @@ class Undoing:
         here = self._tree.at(run.path)
         if here is not None and here.kind != "file":
             self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is not a file is there now")
-        elif run.before is None:
-            self._uncreate(run, here)
-        elif run.after is None:
-            self._undelete(run, run.before, here)
-        else:
+        elif run.before is not None and run.after is not None:
             self._unmodify(run, run.before, run.after, here)
-
-    def _uncreate(self, run: _UndoRun, here: DraftNode | None) -> None:
-        if here is None:
+        elif here is None and run.before is None:
             self._find(run.records, run.path, "unchanged")
-        elif run.after is not None and self._tree.version(here) == run.after.version:
+        elif here is None and run.before is not None:
+            if (blocking := self._file_above(run.path)) is not None:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
+            else:
+                self._put(run, None, run.before.version, run.before.mode)
+        elif here is not None and run.before is not None:
+            if self._tree.version(here) == run.before.version:
+                self._find(run.records, run.path, "unchanged")
+            else:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
+        elif here is not None and run.after is not None and self._tree.version(here) == run.after.version:
             self._tree.put(run.path, None)
             self._find(run.records, run.path, "undone")
         else:
             self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed it since it was created")
-
-    def _undelete(self, run: _UndoRun, before: FileState, here: DraftNode | None) -> None:
-        if here is None:
-            blocking = self._file_above(run.path)
-            if blocking is not None:
-                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
-            else:
-                self._put(run, None, before.version, before.mode)
-        elif self._tree.version(here) == before.version:
-            self._find(run.records, run.path, "unchanged")
-        else:
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
 
     def _unmodify(self, run: _UndoRun, before: FileState, after: FileState, here: DraftNode | None) -> None:
         if here is None:
@@ -216,9 +207,7 @@ class Undoing:
             before, after = (self._tree.text(version) for version in versions)
             texts = after, self._tree.content(here), before
             merged = _merged(run.path, *texts, by_words=self._is_prose(run.path))
-        except VersionGoneError as exc:
-            self._clash(run.records, run.path, exc.code, exc.message)
-        except EncodingError as exc:
+        except (VersionGoneError, EncodingError) as exc:
             self._clash(run.records, run.path, exc.code, exc.message)
         else:
             if merged is None:
@@ -236,27 +225,17 @@ class Undoing:
         if here is not None and (self._tree.version(here), here.mode) == (version, mode):
             self._find(run.records, run.path, "unchanged")
             return
-        try:
-            if made is None:
-                self._tree.text(version)
-        except VersionGoneError as exc:
-            if here is None or self._tree.version(here) != version:
-                self._clash(run.records, run.path, exc.code, exc.message)
-                return
-            made = self._tree.content(here)
         node = DraftNode(kind="file") if here is None else here
-        self._tree.put(run.path, changed(node, version=version, mode=mode, made=made))
+        node = replace(node, version=version, mode=mode, made=made)
+        self._tree.put(run.path, node)
         self._find(run.records, run.path, "undone")
+        self._puts[id(node)] = node, here, self.findings[-1]
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
-        where, home = self._names.now(record.path), self._names.place(record.old_path)
+        where, home = self.names.now(record.path), self.names.place(record.old_path)
         is_folder = record.operation is Operation.MOVE_DIRECTORY
-        if where is not None:
-            self._settle_within(where)
-        if home is not None:
-            self._settle_within(home)
-        here = None if where is None else self._tree.at(where)
+        _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "folder") != is_folder:
             self._clash([record], record.path, "EDIT_CONFLICT", "it is no longer there")
         elif not self._is_free(home, for_folder=is_folder):
@@ -265,16 +244,14 @@ class Undoing:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
         else:
             self._tree.move(where, home)
-            self._names.taken_back(record.old_path, record.path, where=where, home=home)
+            self.names.taken_back(record.old_path, record.path, where=where, home=home)
             self._find([record], home, "undone")
             return
-        self.pass_by(record)
+        self.names.passed(record.old_path, record.path)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
-        if where is not None:
-            self._settle_within(where)
-        here = None if where is None else self._tree.at(where)
+        where = self.names.now(record.path)
+        here = self._settled(where)
         if where is None or here is None or here.kind != "folder":
             self._find([record], record.path, "unchanged")
         elif self._is_free_of_others(record, where):
@@ -293,33 +270,44 @@ class Undoing:
         return not has_files and (not inside or self._past.has_restored(record))
 
     def _put_text_back(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
-        here = None if where is None else self._tree.at(where)
-        if where is None or not is_as_left(self._tree, record, here):
+        where, before = self.names.now(record.path), record.before
+        here = self._settled(where)
+        if where is None or not self._is_as_left(record, here):
             self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
-        elif record.before is not None and (blocking := self._file_above(where)) is not None:
+        elif before is not None and (blocking := self._file_above(where)) is not None:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
-        elif put_text_back(self._tree, record, where):
-            self._find([record], where, "undone")
-        else:
+        elif before is not None and not self._tree.present.contents.has(before):
             self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
+        else:
+            node = None if before is None else DraftNode(kind="link", version=before)
+            if here is not None and here.kind == "folder" and before is not None:
+                node = replace(here, mode=int(self._tree.text(before), 8))
+            self._tree.put(where, node)
+            self._find([record], where, "undone")
+
+    def _is_as_left(self, record: ChangeRecord, here: DraftNode | None) -> bool:
+        """Whether a link, or a folder's mode, is as a record has left it."""
+        if record.operation is Operation.MODIFY_DIRECTORY:
+            return here is not None and here.kind == "folder" and here.mode == record.mode
+        if here is None or record.after is None:
+            return here is None and record.after is None
+        return here.kind == "link" and self._tree.version(here) == record.after
 
     def _restore_opaque(self, record: ChangeRecord) -> bool:
         """Bring back what was deleted without anybody knowing its bytes, if the trash has it."""
-        where = self._names.place(record.path) if record.operation is Operation.DELETE else None
+        where = self.names.place(record.path) if record.operation is Operation.DELETE else None
         if where is None or not (record.number in self._aside or self._trashed(record, where)):
             return False
         self._restore_folder(record)
         return True
 
     def _restore_folder(self, record: ChangeRecord) -> None:
-        where = self._names.place(record.path)
+        where = self.names.place(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
             self._clash([record], record.path, "EDIT_CONFLICT", reason)
             return
-        self._settle_within(where)
-        here = self._tree.at(where)
+        here = self._settled(where)
         trashed = self._aside.pop(record.number, None) or self._trashed(record, where)
         if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
             self._clash([record], where, "EDIT_CONFLICT", "something else is there now")
@@ -352,19 +340,20 @@ class Undoing:
         is_folder = here is not None and here.kind == "folder"
         return here is None or (for_folder and is_folder and next(iter(self._tree.below(place)), None) is None)
 
-    def _settle_within(self, place: str) -> None:
+    def _settled(self, place: str | None) -> DraftNode | None:
+        """Return what would be at a place after all changes there, and below, that were gone back over so far."""
+        if place is None:
+            return None
         key = self._tree.present.key(place)
         for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
             self._settle(self._runs.pop(one))
+        return self._tree.at(place)
 
     def _file_above(self, path: str) -> str | None:
         """Return the file that stands where a folder is needed, if one does."""
-        parent = path.rpartition("/")[0]
-        while parent:
-            node = self._tree.at(parent)
-            if node is not None:
+        for parent in within(path.rpartition("/")[0]):
+            if (node := self._tree.at(parent)) is not None:
                 return None if node.kind == "folder" else parent
-            parent = parent.rpartition("/")[0]
         return None
 
     def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome) -> None:
@@ -432,7 +421,7 @@ class FormerNames:
         """
         later: list[_Move] = []
         for move in reversed(self._moves):
-            is_old, is_new = _is_within(path, move.old), _is_within(path, move.new)
+            is_old, is_new = is_within(path, move.old), is_within(path, move.new)
             if move.where is None:
                 if is_new and not is_old:
                     return None
@@ -453,9 +442,5 @@ class FormerNames:
         return None if now is None else f"{now}/{name}" if now else name
 
 
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder}/")
-
-
 def _moved(path: str, source: str, destination: str) -> str:
-    return destination + path[len(source) :] if _is_within(path, source) else path
+    return destination + path[len(source) :] if is_within(path, source) else path
