@@ -12,7 +12,7 @@ from filetools.content.edits import Edit
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError
 from filetools.models.files import ReadResult, WriteResult
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented, repairs_of
 from filetools.tools.roots import ServedPath
 from filetools.tools.seen import TextLimits
@@ -54,8 +54,7 @@ class EditText(Parameters):
 async def write(context: ToolContext, given: Write) -> dict[str, Any]:
     """Create or replace a file."""
     place = await located(context, given.file_path)
-    async with own_hints(place):
-        made = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
+    made = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
     return await _written(place, given.content, made)
 
 
@@ -67,8 +66,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
     if not given.old_string:
         return await _created(place, given.new_string)
     change = Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)
-    async with own_hints(place):
-        made = await place.files.edit_file(place.path, [change])
+    made = await place.files.edit_file(place.path, [change])
     original = await _version(place, made.replaced_version)
     edited = _edited(place, given, None if original is None else original.content, made.structured_patch)
     return edited | ({"inBuffer": True} if made.in_buffer else {}) | repairs_of(made.warnings)
