@@ -33,6 +33,12 @@ class ChangeResult(Result):
     mirror: MirrorStatus = "off"
     warnings: list[dict[str, Any]] = []
 
+    def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
+        """As `Result.to_dict`; what all changes have in common comes last."""
+        plain = super().to_dict(style)
+        common = {name: plain.pop(name) for name in ChangeResult.model_fields if name in plain}
+        return plain | common
+
 
 def camel_keys(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of a JSON object whose keys, at every depth, are in camelCase."""
