@@ -13,12 +13,12 @@ from filetools.paths.patterns import Sieve
 
 IGNORE_FILE: Final = ".gitignore"
 MAX_WILDCARD_BYTES: Final = 32 * 1024
-"""Most bytes of one file's lines that need an expression each; literal names and `*.ending` do not count."""
+"""Most bytes of one file's lines that need an expression each; literal names, `*.ending` and `start*` do not count."""
 MAX_DEEP_RULES: Final = 256
 """Most rules of one file with `**` before further folders; each is tried at every folder of a path."""
 MAX_REPORTED: Final = 100
 MAX_GATE_TEXTS: Final = 64
-"""Up to so many endings, comparing a name with all of them is quicker than looking up each length."""
+"""Up to so many endings and starts, comparing a name with all of them is quicker than looking up each length."""
 
 _NONE: Final = -1
 
@@ -45,6 +45,9 @@ class _Table(Struct):
 
     def texts(self) -> tuple[str, ...]:
         return (*self.any, *self.directories)
+
+    def measure(self) -> None:
+        self.lengths = tuple(set(map(len, self.texts())))
 
     def find(self, text: str, is_directory: bool) -> int:
         rank = self.any.get(text, _NONE)
@@ -98,6 +101,7 @@ class IgnoreRules:
         "_parents",
         "_path_expressions",
         "_paths",
+        "_starts",
         "above",
         "base",
         "problems",
@@ -106,9 +110,9 @@ class IgnoreRules:
     def __init__(self, base: str, above: str) -> None:
         self.base, self.above = base, above
         self.problems: tuple[IgnoreProblem, ...] = ()
-        self._names, self._paths, self._endings = _Table(), _Table(), _Table()
+        self._names, self._paths, self._starts, self._endings = _Table(), _Table(), _Table(), _Table()
         self._parents: frozenset[str] = frozenset()
-        self._gate: tuple[str, ...] | None = None
+        self._gate: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._name_expressions = self._path_expressions = _Expressions(())
 
     @classmethod
@@ -128,7 +132,7 @@ class IgnoreRules:
     @property
     def is_empty(self) -> bool:
         """Whether no line of it is a rule."""
-        tables = (self._names, self._paths, self._endings)
+        tables = (self._names, self._paths, self._starts, self._endings)
         return not (
             any(table.texts() for table in tables) or self._name_expressions.bounds or self._path_expressions.bounds
         )
@@ -180,7 +184,8 @@ class IgnoreRules:
         """Return all names that a rule without slash may fit, and perhaps a few more."""
         if self._gate is None:
             return names
-        found = [name for name in names if name.endswith(self._gate)]
+        endings, starts = self._gate
+        found = [name for name in names if name.endswith(endings) or name.startswith(starts)]
         exact, folders = self._names.any, self._names.directories
         if not (exact.keys().isdisjoint(names) and folders.keys().isdisjoint(names)):
             found += [name for name in names if name in exact or name in folders]
@@ -193,6 +198,8 @@ class IgnoreRules:
         rank = self._names.find(name, is_directory)
         for length in self._endings.lengths:
             rank = max(rank, self._endings.find(name[-length:] if length else "", is_directory))
+        for length in self._starts.lengths:
+            rank = max(rank, self._starts.find(name[:length], is_directory))
         return max(rank, self._name_expressions.find(name, is_directory))
 
     def _rank_path(self, relative: str, is_directory: bool) -> int:
@@ -228,12 +235,13 @@ class _Parser:
             except BadPatternError as exc:
                 self._report(number, line, str(exc))
         rules = self._rules
-        endings = rules._endings.texts()
-        rules._endings.lengths = tuple(set(map(len, endings)))
+        for table in (rules._starts, rules._endings):
+            table.measure()
+        endings, starts = rules._endings.texts(), rules._starts.texts()
         # The gate looks at names as they are, which is the same as their bytes only where rules are ASCII.
-        is_ascii = all(map(str.isascii, (*endings, *rules._names.texts())))
-        if is_ascii and len(endings) <= MAX_GATE_TEXTS:
-            rules._gate = endings
+        is_ascii = all(map(str.isascii, (*endings, *starts, *rules._names.texts())))
+        if is_ascii and len(endings) + len(starts) <= MAX_GATE_TEXTS:
+            rules._gate = (endings, starts)
         rules._parents = frozenset(
             path[: max(path.rfind("/"), 0)] for paths in (rules._paths.any, rules._paths.directories) for path in paths
         )
@@ -256,6 +264,8 @@ class _Parser:
             (rules._paths if pattern.is_path else rules._names).add(pattern.literal, rank, directories_only=only)
         elif not pattern.is_path and pattern.ending is not None:
             rules._endings.add(pattern.ending, rank, directories_only=only)
+        elif not pattern.is_path and pattern.rest == "*":
+            rules._starts.add(pattern.literal, rank, directories_only=only)
         else:
             self._place_expression(pattern, rank)
 
