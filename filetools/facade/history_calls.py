@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -275,8 +275,8 @@ class HistoryCalls(ActorCalls):
                 f"There is a checkpoint {name!r} already",
                 suggested_action="Choose another name, or pass replace=True.",
             )
-        result = _checkpoint_result(taken.checkpoint)
-        return result.model_copy(update={"by_hash_alone": taken.by_hash_alone, "unread": taken.unread})
+        made, by_hash_alone, unread = taken
+        return _checkpoint_result(made).model_copy(update={"by_hash_alone": by_hash_alone, "unread": unread})
 
     async def checkpoints(self) -> CheckpointsResult:
         """Return all checkpoints, oldest first."""
@@ -506,18 +506,21 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
         lambda other: parts.workspace.key(parts.workspace.resolve(other)),
         parts.lines,
     )
-    owners = _Owners(runs_of(parts).list(), journal.epoch)
-    ranges = [_range(each, owners) for each in lines.authors(path, text, now=now)]
+    # Of a journal that was put back since, the same numbers are other changes.
+    known = (run for run in runs_of(parts).list() if run.first.startswith(f"{journal.epoch}:"))
+    runs = sorted(known, key=lambda run: number_of(run.first), reverse=True)
+    foreign = {number: run for run in runs for number in run.foreign}
+    ranges = [_range(each, partial(_run_of, runs, foreign)) for each in lines.authors(path, text, now=now)]
     return ProvenanceResult(path=path, version=facts.version, total_lines=facts.total_lines or 0, ranges=ranges)
 
 
-def _range(found: AuthoredLines, owners: _Owners) -> LineRange:
+def _range(found: AuthoredLines, run_of: Callable[[ChangeRecord], Run | None]) -> LineRange:
     first, last, author = found
     record = author.record
     if author.before is not None:
         return LineRange(first=first, last=last, before=author.before)
     actor = EXTERNAL if record is None else record.actor
-    run = None if record is None else owners.run_of(record)
+    run = None if record is None else run_of(record)
     return LineRange(
         first=first,
         last=last,
@@ -530,25 +533,14 @@ def _range(found: AuthoredLines, owners: _Owners) -> LineRange:
     )
 
 
-class _Owners:
-    """The runs of a journal by what is their own. Lives for one call."""
-
-    def __init__(self, runs: Iterable[Run], epoch: str) -> None:
-        # Of a journal that was put back since, the same numbers are other changes.
-        known = (run for run in runs if run.first.startswith(f"{epoch}:"))
-        self._by_session: dict[str | None, list[Run]] = {}
-        self._by_foreign: dict[int, Run] = {}
-        for run in sorted(known, key=lambda run: number_of(run.first), reverse=True):
-            self._by_session.setdefault(run.session, []).append(run)
-            self._by_foreign |= dict.fromkeys(run.foreign, run)
-
-    def run_of(self, record: ChangeRecord) -> Run | None:
-        """Return the run that a change belongs to."""
-        # The newest comes first: one whose process died has no end, and would claim what later ones did.
-        for run in self._by_session.get(record.actor.session, ()):
-            if number_of(run.first) < record.number and (run.last is None or record.number <= number_of(run.last)):
-                return run
-        return self._by_foreign.get(record.number)
+def _run_of(runs: Sequence[Run], foreign: Mapping[int, Run], record: ChangeRecord) -> Run | None:
+    """Return the run, of these, the newest first, that a change belongs to."""
+    for run in runs:
+        # One whose process died has no end, and would claim what later ones did.
+        is_within = number_of(run.first) < record.number and (run.last is None or record.number <= number_of(run.last))
+        if is_within and run.session == record.actor.session:
+            return run
+    return foreign.get(record.number)
 
 
 def _told(run: Run, record: ChangeRecord) -> dict[str, Any]:

@@ -19,23 +19,12 @@ from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.plain_rows import PlainRows
-from filetools.journal.tree_index import IndexRow
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.draft_tree import KINDS, DraftNode, DraftTree, within
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
-
-
-class Taken(Struct, frozen=True):
-    """A checkpoint, and what of the tree is not in it as it should be."""
-
-    checkpoint: Checkpoint
-    by_hash_alone: list[str]
-    """Files that are too large to be kept."""
-    unread: list[str]
-    """Paths that could not be read, or that changed meanwhile."""
 
 
 class Left(Struct):
@@ -63,14 +52,22 @@ def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
     for key in plain.keys() - tree.keys():
         row = seen.rows[key]
         if row.kind == "directory" or row.version is not None:
-            tree[key] = SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
+            size = row.identity[2] if row.kind == "file" and row.identity is not None else None
+            tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
     tree[""] = SnapshotRow("", "other", None, None, seen.scope)
     seen.snapshots.last = (seen.rows, seen.scope, tree)
     return tree
 
 
-def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False) -> Taken | None:
-    """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
+def take(
+    parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False
+) -> tuple[Checkpoint, list[str], list[str]] | None:
+    """Keep what a look has met under a name. Call it in a worker thread.
+
+    Returns:
+        The checkpoint, the files that are too large to be kept, and what could not be read, or changed meanwhile; None if
+        another has the name already.
+    """
     tree = snapshot_of(seen)
     too_large: list[str] = []
     changed: list[str] = []
@@ -80,7 +77,7 @@ def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, auto
     if made is None:
         return None
     unread = {*seen.unread, *changed}
-    return Taken(made, sorted(too_large), sorted(unread))
+    return made, sorted(too_large), sorted(unread)
 
 
 def complete(
@@ -108,7 +105,11 @@ def complete(
     closed = {tree.present.key(path): path for path in seen.closed}
     for key, row in wanted.items():
         standing = seen.rows.get(key)
-        is_same = standing is not None and (standing.kind, standing.mode, standing.version) == _facts(row)
+        is_same = standing is not None and (standing.kind, standing.mode, standing.version) == (
+            row.kind,
+            row.mode,
+            row.version,
+        )
         if row.kind == "other" or (is_same and not tree.is_drafted(row.path)):
             continue
         if (place := next((each for each in within(key) if each in closed), None)) is not None:
@@ -221,11 +222,3 @@ def _beyond(
         if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):
             found[key] = path
     return found
-
-
-def _facts(row: SnapshotRow) -> tuple[str, int | None, str | None]:
-    return (row.kind, row.mode, row.version)
-
-
-def _size(row: IndexRow) -> int | None:
-    return row.identity[2] if row.kind == "file" and row.identity is not None else None

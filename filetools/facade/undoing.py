@@ -307,9 +307,8 @@ def _standing_before(parts: Parts, number: int) -> Standing:
     """Return what stood in the tree at the newest checkpoint before a record, and the number of the newest record then."""
     earlier = [each for each in parts.journal.checkpoints.all() if each.number < number]
     newest = max(earlier, key=lambda each: each.number, default=None)
-    found = parts.journal.checkpoints.snapshot(newest.name) if newest is not None else None
-    rows = found[1] if found is not None else None
-    if newest is None or rows is None:
+    found = None if newest is None else parts.journal.checkpoints.snapshot(newest.name)
+    if newest is None or found is None or (rows := found[1]) is None:
         return 0, {}
     states = {
         row.path: FileState(version=row.version, mode=row.mode)
@@ -425,6 +424,6 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
 def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
     """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
     try:
-        return tree.text(tree.version(node))
+        return tree.present.contents.get(tree.version(node))
     except VersionGoneError:
         return tree.content(node)

@@ -213,8 +213,7 @@ class LineHistory:
         if former is not None:
             self._annotated.begin(former, older)
             return True
-        is_whole = record.before is None
-        self._annotated.begin(text, author if is_whole else older)
+        self._annotated.begin(text, author if record.before is None else older)
         return False
 
     def _pass_through(self, version: str | None, path: str, author: Author) -> None:
