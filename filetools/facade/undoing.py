@@ -31,8 +31,7 @@ from filetools.facade.steps.put_back import (
 )
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of
-from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
+from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import History, RecordFilter
@@ -248,7 +247,7 @@ def _make_plan(
     tree, findings, unknown = _take_back(parts, changed, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
-    makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
+    makers = [StepMaker(parts, tree, phase, refused) for phase in drafted]
     impossible += [path for maker in makers for path in maker.impossible]
     blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
     blocked |= {path: _impossible(path) for path in impossible if path not in blocked}

@@ -107,7 +107,9 @@ class RememberedLines:
         """Return the lines as a record left them, if they are remembered."""
         with self._lock:
             found = self._found.get(record.number)
-            return found[1].copy() if found is not None and _is_same(found[0], record) else None
+            # A state directory that was put back gives numbers a second time.
+            is_it = found is not None and (found[0].after, found[0].time) == (record.after, record.time)
+            return found[1].copy() if found is not None and is_it else None
 
     def put(self, record: ChangeRecord, lines: Annotated, *, instead_of: ChangeRecord | None) -> None:
         """Remember the lines as a record left them.
@@ -235,8 +237,3 @@ class LineHistory:
             return decode(content, found.format, path=path)
         except EncodingError:
             return inspect(content, name=path)[1]
-
-
-def _is_same(one: ChangeRecord, other: ChangeRecord) -> bool:
-    # A state directory that was put back gives numbers a second time.
-    return (one.after, one.time) == (other.after, other.time)
