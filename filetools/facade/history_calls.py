@@ -366,7 +366,13 @@ class HistoryCalls(ActorCalls):
         """Return what stood in the tree at a checkpoint; None is now."""
         if name is None:
             return tree_diff.WholeTree.standing(await self._runner.look_at_tree())
-        return tree_diff.WholeTree.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
+        checkpoint, rows = await self._known(name, self._parts.journal.checkpoints.snapshot)
+        if rows is None:
+            raise InvalidArgumentError(
+                f"The checkpoint {name!r} is a number without a tree: there is nothing to compare",
+                suggested_action="Compare with a checkpoint that this release has made.",
+            )
+        return tree_diff.WholeTree(checkpoint.number, rows, checkpoint)
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""
@@ -464,7 +470,9 @@ def diff_result(
     second = (
         parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new, actor))
     )
-    before, after = (_text(content, path, is_exact=is_exact) for content in (first, second))
+    before, after = (tree_diff.compared_text(content, path, is_exact=is_exact) for content in (first, second))
+    if before is None or after is None:
+        raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
     diff = unified_diff(before, after, f"a/{path}", f"b/{path}", is_exact=is_exact)
     return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
 
@@ -475,13 +483,6 @@ def _version_before(parts: Parts, path: WorkspacePath) -> str:
         if is_file and record.before is not None and record.before != record.after:
             return record.before
     raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
-
-
-def _text(content: bytes, path: WorkspacePath, *, is_exact: bool) -> str:
-    text = tree_diff.compared_text(content, path, is_exact=is_exact)
-    if text is None:
-        raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
-    return text
 
 
 _PROMPT_CHARACTERS: Final = 80

@@ -87,12 +87,8 @@ def _complete(
     closed = {tree.present.key(path): path for path in seen.closed}
     for key, row in rows.items():
         standing = seen.rows.get(key)
-        is_same = standing is not None and (standing.kind, standing.mode, standing.version) == (
-            row.kind,
-            row.mode,
-            row.version,
-        )
-        if row.kind == "other" or (is_same and not tree.is_drafted(row.path)):
+        facts = None if standing is None else (standing.kind, standing.mode, standing.version)
+        if row.kind == "other" or (facts == (row.kind, row.mode, row.version) and not tree.is_drafted(row.path)):
             continue
         if (place := next((each for each in within(key) if each in closed), None)) is not None:
             tree.put(row.path, tree.present.at(row.path))

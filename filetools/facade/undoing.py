@@ -84,11 +84,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
         return tuple(step for phase in self.phases for step in phase.steps)
 
     @property
-    def paths(self) -> list[WorkspacePath]:
-        """The paths that it touches, those inside folders that move as a whole left out."""
-        return [path for step in self.steps for path in step.paths]
-
-    @property
     def deleted(self) -> list[WorkspacePath]:
         """The paths of the files that it deletes, and of folders that go with all in them."""
         return [
@@ -133,7 +128,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
         """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
         drafted = {WorkspacePath(path) for phase in self.phases for path in phase.drafted}
         inside = sorted(path for path in drafted if matches_protected(path, protected))
-        return list(dict.fromkeys([*self.paths, *inside]))
+        return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
 
     def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
         """Return what tells which bytes it puts at some paths; None for those at which it puts none."""

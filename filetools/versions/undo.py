@@ -119,10 +119,7 @@ class Undoing:
         for run in list(self._runs.values()):
             self._settle(run)
         self._runs.clear()
-        self._leave_what_is_gone()
-
-    def _leave_what_is_gone(self) -> None:
-        """Leave alone what would get bytes that nobody has kept; those of the states in between are not needed."""
+        # What would get bytes that nobody has kept is left alone; those of the states in between are not needed.
         for path, _, then in self._tree.changes():
             while then is not None and (found := self._puts.get(id(then))) is not None:
                 _, here, undone = found
@@ -240,7 +237,7 @@ class Undoing:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
         else:
             self._tree.move(where, home)
-            self.names.taken_back(record.old_path, record.path, where=where, home=home)
+            self.names.passed(record.old_path, record.path, where=where, home=home)
             self._find([record], home, "undone")
             return
         self.names.passed(record.old_path, record.path)
@@ -397,17 +394,13 @@ class FormerNames:
     def __init__(self) -> None:
         self._moves: list[_Move] = []
 
-    def passed(self, old: str, new: str) -> None:
-        """Go back over a move that stays."""
-        self._moves.append(_Move(old, new))
+    def passed(self, old: str, new: str, *, where: str | None = None, home: str = "") -> None:
+        """Go back over a move that stays, or that the draft has taken back, from `where` to `home`."""
+        self._moves.append(_Move(old, new, where, home))
 
     def never_mind(self, old: str, new: str) -> None:
         """Forget a move that was gone back over: with the older one that it reversed, nothing has moved."""
         self._moves.remove(_Move(old, new))
-
-    def taken_back(self, old: str, new: str, *, where: str, home: str) -> None:
-        """Go back over a move that the draft has taken back, from `where` to `home`."""
-        self._moves.append(_Move(old, new, where, home))
 
     def now(self, path: str) -> str | None:
         """Return where the draft has what bore this name at the moment that the walk has reached.
