@@ -66,9 +66,10 @@ class Identities:
     def __init__(self, directory: Path) -> None:
         """Take the files that are there now for the right ones."""
         self._directory = str(directory)
-        # Without the gate's file nobody would be excluded; without shared memory there is no write-ahead file.
-        self._parts = tuple(str(directory / part) for part in (*PARTS, GATE_FILE) if os.path.lexists(directory / part))
+        # Without shared memory there is no write-ahead file.
+        self._parts = tuple(str(directory / part) for part in PARTS if os.path.lexists(directory / part))
         self._expected = tuple(map(_identity, self._parts))
+        self._gate = _identity(str(directory / GATE_FILE))
         self._checked: tuple[int, int, int] | None = None
 
     def check(self) -> None:
@@ -88,6 +89,9 @@ class Identities:
         if tuple(map(_identity, self._parts)) != self._expected:
             raise StateDamagedError("the journal's database was replaced while open")
         is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
+        # Behind another file nobody is excluded; SQLite alone keeps the database sound until that is seen.
+        if is_sure and _identity(str(Path(self._directory, GATE_FILE))) != self._gate:
+            raise StateDamagedError("the journal's gate was replaced while open")
         self._checked = state if is_sure else None
 
 

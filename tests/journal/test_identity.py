@@ -15,8 +15,6 @@ from filetools.journal.birth import PARTS
 from filetools.journal.gate import GATE_FILE
 from filetools.journal.opening import Identities
 
-FILES = (*PARTS, GATE_FILE)
-
 
 @pytest.fixture
 def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identities]:
@@ -24,7 +22,7 @@ def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identit
     monkeypatch.setattr(opening, "SURE_AFTER_NS", 20_000_000)
     place = tmp_path / "state"
     place.mkdir()
-    for part in FILES:
+    for part in (*PARTS, GATE_FILE):
         (place / part).write_bytes(b"")
     identities = Identities(place)
     deadline = time.monotonic() + 60
@@ -47,13 +45,29 @@ def move_away(place: Path) -> None:
     place.rename(place.with_name("elsewhere"))
 
 
-@pytest.mark.parametrize("part", FILES)
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("harm", [remove, replace, move_away])
 def test_another_file_or_none_is_seen(sure: tuple[Path, Identities], harm: Callable[[Path], None], part: str) -> None:
     place, identities = sure
     harm(place / part)
     with pytest.raises(StateDamagedError):
         identities.check()
+
+
+@pytest.mark.parametrize("harm", [remove, replace, move_away])
+def test_another_gate_or_none_is_seen_once_the_times_tell(
+    sure: tuple[Path, Identities], harm: Callable[[Path], None]
+) -> None:
+    place, identities = sure
+    harm(place / GATE_FILE)
+    deadline = time.monotonic() + 60
+
+    def check_again() -> None:
+        while time.monotonic() < deadline:
+            identities.check()
+
+    with pytest.raises(StateDamagedError):
+        check_again()
 
 
 def test_a_directory_gone_or_replaced_is_seen(sure: tuple[Path, Identities]) -> None:
