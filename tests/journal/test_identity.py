@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal import opening
-from filetools.journal.birth import PARTS
+from filetools.journal import birth
+from filetools.journal.birth import PARTS, Identities
 from filetools.journal.gate import GATE_FILE
-from filetools.journal.opening import Identities
 
 
 @pytest.fixture
 def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identities]:
     """A directory so old that its time of change alone is looked at."""
-    monkeypatch.setattr(opening, "SURE_AFTER_NS", 20_000_000)
+    monkeypatch.setattr(birth, "SURE_AFTER_NS", 20_000_000)
     place = tmp_path / "state"
     place.mkdir()
     for part in (*PARTS, GATE_FILE):
