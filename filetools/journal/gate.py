@@ -29,7 +29,6 @@ STAND_BACK_SECONDS: Final = 0.0007
 LONGEST_PAUSE_SECONDS: Final = 0.0005
 _WAITER_AT: Final = 1
 """Windows locks the first byte for all but the holder."""
-_LOCKS: Final = Path("/proc/locks")
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -94,7 +93,9 @@ class Gate:
         """Return who has the right, for messages."""
         with suppress(OSError):
             # Asked of the kernel, so that nobody has to write down each time that it holds the right.
-            held = re.search(rf" FLOCK .* ([1-9]\d*) \S*:{os.fstat(self._descriptor).st_ino} ", _LOCKS.read_text())
+            held = re.search(
+                rf" FLOCK .* ([1-9]\d*) \S*:{os.fstat(self._descriptor).st_ino} ", Path("/proc/locks").read_text()
+            )
             return f"process {held[1]}" if held else "another process"
         return "another process"
 
