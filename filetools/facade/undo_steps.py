@@ -1,38 +1,43 @@
 """From the draft of an undo to the steps that make it true: whole folders and files move where they can, the rest is written.
 
-No two steps of one transaction touch the same path, so that each may look at the tree as it is.
+No two steps of one transaction touch the same path, so that each may look at the tree as it is. What went into a document
+that nobody has saved since is merged into its unsaved text, as every change of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise, product
 
 from msgspec import Struct, structs
 
-from filetools.content.facts import inspect
-from filetools.errors import ChangedMeanwhileError
+from filetools.content.facts import inspect, text_of
+from filetools.content.formats import TextFormat, decode
+from filetools.content.merging import merge
+from filetools.errors import ChangedMeanwhileError, EncodingError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.standing import StandingTree
 from filetools.facade.steps.decision import PutDecision
+from filetools.facade.steps.folders import MoveFolder
+from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put_back import (
     MakeFolderAgain,
-    MoveBack,
-    MoveFolderBack,
     PutBack,
-    RemoveEmptied,
-    RemoveTree,
+    RemoveBack,
     RestoreFolder,
-    TakeAway,
     UndoStep,
     opened,
 )
+from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
+from filetools.facade.steps.unsaved import put_beside, unsaved_text
 from filetools.journal.changes import Relation, RelationKind
+from filetools.journal.history import History
+from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
-from filetools.versions.undo import Clash
+from filetools.versions.undo import Clash, UndoFinding
 
 
 class Drafted(Struct, frozen=True, kw_only=True):
@@ -41,6 +46,16 @@ class Drafted(Struct, frozen=True, kw_only=True):
     path: str
     now: DraftNode | None
     then: DraftNode | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where in the tree, or the trash, what comes there is now."""
+        return None if self.then is None else self.then.origin
+
+    @property
+    def origin_in_tree(self) -> Origin | None:
+        """The same, unless it is in the trash."""
+        return None if self.origin is None or self.origin.trash is not None else self.origin
 
 
 def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
@@ -91,17 +106,16 @@ class StepMaker:
         parts: Parts,
         tree: DraftTree,
         drafted: Sequence[Drafted],
-        unsaved_clash: Callable[[str, DraftNode, DraftNode], Clash | None],
         refused: Mapping[str, Clash],
     ) -> None:
-        self._unsaved_clash = unsaved_clash
+        self._parts = parts
         self._is_addressable = parts.workspace.is_addressable
         self._follows_links = parts.workspace.follow_symlinks
         self._tree = tree
         self._left = {tree.present.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[UndoStep] = []
-        self.blocked: dict[str, Clash] = {path: refused[path] for path in refused.keys() & self._paths()}
+        self.blocked: dict[str, Clash] = {one.path: refused[one.path] for one in drafted if one.path in refused}
         """Paths whose open documents have unsaved text that is in the way, or whose change was refused."""
         for path in self.blocked:
             self._take_within(path)
@@ -120,33 +134,28 @@ class StepMaker:
         self._remove_folders()
         self.steps.sort(key=_turn)
 
-    def _paths(self) -> set[str]:
-        return {one.path for one in self._left.values()}
-
     def _refuse_unsaved(self) -> None:
         for key, one in list(self._left.items()):
             # What goes leaves its document the unsaved text.
             if one.now is None or one.then is None or one.now.kind != "file":
                 continue
-            if (clash := self._unsaved_clash(one.path, one.now, one.then)) is not None:
+            if (clash := _unsaved_clash(self._parts, self._tree, one.path, one.now, one.then)) is not None:
                 self.blocked[one.path] = clash
                 del self._left[key]
 
     def _move_folders(self) -> None:
         for one in self._appearing("folder"):
-            origin = None if one.then is None else one.then.origin
-            if origin is None or origin.trash is not None or not self._is_whole(one.path, origin):
+            if (origin := one.origin_in_tree) is None or not self._is_whole(one.path, origin):
                 continue
-            source, destination = WorkspacePath(origin.path), WorkspacePath(one.path)
-            self.steps.append(MoveFolderBack(source, destination))
+            self.steps.append(MoveFolder(WorkspacePath(origin.path), WorkspacePath(one.path)))
             key = self._tree.present.key(one.path)
             self._change_modes(each for other, each in self._left.items() if key in within(other))
             self._take_within(one.path)
             self._take_within(origin.path)
 
     def _restore_folders(self) -> None:
-        for one in (each for kind in ("folder", "file", "link", "other") for each in self._appearing(kind)):
-            origin = None if one.then is None else one.then.origin
+        for one in self._appearing("folder", "file", "link", "other"):
+            origin = one.origin
             if origin is None or origin.trash is None or origin.top != one.path or not self._is_whole(one.path, origin):
                 continue
             inside = [WorkspacePath(path) for path in self._tree.below(one.path) if self._is_addressable(path)]
@@ -160,43 +169,37 @@ class StepMaker:
     def _make_folders(self) -> None:
         for one in self._appearing("folder"):
             mode = None if one.then is None else one.then.mode
-            self.steps.append(MakeFolderAgain(WorkspacePath(one.path), mode))
+            self._do(MakeFolderAgain(WorkspacePath(one.path), mode), one.path)
             if mode is not None and mode != opened(mode):
                 self.steps.append(PutMode(WorkspacePath(one.path), opened(mode), mode))
-            self._take(one.path)
 
     def _change_modes(self, drafted: Iterable[Drafted]) -> None:
         """Have folders that stand there, or move there, get other modes."""
         for one in list(drafted):
-            origin = None if one.then is None else one.then.origin
-            now = one.now or (
-                None if origin is None or origin.trash is not None else self._tree.present.at(origin.path)
-            )
+            origin = one.origin_in_tree
+            now = one.now or (None if origin is None else self._tree.present.at(origin.path))
             if now is None or one.then is None or now.kind != "folder" or one.then.kind != "folder":
                 continue
             if now.mode is not None and one.then.mode is not None and now.mode != one.then.mode:
                 self.steps.append(PutMode(WorkspacePath(one.path), now.mode, one.then.mode))
             if self._left.get(self._tree.present.key(one.path)) is one and one.now is not None:
-                self._take(one.path)
+                self._left.pop(self._tree.present.key(one.path))
 
     def _put_links(self) -> None:
         for one in sorted(self._left.values(), key=lambda one: one.path):
             now, then = (node if node is not None and node.kind == "link" else None for node in (one.now, one.then))
             if now is not None or then is not None:
                 texts = (None if node is None else self._tree.content(node) for node in (now, then))
-                self.steps.append(PutLink(WorkspacePath(one.path), *texts))
-                self._take(one.path)
+                self._do(PutLink(WorkspacePath(one.path), *texts), one.path)
 
     def _carry_others(self) -> None:
         """What no call can name goes with the folder that is made for it."""
         made = {str(step.paths[0]): step for step in self.steps if isinstance(step, MakeFolderAgain)}
         for one in list(self._appearing("other")):
-            origin = None if one.then is None else one.then.origin
             step = made.get(one.path.rpartition("/")[0])
-            if step is not None and origin is not None and origin.trash is None:
+            if step is not None and (origin := one.origin_in_tree) is not None:
                 step.others.append((WorkspacePath(origin.path), WorkspacePath(one.path)))
-                self._take(one.path)
-                self._take(origin.path)
+                self._do(None, one.path, origin.path)
 
     def _remove_trees(self) -> None:
         """Folders that came back go as they came, into the trash: nothing else would bring links in them back once more."""
@@ -208,37 +211,32 @@ class StepMaker:
             goes = {each.path for each in inside if each.then is None}
             if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
                 permit = partial(_permit_tree, self._tree, one.path, inside)
-                self.steps.append(RemoveTree(WorkspacePath(one.path), one.now.mode, permit))
+                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode, permit))
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
         # Where links are refused, they are made anew.
         kinds = ("file", "link", "other") if self._follows_links else ("file", "other")
-        for one in (each for kind in kinds for each in self._appearing(kind)):
-            origin = None if one.then is None else one.then.origin
-            if origin is None or origin.trash is not None or one.then is None or one.then.version is not None:
+        for one in self._appearing(*kinds):
+            if (origin := one.origin_in_tree) is None or one.then is None or one.then.version is not None:
                 continue
             source = self._left.get(self._tree.present.key(origin.path))
             is_free = source is not None and source.then is None and source.now is not None
             if is_free and self._is_addressable(one.path):
-                step = MoveBack(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
-                self.steps.append(step)
-                self._take(one.path)
-                self._take(origin.path)
+                step = MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
+                self._do(step, one.path, origin.path)
 
     def _write_files(self) -> None:
         rest = sorted(self._left.values(), key=lambda one: one.path)
         for one in rest:
             if one.then is not None and one.then.kind == "file":
-                self.steps.append(PutBack(WorkspacePath(one.path), partial(_decide, self._tree, one)))
-                self._take(one.path)
+                self._do(PutBack(WorkspacePath(one.path), partial(_decide, self._tree, one)), one.path)
             elif one.then is not None:
                 self.impossible.append(one.path)  # such as a pipe out of the trash, in a folder whose files change
-                self._take(one.path)
+                self._do(None, one.path)
         for one in rest:
             if one.then is None and one.now is not None and one.now.kind == "file":
-                self.steps.append(TakeAway(WorkspacePath(one.path), partial(_permit, self._tree, one)))
-                self._take(one.path)
+                self._do(RemoveFile(WorkspacePath(one.path), partial(_require_planned, self._tree, one)), one.path)
 
     def _remove_folders(self) -> None:
         others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
@@ -246,12 +244,11 @@ class StepMaker:
             if one.now is None or one.now.kind != "folder":
                 continue
             if not any(other.startswith(f"{one.path}/") for other in others):
-                self.steps.append(RemoveEmptied(WorkspacePath(one.path), one.now.mode))
-        self._left.clear()
+                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode))
 
-    def _appearing(self, kind: str) -> Iterable[Drafted]:
-        """Yield what stands where nothing is, outermost first; steps may take some of it away meanwhile."""
-        for key in sorted(self._left):
+    def _appearing(self, *kinds: str) -> Iterable[Drafted]:
+        """Yield what stands where nothing is, by kinds, outermost first; steps may take some of it away meanwhile."""
+        for kind, key in product(kinds, sorted(self._left)):
             one = self._left.get(key)
             if one is not None and one.now is None and one.then is not None and one.then.kind == kind:
                 yield one
@@ -276,8 +273,12 @@ class StepMaker:
             return None
         return node.origin.path
 
-    def _take(self, path: str) -> None:
-        self._left.pop(self._tree.present.key(path), None)
+    def _do(self, step: UndoStep | None, *paths: str) -> None:
+        """Have a step, or one that is there already, do what is left to do at some paths."""
+        if step is not None:
+            self.steps.append(step)
+        for path in paths:
+            self._left.pop(self._tree.present.key(path), None)
 
     def _take_within(self, folder: str) -> None:
         key = self._tree.present.key(folder)
@@ -294,7 +295,7 @@ def _turn(step: UndoStep) -> tuple[int, int]:
 
 def place_of(step: UndoStep) -> WorkspacePath:
     """Return the path that a step is about: of a move, where it goes."""
-    return step.paths[1] if isinstance(step, MoveBack | MoveFolderBack) else step.paths[0]
+    return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
 def assign(steps: Sequence[UndoStep], numbers: dict[str, list[int]], kind: RelationKind) -> None:
@@ -326,17 +327,13 @@ def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> Put
     return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], mode=drafted.then.mode)
 
 
-def _permit(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
-    _require_planned(tree, drafted, seen)
-
-
 def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
-    standing = StandingTree(tree.present.parts) if isinstance(tree.present, StandingTree) else tree.present
+    standing = tree.present
     planned = {one.path: one.now for one in inside}
     now = {path: standing.at(path) for path in standing.below(folder)}
     is_same = planned.keys() == now.keys() and all(
         one is not None and other is not None and one.kind == other.kind
-        and (one.kind != "file" or tree.version(one) == standing.version(other.origin or Origin(path=path)))
+        and (one.kind != "file" or tree.version(one) == standing.read_version(other.origin or Origin(path=path)))
         for path, one in planned.items()
         for other in [now[path]]
     )  # fmt: skip
@@ -348,3 +345,97 @@ def _require_planned(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
     planned = None if drafted.now is None else tree.version(drafted.now)
     if seen.version != planned:
         raise ChangedMeanwhileError(seen.path, 1)
+
+
+def split_buffered(
+    history: History, chosen: Sequence[ChangeRecord]
+) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
+    """Tell changes of documents apart: those of files, those that nobody has saved since, those whose save goes, too."""
+    children = history.children(record.number for record in chosen if record.state is RecordState.BUFFER)
+    numbers = {record.number for record in chosen}
+    files: list[ChangeRecord] = []
+    waiting: list[ChangeRecord] = []
+    saved: list[ChangeRecord] = []
+    for record in chosen:
+        saves = children.get(record.number, ())
+        if record.state is not RecordState.BUFFER or (saves and numbers.isdisjoint(saves)):
+            files.append(record)
+        else:
+            (saved if saves else waiting).append(record)
+    return files, waiting, saved
+
+
+def plan_unsaved(
+    parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
+) -> tuple[list[PutBack], list[UndoFinding]]:
+    """Work out how changes of unsaved documents are taken back.
+
+    Args:
+        parts: The workspace.
+        waiting: The changes, newest first.
+        taken: Lock keys of files that the undo changes otherwise; a document cannot be changed along with its file.
+        kind: What the new records are to them.
+    """
+    steps: list[PutBack] = []
+    findings: list[UndoFinding] = []
+    for path in dict.fromkeys(record.path for record in waiting):
+        records = tuple(record for record in waiting if record.path == path)
+        where = parts.workspace.resolve(path)
+        key = parts.workspace.key(where)
+        document = parts.journal.view(key).document
+        if document is None or not document.is_dirty:
+            findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
+        elif key in taken or not _follow_each_other(records):
+            clash = Clash(code="EDIT_CONFLICT", reason="it is in a document that is not saved yet")
+            findings.append(UndoFinding(records=records, path=path, outcome="conflict", clash=clash))
+        else:
+            step = PutBack(where, partial(_decide_unsaved, records))
+            step.undone = relations(sorted(record.number for record in records), kind)
+            steps.append(step)
+            findings.append(UndoFinding(records=records, path=path, outcome="undone"))
+    return steps, findings
+
+
+def _unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then: DraftNode) -> Clash | None:
+    """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
+    document = parts.journal.view(parts.workspace.key(path)).document
+    if document is None or not document.is_dirty:
+        return None
+    opened = parts.documents.texts.newest(document.id)
+    if opened is None:
+        return None  # closed meanwhile
+    by_words = parts.settings.is_prose(path)
+    base, proposed = (text_of(tree.content(node), name=path) for node in (now, then))
+    if base is None or proposed is None:
+        return Clash(code="EDIT_CONFLICT", reason="its document has unsaved text, and it is binary")
+    # As when it is done: what the file has got since goes into the document first.
+    current = merge(opened.base_text, opened.text, base, by_words=by_words).text
+    merged = merge(base, opened.text if current is None else current, proposed, by_words=by_words)
+    if merged.text is not None:
+        return None
+    places = tuple(one.to_dict() for one in merged.conflicts)
+    return Clash(
+        code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
+    )
+
+
+def _follow_each_other(records: Sequence[ChangeRecord]) -> bool:
+    return all(newer.before == older.after for newer, older in pairwise(records))
+
+
+def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:
+    """Put what the document was before on top of what it is now; conflicts with what a person typed since refuse."""
+    opened = unsaved_text(parts, seen)
+    after, before = records[0].after, records[-1].before
+    if opened is None or after is None or before is None:
+        raise ChangedMeanwhileError(seen.path, 1)  # saved, or given up, since the undo was worked out
+    base, proposed = (_text(parts, version, opened.document.text_format, seen.path) for version in (after, before))
+    return put_beside(parts, seen, opened, base, proposed)
+
+
+def _text(parts: Parts, version: str, form: TextFormat, path: str) -> str:
+    content = parts.journal.contents.get(version)
+    try:
+        return decode(content, form, path=path)
+    except EncodingError:
+        return content.decode("utf-8", "surrogatepass")  # what the file's encoding could not hold

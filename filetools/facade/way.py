@@ -32,7 +32,7 @@ from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.sync.context import RecentFile
 
-MOST_TRIES: Final = 5
+MOST_TRIES: Final = 9
 FIRST_PAUSE_SECONDS: Final = 0.001
 """Pause before the second try; doubles. Only a change that is being applied right now makes one wait."""
 
@@ -93,7 +93,7 @@ def go(
     Raises:
         UnheldError: Folders must be made, and their locks must be held; nothing was changed.
         AbortedError: The observer said so; nothing was changed.
-        ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
+        ChangedMeanwhileError: Something moved in every try, for a quarter of a second; nothing was changed.
         FileToolsError: A step refused or failed; nothing was changed.
         UnsavedQuestion: A person must decide first; nothing was changed.
     """
@@ -212,7 +212,7 @@ def _prepare_and_commit(
         for done, step in enumerate(active):
             beat(len(active) + done, 2 * len(active))
             _prepare(parts, step)
-        drafts = [step.drafts() for step in active]
+        drafts = [_drafts(step) for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
         _refuse_folder_made_twice(changes)
         # A large file takes long to prepare; from here on the change happens.
@@ -222,6 +222,13 @@ def _prepare_and_commit(
         _abandon(parts, active)
         raise
     return records, [len(several) for several in drafts]
+
+
+def _drafts(step: Step) -> Sequence[Change]:
+    if not step.undone:
+        return step.drafts()
+    *others, own = step.drafts()
+    return (*others, structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone)))))
 
 
 def _prepare(parts: Parts, step: Step) -> None:

@@ -17,8 +17,8 @@ from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
-from filetools.versions.draft_tree import DraftNode, DraftTree
-from filetools.versions.past import FileState, Past, unknown_creations
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.past import FileState, Past, is_within, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -72,61 +72,41 @@ class Undoing:
         """
         self._tree = tree
         self._past = past
-        self._numbers = {record.number for record in records}
+        self._returned = past.brought_back(records)
         self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._is_prose = is_prose
-        self._names = FormerNames()
+        self.names = FormerNames()
+        """The moves that were passed; whoever goes back tells it of those that stay."""
         self._unknown = unknown_creations(past, records)
         self._runs: dict[str, _UndoRun] = {}
         self._puts: dict[int, tuple[DraftNode, DraftNode | None, UndoFinding]] = {}
         """By the identity of what was put in the tree: that, so that it lives, what it took the place of, and what was said."""
         self.findings: list[UndoFinding] = []
 
-    def pass_by(self, record: ChangeRecord) -> None:
-        """Go back over a move that stays: what it moved bears its new name."""
-        assert record.old_path is not None
-        self._names.passed(record.old_path, record.path)
-
-    def pass_by_reversed(self, reversal: ChangeRecord) -> None:
-        """Go back over a move that a later one, which was passed by, has reversed: what is older bears the name of then."""
-        assert reversal.old_path is not None
-        self._names.never_mind(reversal.old_path, reversal.path)
-
     def take_back(self, record: ChangeRecord) -> None:
         """Take one change back."""
-        if (deletion := self._returned(record)) is not None:
+        if (deletion := self._returned.get(record.number)) is not None:
             self._set_aside(record, deletion)
-        elif record.operation is Operation.MOVE and record.before_unknown:
+        elif record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
+            self._restore_folder(record)
+        elif record.operation is Operation.MOVE:
             self._move_back(record)
-        elif record.operation is Operation.DELETE and record.before_unknown and self._restore_opaque(record):
-            return
-        elif record.number in self._unknown or (
-            record.before_unknown and record.operation is not Operation.DELETE_DIRECTORY
-        ):
+        elif record.before_unknown or record.number in self._unknown:
             self._find([record], record.path, "unknown")
         elif record.operation in _FILE_CHANGES:
             self._extend(record)
-        elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
+        elif record.operation is Operation.MOVE_DIRECTORY:
             self._move_back(record)
         elif record.operation is Operation.CREATE_DIRECTORY:
             self._remove_folder(record)
-        elif record.operation is Operation.DELETE_DIRECTORY:
-            self._restore_folder(record)
         elif record.operation in WITHOUT_BYTES:
             self._put_text_back(record)
 
-    def _returned(self, record: ChangeRecord) -> ChangeRecord | None:
-        """Return the deletion that is taken back as well, if a record is part of the folder's return."""
-        if record.operation not in (Operation.CREATE, Operation.CREATE_DIRECTORY):
-            return None
-        deletion = self._past.brought_back(record)
-        return deletion if deletion is not None and deletion.number in self._numbers else None
-
     def _set_aside(self, record: ChangeRecord, deletion: ChangeRecord) -> None:
         """Keep a folder that came back whole, for the deletion before: with all in it, that nobody knows included."""
-        where = self._names.now(record.path)
+        where = self.names.now(record.path)
         if record.path == deletion.path and where is not None:
-            self._settle_within(where)
+            self._settled(where)
             paths = [where, *self._tree.below(where)]
             found = [(path[len(where) + 1 :], self._tree.at(path)) for path in paths]
             self._aside[deletion.number] = [(relative, node) for relative, node in found if node is not None]
@@ -139,10 +119,7 @@ class Undoing:
         for run in list(self._runs.values()):
             self._settle(run)
         self._runs.clear()
-        self._leave_what_is_gone()
-
-    def _leave_what_is_gone(self) -> None:
-        """Leave alone what would get bytes that nobody has kept; those of the states in between are not needed."""
+        # What would get bytes that nobody has kept is left alone; those of the states in between are not needed.
         for path, _, then in self._tree.changes():
             while then is not None and (found := self._puts.get(id(then))) is not None:
                 _, here, undone = found
@@ -159,7 +136,7 @@ class Undoing:
                 self._tree.put(path, then)
 
     def _extend(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
+        where = self.names.now(record.path)
         if where is None:
             self._clash([record], record.path, "EDIT_CONFLICT", "another file has taken its place since")
             return
@@ -180,33 +157,25 @@ class Undoing:
         here = self._tree.at(run.path)
         if here is not None and here.kind != "file":
             self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is not a file is there now")
-        elif run.before is None:
-            self._uncreate(run, here)
-        elif run.after is None:
-            self._undelete(run, run.before, here)
-        else:
+        elif run.before is not None and run.after is not None:
             self._unmodify(run, run.before, run.after, here)
-
-    def _uncreate(self, run: _UndoRun, here: DraftNode | None) -> None:
-        if here is None:
+        elif here is None and run.before is None:
             self._find(run.records, run.path, "unchanged")
-        elif run.after is not None and self._tree.version(here) == run.after.version:
+        elif here is None and run.before is not None:
+            if (blocking := self._file_above(run.path)) is not None:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
+            else:
+                self._put(run, None, run.before.version, run.before.mode)
+        elif here is not None and run.before is not None:
+            if self._tree.version(here) == run.before.version:
+                self._find(run.records, run.path, "unchanged")
+            else:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
+        elif here is not None and run.after is not None and self._tree.version(here) == run.after.version:
             self._tree.put(run.path, None)
             self._find(run.records, run.path, "undone")
         else:
             self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed it since it was created")
-
-    def _undelete(self, run: _UndoRun, before: FileState, here: DraftNode | None) -> None:
-        if here is None:
-            blocking = self._file_above(run.path)
-            if blocking is not None:
-                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
-            else:
-                self._put(run, None, before.version, before.mode)
-        elif self._tree.version(here) == before.version:
-            self._find(run.records, run.path, "unchanged")
-        else:
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
 
     def _unmodify(self, run: _UndoRun, before: FileState, after: FileState, here: DraftNode | None) -> None:
         if here is None:
@@ -228,12 +197,10 @@ class Undoing:
 
     def _merge(self, run: _UndoRun, here: DraftNode, versions: tuple[str, str], mode: int | None) -> None:
         try:
-            before, after = (self._tree.text(version) for version in versions)
+            before, after = map(self._tree.present.contents.get, versions)
             texts = after, self._tree.content(here), before
             merged = _merged(run.path, *texts, by_words=self._is_prose(run.path))
-        except VersionGoneError as exc:
-            self._clash(run.records, run.path, exc.code, exc.message)
-        except EncodingError as exc:
+        except (VersionGoneError, EncodingError) as exc:
             self._clash(run.records, run.path, exc.code, exc.message)
         else:
             if merged is None:
@@ -259,13 +226,9 @@ class Undoing:
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
-        where, home = self._names.now(record.path), self._names.place(record.old_path)
+        where, home = self.names.now(record.path), self.names.place(record.old_path)
         is_folder = record.operation is Operation.MOVE_DIRECTORY
-        if where is not None:
-            self._settle_within(where)
-        if home is not None:
-            self._settle_within(home)
-        here = None if where is None else self._tree.at(where)
+        _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "folder") != is_folder:
             self._clash([record], record.path, "EDIT_CONFLICT", "it is no longer there")
         elif not self._is_free(home, for_folder=is_folder):
@@ -274,16 +237,14 @@ class Undoing:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
         else:
             self._tree.move(where, home)
-            self._names.taken_back(record.old_path, record.path, where=where, home=home)
+            self.names.passed(record.old_path, record.path, where=where, home=home)
             self._find([record], home, "undone")
             return
-        self.pass_by(record)
+        self.names.passed(record.old_path, record.path)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
-        if where is not None:
-            self._settle_within(where)
-        here = None if where is None else self._tree.at(where)
+        where = self.names.now(record.path)
+        here = self._settled(where)
         if where is None or here is None or here.kind != "folder":
             self._find([record], record.path, "unchanged")
         elif self._is_free_of_others(record, where):
@@ -302,20 +263,18 @@ class Undoing:
         return not has_files and (not inside or self._past.has_restored(record))
 
     def _put_text_back(self, record: ChangeRecord) -> None:
-        where, before = self._names.now(record.path), record.before
-        if where is not None:
-            self._settle_within(where)
-        here = None if where is None else self._tree.at(where)
+        where, before = self.names.now(record.path), record.before
+        here = self._settled(where)
         if where is None or not self._is_as_left(record, here):
             self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
         elif before is not None and (blocking := self._file_above(where)) is not None:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
-        elif before is not None and not self._tree.present.has(before):
+        elif before is not None and not self._tree.present.contents.has(before):
             self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
         else:
             node = None if before is None else DraftNode(kind="link", version=before)
             if here is not None and here.kind == "folder" and before is not None:
-                node = replace(here, mode=int(self._tree.text(before), 8))
+                node = replace(here, mode=int(self._tree.present.contents.get(before), 8))
             self._tree.put(where, node)
             self._find([record], where, "undone")
 
@@ -327,22 +286,20 @@ class Undoing:
             return here is None and record.after is None
         return here.kind == "link" and self._tree.version(here) == record.after
 
-    def _restore_opaque(self, record: ChangeRecord) -> bool:
-        """Bring back what was deleted without anybody knowing its bytes, if the trash has it."""
-        where = self._names.place(record.path) if record.operation is Operation.DELETE else None
-        if where is None or not (record.number in self._aside or self._trashed(record, where)):
+    def _is_in_trash(self, record: ChangeRecord) -> bool:
+        """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
+        if record.operation is not Operation.DELETE or not record.before_unknown:
             return False
-        self._restore_folder(record)
-        return True
+        where = self.names.place(record.path)
+        return where is not None and (record.number in self._aside or bool(self._trashed(record, where)))
 
     def _restore_folder(self, record: ChangeRecord) -> None:
-        where = self._names.place(record.path)
+        where = self.names.place(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
             self._clash([record], record.path, "EDIT_CONFLICT", reason)
             return
-        self._settle_within(where)
-        here = self._tree.at(where)
+        here = self._settled(where)
         trashed = self._aside.pop(record.number, None) or self._trashed(record, where)
         if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
             self._clash([record], where, "EDIT_CONFLICT", "something else is there now")
@@ -375,19 +332,20 @@ class Undoing:
         is_folder = here is not None and here.kind == "folder"
         return here is None or (for_folder and is_folder and next(iter(self._tree.below(place)), None) is None)
 
-    def _settle_within(self, place: str) -> None:
+    def _settled(self, place: str | None) -> DraftNode | None:
+        """Return what would be at a place after all changes there, and below, that were gone back over so far."""
+        if place is None:
+            return None
         key = self._tree.present.key(place)
         for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
             self._settle(self._runs.pop(one))
+        return self._tree.at(place)
 
     def _file_above(self, path: str) -> str | None:
         """Return the file that stands where a folder is needed, if one does."""
-        parent = path.rpartition("/")[0]
-        while parent:
-            node = self._tree.at(parent)
-            if node is not None:
+        for parent in within(path.rpartition("/")[0]):
+            if (node := self._tree.at(parent)) is not None:
                 return None if node.kind == "folder" else parent
-            parent = parent.rpartition("/")[0]
         return None
 
     def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome) -> None:
@@ -436,17 +394,13 @@ class FormerNames:
     def __init__(self) -> None:
         self._moves: list[_Move] = []
 
-    def passed(self, old: str, new: str) -> None:
-        """Go back over a move that stays."""
-        self._moves.append(_Move(old, new))
+    def passed(self, old: str, new: str, *, where: str | None = None, home: str = "") -> None:
+        """Go back over a move that stays, or that the draft has taken back, from `where` to `home`."""
+        self._moves.append(_Move(old, new, where, home))
 
     def never_mind(self, old: str, new: str) -> None:
         """Forget a move that was gone back over: with the older one that it reversed, nothing has moved."""
         self._moves.remove(_Move(old, new))
-
-    def taken_back(self, old: str, new: str, *, where: str, home: str) -> None:
-        """Go back over a move that the draft has taken back, from `where` to `home`."""
-        self._moves.append(_Move(old, new, where, home))
 
     def now(self, path: str) -> str | None:
         """Return where the draft has what bore this name at the moment that the walk has reached.
@@ -455,7 +409,7 @@ class FormerNames:
         """
         later: list[_Move] = []
         for move in reversed(self._moves):
-            is_old, is_new = _is_within(path, move.old), _is_within(path, move.new)
+            is_old, is_new = is_within(path, move.old), is_within(path, move.new)
             if move.where is None:
                 if is_new and not is_old:
                     return None
@@ -476,9 +430,5 @@ class FormerNames:
         return None if now is None else f"{now}/{name}" if now else name
 
 
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder}/")
-
-
 def _moved(path: str, source: str, destination: str) -> str:
-    return destination + path[len(source) :] if _is_within(path, source) else path
+    return destination + path[len(source) :] if is_within(path, source) else path
