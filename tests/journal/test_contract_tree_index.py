@@ -45,7 +45,6 @@ def kept(journal: Journal) -> dict[str, Mapping[str, SnapshotRow] | None]:
 
 
 def database_of(journal: Journal) -> Database:
-    assert isinstance(journal, Journal)
     return journal._database
 
 

@@ -114,7 +114,6 @@ def database_of(journal: Journal) -> Database:
 def idle_connections(files: FileToolsFacade) -> Sequence[sqlite3.Connection]:
     """Return the connections that queries of an open workspace will use next."""
     journal = parts(files).journal
-    assert isinstance(journal, Journal)
     return database_of(journal)._idle
 
 
