@@ -19,31 +19,24 @@ _SHARED: Final = ("SIGINT", "SIGQUIT")
 """What a terminal sends to the program itself as well; sent on, it would get them twice."""
 
 
-def run_child(command: Sequence[str]) -> int:
+async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -> int:
     """Run a program to its end and return its exit code, or 128 and the number of the signal that ended it.
+
+    It runs beside the loop of the main thread; being cancelled ends the program.
 
     Args:
         command: The program, looked for as a shell does, and its arguments.
+        environment: All its variables.
 
     Raises:
         FileNotFoundError: There is no such program.
         OSError: It cannot be executed.
     """
-    with _in_foreground(command) as child:
-        return _exit_code(child.wait())
-
-
-async def run_attached(command: Sequence[str], *, environment: Mapping[str, str]) -> int:
-    """As `run_child`, on the loop of the main thread, which goes on with other work; being cancelled ends the program.
-
-    Args:
-        command: As for `run_child`.
-        environment: All its variables.
-    """
     with _in_foreground(command, environment) as child:
         waiting = asyncio.create_task(asyncio.to_thread(child.wait))
         try:
-            return _exit_code(await asyncio.shield(waiting))
+            code = await asyncio.shield(waiting)
+            return code if code >= 0 else _SIGNALLED - code
         finally:
             child.terminate()  # nothing, if it has ended
             await waiting
@@ -56,14 +49,8 @@ def refuse_child(command: Sequence[str], error: OSError) -> int:
     return NOT_FOUND if is_missing else NOT_EXECUTABLE
 
 
-def _exit_code(code: int) -> int:
-    return code if code >= 0 else _SIGNALLED - code
-
-
 @contextmanager
-def _in_foreground(
-    command: Sequence[str], environment: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
+def _in_foreground(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program, and have signals end the child and not this process, which has something to do afterwards."""
     child: list[subprocess.Popen[bytes]] = []
     early: list[int] = []

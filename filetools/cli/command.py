@@ -100,7 +100,7 @@ _SHARED: Final = {
 
 
 class Command(click.Command):
-    """A command; an argument `command` is another program's command line: if it is not the only one, what follows `--`."""
+    """A command; an argument `command` is another program's command line, which its first word begins."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words after the name of the command."""
@@ -109,19 +109,10 @@ class Command(click.Command):
             for each in self.params
             for name in each.opts
         ):
-            args = args[
-                :-1
-            ]  # click stops at an option whose value is being typed, and then knows no argument before it
-        arguments = [each.name for each in self.params if isinstance(each, click.Argument)]
-        ctx.allow_interspersed_args = arguments != ["command"]  # if not, the first word begins the other command line
-        if "command" not in arguments[1:]:
-            return super().parse_args(ctx, args)
-        end = args.index("--") if "--" in args else len(args)
-        rest = super().parse_args(ctx, args[:end])
-        if ctx.params.get("command") and not ctx.resilient_parsing:
-            ctx.fail(f"Got unexpected extra argument ({ctx.params['command'][0]}); put the command after --")
-        ctx.params["command"] = tuple(args[end + 1 :])
-        return rest
+            # click stops at an option whose value is being typed, and then knows no argument before it
+            args = args[:-1]
+        ctx.allow_interspersed_args = all(each.name != "command" for each in self.params)
+        return super().parse_args(ctx, args)
 
 
 class LazyGroup(click.Group):

@@ -13,12 +13,8 @@ from filetools.errors import InvalidArgumentError
 
 STEP_BYTES: Final = 65_536
 """What one read takes: it fits the processor's cache, and the allocator need not ask the kernel for it each time."""
-
-_STATEFUL: Final = ("utf-7", "hz", "iso2022_")
-_DOUBLE_BYTE: Final = frozenset(
-    {"big5", "big5hkscs", "cp932", "cp949", "cp950", "euc_jis_2004", "euc_jisx0213", "euc_jp", "euc_kr", "gb18030"}
-    | {"gb2312", "gbk", "johab", "shift_jis", "shift_jis_2004", "shift_jisx0213"}
-)
+_UNFIT: Final = ("utf-7", "hz", "iso2022_", "big5", "cp932", "cp949", "cp950", "euc_", "gb", "johab", "shift_jis")
+"""Encodings in which only decoding all before it tells where a character begins."""
 
 
 class ByteSource(Protocol):
@@ -114,24 +110,6 @@ def unit_bytes(text_format: TextFormat) -> int:
     return {"utf-16": 2, "utf-32": 4}.get(text_format.encoding[:6], 1)
 
 
-def is_double_byte(text_format: TextFormat) -> bool:
-    """Return whether the start of a character cannot be told from the bytes around it, only by decoding up to it."""
-    return text_format.encoding in _DOUBLE_BYTE
-
-
-def require_random_access(text_format: TextFormat) -> None:
-    """Refuse an encoding whose bytes mean something else after each escape sequence.
-
-    Raises:
-        InvalidArgumentError: Parts of such a file cannot be decoded without everything before them.
-    """
-    if text_format.encoding.startswith(_STATEFUL):
-        raise InvalidArgumentError(
-            f"A file in {text_format.encoding} cannot be read in parts",
-            suggested_action="Read the whole file without a range.",
-        )
-
-
 class TextWindow(Struct, frozen=True, kw_only=True):
     """A part of a file's text, line ends untouched."""
 
@@ -144,8 +122,8 @@ class TextWindow(Struct, frozen=True, kw_only=True):
     """Where the next part begins, counted as `first`; None if nothing follows."""
     total_lines: int | None = None
     """Lines of the whole file, where they are known."""
-    cut_at: int | None = None
-    """Byte where the rest of a cut line begins: it is longer than a window, and `next_offset` is the line after it."""
+    is_cut: bool = False
+    """Whether its only line is longer than a window, and goes on at a later column; `next_offset` is the line after it."""
 
 
 def read_byte_range(source: ByteSource, *, offset: int, count: int) -> bytes:
@@ -177,7 +155,11 @@ def read_text_range(source: ByteSource, text_format: TextFormat, *, offset: int,
         EncodingError: The bytes are not text of this format.
     """
     _require_range(offset, count)
-    require_random_access(text_format)
+    if text_format.encoding.startswith(_UNFIT):
+        raise InvalidArgumentError(
+            f"A file in {text_format.encoding} cannot be read in parts by bytes",
+            suggested_action="Read lines, with offset and limit.",
+        )
     if offset >= source.size:
         return TextWindow(content="", first=offset, truncated=False, next_offset=None)
     text_source = TextSource(source, text_format, path)
@@ -185,28 +167,6 @@ def read_text_range(source: ByteSource, text_format: TextFormat, *, offset: int,
     text, stop = _decode(text_source, start, min(offset + count, source.size))
     more = stop < source.size
     return TextWindow(content=text, first=start, truncated=more, next_offset=stop if more else None)
-
-
-def first_characters(source: TextSource, start: int, count: int) -> tuple[str, int]:
-    """Return the first `count` characters from the byte `start` on, and the byte behind them.
-
-    Where one code stands for two characters they are not parted: one fewer is returned, or one more if it is the first.
-    """
-    decoder = source.decoder(start)
-    found: list[str] = []
-    chars, stop = 0, start
-    for piece in source.pieces(start):
-        for byte in piece:
-            text = decoder.feed(bytes((byte,)), final=False)
-            if not text:
-                continue
-            if found and chars + len(text) > count:
-                return "".join(found), stop
-            found.append(text)
-            chars, stop = chars + len(text), decoder.position
-            if chars >= count:
-                return "".join(found), stop
-    return "".join(found), stop
 
 
 def _require_range(offset: int, count: int) -> None:
@@ -221,14 +181,15 @@ def _decode(source: TextSource, start: int, stop: int) -> tuple[str, int]:
         return "", start
     decoder = source.decoder(start)
     text = decoder.feed(source.read_at(start, stop - start), final=stop >= source.size)
-    return (text, decoder.position) if text else first_characters(source, start, 1)
+    while not text and stop < source.size:
+        text = decoder.feed(source.read_at(stop, 1), final=stop + 1 >= source.size)
+        stop += 1
+    return text, decoder.position
 
 
 def _character_start(source: TextSource, offset: int) -> int:
     if offset <= source.first:
         return source.first
-    if is_double_byte(source.text_format):
-        return _double_byte_start(source, offset)
     unit = unit_bytes(source.text_format)
     aligned = offset + (source.first - offset) % unit
     if unit == 2:
@@ -258,28 +219,3 @@ def _is_inside_pair(source: TextSource, offset: int) -> bool:
     around = source.read_at(offset - 2, 4) if offset - 2 >= source.first else b""
     high, low = (0, 2) if source.text_format.encoding == "utf-16-be" else (1, 3)
     return len(around) == 4 and around[high] & 0xFC == 0xD8 and around[low] & 0xFC == 0xDC
-
-
-def _double_byte_start(source: TextSource, offset: int) -> int:
-    decoder = source.decoder(_line_start(source, offset))
-    fed = decoder.position
-    while fed < offset and (piece := source.read_at(fed, min(STEP_BYTES, offset - fed))):
-        decoder.feed(piece, final=False)
-        fed += len(piece)
-    # A byte at a time, until nothing is kept back.
-    while decoder.position < fed and (byte := source.read_at(fed, 1)):
-        decoder.feed(byte, final=False)
-        fed += 1
-    return fed
-
-
-def _line_start(source: TextSource, offset: int) -> int:
-    # No code of these encodings has an LF for its second byte, so what follows one is the start of a character.
-    position = offset
-    while position > source.first:
-        begin = max(source.first, position - STEP_BYTES)
-        found = source.read_at(begin, position - begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
-        position = begin
-    return source.first

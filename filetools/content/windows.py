@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 from msgspec import Struct
 
 from filetools.content.formats import TextFormat
-from filetools.content.line_index import LineIndex, LineScan
-from filetools.content.ranges import (
-    STEP_BYTES,
-    ByteSource,
-    TextSource,
-    TextWindow,
-    first_characters,
-    is_double_byte,
-    require_random_access,
-)
+from filetools.content.ranges import STEP_BYTES, ByteSource, TextSource, TextWindow, unit_bytes
 from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024
 """Files up to this size are counted, so that lines asked for from the end get their numbers from the start."""
-
-
-class _Collected(Struct, frozen=True, kw_only=True):
-    text: str
-    lines: int
-    ends_file: bool
-    cut_at: int | None = None
 
 
 def read_lines(
@@ -38,47 +23,44 @@ def read_lines(
     limit: int | None,
     max_chars: int,
     path: str,
-    index: LineIndex | None = None,
     column: int = 1,
 ) -> TextWindow:
     """Return whole lines from the line `offset` on, as many as fit.
 
     A line that no longer fits begins the next window. A first line that alone is longer than `max_chars` is cut at a
-    character: `cut_at` says at which byte the rest begins, to be read with `read_text_range`, and `next_offset` is the
-    next line, so that paging always moves on and never drops text without saying so.
+    character: `is_cut` says so, the rest begins at a later column, and `next_offset` is the next line, so that paging
+    always moves on and never drops text without saying so.
 
     Args:
         source: The open file.
-        text_format: How its text is stored.
+        text_format: How its text is stored; in one whose bytes mean the same wherever they are.
         offset: Line number from 1, or from the end: -1 is the last line. Before the beginning means the beginning.
         limit: At most this many lines, from 1; None for all to the end.
         max_chars: At most this many characters (code points), from 1.
         path: Workspace-relative path, for errors.
-        index: What earlier readings of the same bytes learnt; this one adds to it.
         column: Where in its first line the window begins, in characters from 1.
 
     Returns:
         The window; an empty one if the file has fewer lines. Lines counted from the end keep negative numbers where
-        the file is over 10 MiB and its lines have not been counted.
+        the file is over 10 MiB.
 
     Raises:
-        InvalidArgumentError: A number out of range, a column behind the line, or an encoding that cannot be read in parts.
+        InvalidArgumentError: A number out of range, or a column behind the line.
         EncodingError: The window's bytes are not text of this format.
     """
     _require_range(offset, limit, max_chars, column)
-    require_random_access(text_format)
-    known = LineIndex() if index is None else index
-    text_source = TextSource(source, text_format, path)
-    scan = LineScan(text_source, known)
-    first, start = _find(scan, known, offset, is_small=source.size <= COUNTED_BYTES)
+    scan = LineScan(TextSource(source, text_format, path))
+    first: int = offset
+    if offset < 0 and source.size <= COUNTED_BYTES:
+        first = max(1, scan.total_lines() + offset + 1)
+    if first > 0:
+        start = scan.start_of(first)
+    else:
+        start, is_whole = scan.start_from_end(-first)
+        first = 1 if is_whole else first
     if start is None:
-        return TextWindow(content="", first=first, truncated=False, next_offset=None, total_lines=known.total_lines)
-    if column > 1:
-        start = _pass_over(text_source, scan, start, column, first)
-    part = _collect(text_source, scan, start, limit, max_chars)
-    if part.ends_file and first > 0:
-        known.total_lines = first + part.lines - 1
-    return _window(part, first, known.total_lines)
+        return TextWindow(content="", first=first, truncated=False, next_offset=None, total_lines=scan.counted)
+    return _collect(scan, start, first, limit, max_chars, column)
 
 
 def _require_range(offset: int, limit: int | None, max_chars: int, column: int) -> None:
@@ -92,85 +74,158 @@ def _require_range(offset: int, limit: int | None, max_chars: int, column: int) 
         raise InvalidArgumentError(f"max_chars must be at least 1, not {max_chars}")
 
 
-def _find(scan: LineScan, index: LineIndex, offset: int, *, is_small: bool) -> tuple[int, int | None]:
-    if offset > 0:
-        return offset, scan.start_of(offset)
-    if index.total_lines is not None or is_small:
-        line = max(1, scan.total_lines() + offset + 1)
-        return line, scan.start_of(line)
-    start, is_whole = scan.start_from_end(-offset)
-    return (1 if is_whole else offset), start
-
-
-def _pass_over(source: TextSource, scan: LineScan, start: int, column: int, line: int) -> int:
-    """Return the byte of a character of the line that begins at `start`; that of its end is the last."""
-    if is_double_byte(source.text_format):
-        # As in `_cut`: only decoding tells how many bytes they take.
-        text, position = first_characters(source, start, column - 1)
-        if scan.end.character not in text and len(text) >= column - 1:
-            return position
-        raise _behind(line, column, len(text.partition(scan.end.character)[0]))
-    decoder, left = source.decoder(start), column - 1
-    for piece in source.pieces(start):
-        before = decoder.position
-        text = decoder.feed(piece, final=False)
-        end = text.find(scan.end.character)
-        if 0 <= end < left:
-            raise _behind(line, column, column - 1 - left + end)
-        if len(text) >= left:
-            return before + len(text[:left].encode(source.text_format.encoding))
-        left -= len(text)
-    raise _behind(line, column, column - 1 - left)
+def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_chars: int, column: int) -> TextWindow:
+    """Return the window whose first line begins at the byte `start`."""
+    source, end = scan.source, scan.end
+    decoder = source.decoder(start)
+    texts: list[str] = []
+    chars = lines = 0
+    position, left = start, column - 1
+    while position < source.size and chars <= max_chars and (limit is None or lines < limit):
+        piece = source.read_at(position, STEP_BYTES)
+        found = end.count(piece)
+        if limit is not None and lines + found >= limit:
+            found = limit - lines
+            piece = piece[: end.after(piece, found)]
+        # A file that was shortened meanwhile ends here.
+        position = position + len(piece) if piece else source.size
+        text = decoder.feed(piece, final=position >= source.size)
+        if left and 0 <= (length := text.find(end.character)) < left:
+            raise _behind(first, column, column - 1 - left + length)
+        texts.append(text[left:])
+        left -= min(left, len(text))
+        chars += len(texts[-1])
+        lines += found
+    if left:
+        raise _behind(first, column, column - 1 - left)
+    text = "".join(texts)
+    is_cut, ends_file = False, position >= source.size and chars <= max_chars
+    if chars > max_chars:
+        text = text[: text.rfind(end.character, 0, max_chars) + 1]
+        is_cut, lines = not text, text.count(end.character)
+        text = text or "".join(texts)[:max_chars]
+    after = first + lines + (not text.endswith(end.character))
+    return TextWindow(
+        content=text,
+        first=first,
+        truncated=not ends_file,
+        # Counted from the end, 0 is behind the last line.
+        next_offset=None if ends_file or after == 0 else after,
+        total_lines=after - 1 if ends_file and first > 0 else scan.counted,
+        is_cut=is_cut,
+    )
 
 
 def _behind(line: int, column: int, length: int) -> InvalidArgumentError:
     return InvalidArgumentError(f"Line {line} has {length} characters; there is no column {column}")
 
 
-def _window(part: _Collected, first: int, total_lines: int | None) -> TextWindow:
-    after = first + part.lines
-    return TextWindow(
-        content=part.text,
-        first=first,
-        truncated=not part.ends_file,
-        # Counted from the end, 0 is behind the last line.
-        next_offset=None if part.ends_file or after == 0 else after,
-        total_lines=total_lines,
-        cut_at=part.cut_at,
+class LineEnd(Struct, frozen=True, kw_only=True):
+    """The code unit that ends the lines of one file: LF (of CRLF too), or CR where the file has no LF at all."""
+
+    character: str
+    encoding: str
+    unit: int
+    encoded: bytes
+
+    def count(self, piece: bytes) -> int:
+        """Return how many there are in whole code units."""
+        if self.unit == 1:
+            return piece.count(self.encoded)
+        # The same bytes also stand across two units; only decoding tells. Halves of a pair at the cuts are no matter.
+        return piece.decode(self.encoding, "ignore").count(self.character)
+
+    def after(self, piece: bytes, number: int) -> int:
+        """Return the place behind the `number`-th of them, counted from 1; the piece has that many."""
+        low, high = 0, len(piece)
+        while high - low > 2 * self.unit:
+            middle = low + (high - low) // (2 * self.unit) * self.unit
+            found = self.count(piece[low:middle])
+            if found >= number:
+                high = middle
+            else:
+                low, number = middle, number - found
+        return low + self.unit if self.count(piece[low : low + self.unit]) >= number else low + 2 * self.unit
+
+
+def line_end(character: str, text_format: TextFormat) -> LineEnd:
+    """Return how a file of this format stores the line end `character`, "\\n" or "\\r"."""
+    return LineEnd(
+        character=character,
+        encoding=text_format.encoding,
+        unit=unit_bytes(text_format),
+        encoded=character.encode(text_format.encoding),
     )
 
 
-def _collect(source: TextSource, scan: LineScan, start: int, limit: int | None, max_chars: int) -> _Collected:
-    decoder = source.decoder(start)
-    texts: list[str] = []
-    chars = lines = 0
-    position = start
-    while position < source.size and chars <= max_chars and (limit is None or lines < limit):
-        piece = source.read_at(position, STEP_BYTES)
-        found = scan.end.count(piece)
-        if limit is not None and lines + found >= limit:
-            found = limit - lines
-            piece = piece[: scan.end.after(piece, found)]
-        # A file that was shortened meanwhile ends here.
-        position = position + len(piece) if piece else source.size
-        texts.append(decoder.feed(piece, final=position >= source.size))
-        chars += len(texts[-1])
-        lines += found
-    text = "".join(texts)
-    if chars > max_chars:
-        return _cut(source, scan, start, text[:max_chars])
-    return _Collected(
-        text=text, lines=lines + (not text.endswith(scan.end.character)), ends_file=position >= source.size
-    )
+class LineScan:
+    """Finds lines by counting line ends in bounded pieces. Lives for one reading."""
+
+    def __init__(self, source: TextSource) -> None:
+        self.source = source
+        self.end: Final = _end_of(source)
+        self.counted: int | None = None
+        """Lines of the whole file; None until they have been counted."""
+
+    def start_of(self, line: int) -> int | None:
+        """Return the byte where a line begins, counted from 1; None, and `counted`, if the file has fewer lines."""
+        position, ends = self.source.first, 0
+        if line == 1 and self.source.size > position:
+            return position
+        for piece in self.source.pieces(position):
+            found = self.end.count(piece)
+            if ends + found >= line - 1:
+                start = position + self.end.after(piece, line - 1 - ends)
+                if start < self.source.size:
+                    return start
+            ends += found
+            position += len(piece)
+        self.counted = ends + self._has_tail()
+        return None
+
+    def total_lines(self) -> int:
+        """Count the lines of the whole file."""
+        self.start_of(sys.maxsize)
+        return self.counted or 0
+
+    def start_from_end(self, lines: int) -> tuple[int, bool]:
+        """Return the byte where the last `lines` lines begin, reading backwards no farther than needed.
+
+        Returns:
+            The byte, and whether it is the start because the file has no more lines than that; then they are counted.
+        """
+        source, tail = self.source, self._has_tail()
+        # The wanted end is the one before the first of the lines; text behind the last end is one of them.
+        wanted = lines + 1 - tail
+        ends, position, unit = 0, source.size, self.end.unit
+        while position > source.first:
+            begin = max(source.first, position - STEP_BYTES)
+            begin -= (begin - source.first) % unit
+            piece = source.read_at(begin, position - begin)
+            found = self.end.count(piece)
+            if ends + found >= wanted:
+                return begin + self.end.after(piece, ends + found - wanted + 1), False
+            ends += found
+            position = begin
+        self.counted = ends + tail
+        return source.first, True
+
+    def _has_tail(self) -> bool:
+        """Whether text stands behind the last line end."""
+        size, unit = self.source.size, self.end.unit
+        length = size - self.source.first
+        if length <= 0 or length % unit:
+            return length > 0
+        return self.source.read_at(size - unit, unit) != self.end.encoded
 
 
-def _cut(source: TextSource, scan: LineScan, start: int, text: str) -> _Collected:
-    whole = text.rfind(scan.end.character) + 1
-    if whole:
-        return _Collected(text=text[:whole], lines=text.count(scan.end.character), ends_file=False)
-    if is_double_byte(source.text_format):
-        # Some of their characters have two codes, so encoding the text again need not give as many bytes.
-        text, cut_at = first_characters(source, start, len(text))
-    else:
-        cut_at = start + len(text.encode(source.text_format.encoding))
-    return _Collected(text=text, lines=1, ends_file=False, cut_at=cut_at)
+def _end_of(source: TextSource) -> LineEnd:
+    feed, carriage_return = (line_end(each, source.text_format) for each in "\n\r")
+    found = feed
+    # Most files show an LF in their first piece; only one without any LF has to be read to its end.
+    for piece in source.pieces(source.first):
+        if feed.encoded in piece and feed.count(piece):
+            return feed
+        if found is feed and carriage_return.encoded in piece and carriage_return.count(piece):
+            found = carriage_return
+    return found

@@ -11,9 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from filetools.content.facts import ContentFacts, describe, inspect
-from filetools.content.formats import TextFormat, decode
+from filetools.content.formats import UTF8, TextFormat, decode
 from filetools.content.kind import sniff
-from filetools.content.line_index import LineIndex, LineIndexCache
 from filetools.content.ranges import ByteSource, MemorySource, read_byte_range, read_text_range
 from filetools.content.version import stat_version, version_of
 from filetools.content.windows import read_lines
@@ -36,7 +35,6 @@ NO_HOP_BYTES: Final = 256 * 1024
 """Largest file that is decoded on the event loop; above it the allocator alone would stall the loop."""
 LARGEST_PART_BYTES: Final = 10 * 1024 * 1024
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LINE_INDEXES: Final = LineIndexCache()
 
 
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
@@ -215,8 +213,10 @@ def _bytes_of(parts: Parts, path: WorkspacePath, version: str) -> bytes:
 
 
 def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest) -> ReadResult:
-    source = MemorySource(content)
-    part = _window(source, facts.text_format, whole.path, request, max(len(content), 1), None)
+    form = facts.text_format
+    if form is not None and not request.is_bytes:
+        content, form = whole.content.encode(), UTF8  # lines are the same, and every encoding has them
+    part = _window(MemorySource(content), form, whole.path, request, max(len(content), 1))
     return whole.model_copy(update=part)
 
 
@@ -236,8 +236,7 @@ def _window_of(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadR
     kind = sniff(sample, complete=False, name=path)
     facts = parts.facts.get(stat.identity)
     text_format = kind.format
-    index = _LINE_INDEXES.index_of(stat.identity, text_format, taken_ns=time.time_ns()) if text_format else None
-    part = _window(source, text_format, path, request, LARGEST_PART_BYTES, index)
+    part = _window(source, text_format, path, request, LARGEST_PART_BYTES)
     result = ReadResult(
         path=path,
         content="",
@@ -267,12 +266,7 @@ class _ReaderSource:
 
 
 def _window(
-    source: ByteSource,
-    text_format: TextFormat | None,
-    path: str,
-    request: ReadRequest,
-    most: int,
-    index: LineIndex | None,
+    source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int
 ) -> dict[str, object]:
     """Return the fields of a result that tell of a part."""
     if request.is_bytes:
@@ -290,15 +284,14 @@ def _window(
     most = most if request.max_characters is None else min(most, request.max_characters)
     column = 1 if request.column is None else request.column
     window = read_lines(
-        source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, index=index, column=column
+        source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, column=column
     )
-    is_cut = window.cut_at is not None
     part: dict[str, object] = {
         "content": window.content,
         "truncated": window.truncated,
         # The rest of a line that was cut comes before the next line.
-        "next_offset": window.first if is_cut else window.next_offset,
-        "next_column": column + len(window.content) if is_cut else None,
+        "next_offset": window.first if window.is_cut else window.next_offset,
+        "next_column": column + len(window.content) if window.is_cut else None,
         "column": column if column > 1 else None,
     }
     if window.total_lines is not None:

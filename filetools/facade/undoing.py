@@ -43,9 +43,8 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import FileState, JournalPast, Standing
+from filetools.versions.past import FileState, Past, Standing
 from filetools.versions.reversals import Reversals, all_undoers
-from filetools.versions.rewinding import Rewinding
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 
 Choose = Callable[[History], list[ChangeRecord]]
@@ -296,20 +295,9 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarg
     """Work out the tree without some changes, and what becomes of each of them."""
     tree = DraftTree(StandingTree(parts))
     history = parts.journal.history
-    past = JournalPast(history, _key_of(parts), lru_cache(partial(_standing_before, parts)))
+    past = Past(history, _key_of(parts), lru_cache(partial(_standing_before, parts)))
     numbers = {record.number for record in chosen}
-    if target is not None or (chosen and _is_newest(history, numbers)):
-        rewinding = Rewinding(tree, past, chosen)
-        for record in chosen:
-            rewinding.take_back(record)
-        rewinding.finish()
-        if target is not None:
-            return completed(parts, tree, rewinding.findings, target)
-        if rewinding.is_exact:
-            return RestoreDraft(tree, rewinding.findings)
-        tree = DraftTree(StandingTree(parts))
-    undoing = Undoing(tree, past, is_prose=parts.settings.is_prose, numbers=numbers)
-    undoing.expect(chosen)
+    undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
     moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers] if chosen else []
     reversals = Reversals(all_undoers(history.undoers, [move.number for move in moves]), numbers)
     for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
@@ -322,6 +310,8 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarg
         elif reversal is not None:
             undoing.pass_by_reversed(reversal)
     undoing.finish()
+    if target is not None:
+        return completed(parts, tree, undoing.findings, target)
     return RestoreDraft(tree, undoing.findings)
 
 
@@ -339,12 +329,6 @@ def _standing_before(parts: Parts, number: int) -> Standing:
         if row.kind == "file" and row.version
     }
     return newest.number, states | {row.path: None for row in rows.values() if row.kind == "directory"}
-
-
-def _is_newest(history: History, numbers: set[int]) -> bool:
-    """Whether these are all changes since the first of them, so that there is nobody to leave standing."""
-    since = history.select(RecordFilter(since=min(numbers)), limit=len(numbers) + 1)
-    return {record.number for record in since} == numbers
 
 
 def _moves(history: History, since: int) -> list[ChangeRecord]:

@@ -23,7 +23,7 @@ class SearchResult(Result):
     searched: int | None = None
     """Where nothing was found: files and folders that were looked at."""
     hints: list[str] | None = None
-    """At the tools' doors, where nothing was found: what a slightly different search finds."""
+    """At the tools' doors, where nothing was found: what else to try."""
 
 
 class GrepMatch(Result):
@@ -82,7 +82,7 @@ class GrepResult(Result):
     files_below: int | None = None
     """Where nothing was found: files that would have been without the glob."""
     hints: list[str] | None = None
-    """At the tools' doors, where nothing was found: what a slightly different search finds."""
+    """At the tools' doors, where nothing was found: what else to try."""
     warnings: list[dict[str, Any]] = []
     """Files that could not be searched, such as those that are too large."""
 

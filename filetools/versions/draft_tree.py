@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Protocol
-
-from filetools.models.records import ChangeRecord, Operation
-
-WITHOUT_RECORDS: Final = ("link", "other")
-"""Kinds of what may have come with a folder and is not recorded."""
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,34 +192,8 @@ class DraftTree:
         return now.mode == then.mode and self.version(now) == self.version(then)
 
 
-def changed(node: DraftNode, *, version: str | None, mode: int | None, made: bytes | None = None) -> DraftNode:
-    """Return a file with other bytes or another mode at the same place."""
-    return replace(node, version=version, mode=mode, made=made)
-
-
 def within(key: str) -> Iterator[str]:
     """Yield a lock key and those of the folders above, innermost first."""
     while key:
         yield key
         key = key.rpartition("/")[0]
-
-
-def is_as_left(tree: DraftTree, record: ChangeRecord, here: DraftNode | None) -> bool:
-    """Whether a link, or a folder's mode, is as a record has left it."""
-    if record.operation is Operation.MODIFY_DIRECTORY:
-        return here is not None and here.kind == "folder" and here.mode == record.mode
-    if here is None or record.after is None:
-        return here is None and record.after is None
-    return here.kind == "link" and tree.version(here) == record.after
-
-
-def put_text_back(tree: DraftTree, record: ChangeRecord, path: str) -> bool:
-    """Have a link, or a folder's mode, be what it was before a record; False if its text is not kept any more."""
-    here = tree.at(path)
-    if record.before is not None and not tree.present.has(record.before):
-        return False
-    if record.operation is Operation.LINK:
-        tree.put(path, None if record.before is None else DraftNode(kind="link", version=record.before))
-    elif here is not None and here.kind == "folder" and record.before is not None:
-        tree.put(path, replace(here, mode=int(tree.text(record.before), 8)))
-    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -19,32 +18,13 @@ class FileState(Struct, frozen=True, kw_only=True):
     mode: int | None
 
 
-class Past(Protocol):
-    """What the journal knows of the time before a record."""
-
-    def mode_before(self, record: ChangeRecord) -> int | None:
-        """Return the permission bits of a file before a record, where they are known."""
-
-    def trash_names(self, record: ChangeRecord) -> list[str]:
-        """Return the names under which the trash may have the folder that a record deleted; a redo has its own."""
-
-    def has_restored(self, record: ChangeRecord) -> bool:
-        """Whether a record brought something back."""
-
-    def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
-        """Return the deletion of the folder that came back whole from the trash with what a record made."""
-
-    def tree_before(self, record: ChangeRecord) -> dict[str, FileState | None]:
-        """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
-
-
 _Tree = dict[str, FileState | None]
 Standing = tuple[int, Mapping[str, FileState | None]]
 """Number of a record, and what stood in the tree then, by paths; None is a folder."""
 
 
-class JournalPast:
-    """Answers out of the journal's records; implements `Past`. Lives for one plan.
+class Past:
+    """What the journal knows of the time before a record. Lives for one plan.
 
     Args:
         history: The records.

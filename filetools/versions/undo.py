@@ -6,7 +6,8 @@ there before. Of changes that follow each other without anybody in between only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -16,13 +17,15 @@ from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
-from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftNode, DraftTree, changed, is_as_left, put_text_back
+from filetools.versions.draft_tree import DraftNode, DraftTree
 from filetools.versions.past import FileState, Past, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
+WITHOUT_RECORDS: Final = ("link", "other")
+"""Kinds of what may have come with a folder and is not recorded."""
 _FILE_CHANGES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE)
 
 
@@ -57,33 +60,27 @@ class Undoing:
     """Works out what a tree would be without some changes. Lives for one plan; gets the records newest first."""
 
     def __init__(
-        self, tree: DraftTree, past: Past, *, is_prose: Callable[[str], bool], numbers: Set[int] = frozenset()
+        self, tree: DraftTree, past: Past, records: Sequence[ChangeRecord], *, is_prose: Callable[[str], bool]
     ) -> None:
         """Begin with what stands now.
 
         Args:
             tree: The draft.
             past: What the journal knows.
+            records: All that will be taken back, newest first.
             is_prose: Whether a file is merged within its lines, too.
-            numbers: All records that will be taken back, to tell a folder that went and came back.
         """
         self._tree = tree
         self._past = past
-        self._numbers = numbers
+        self._numbers = {record.number for record in records}
         self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._is_prose = is_prose
         self._names = FormerNames()
-        self._unknown: set[int] = set()
+        self._unknown = unknown_creations(past, records)
         self._runs: dict[str, _UndoRun] = {}
+        self._puts: dict[int, tuple[DraftNode, DraftNode | None, UndoFinding]] = {}
+        """By the identity of what was put in the tree: that, so that it lives, what it took the place of, and what was said."""
         self.findings: list[UndoFinding] = []
-
-    def expect(self, records: Sequence[ChangeRecord]) -> None:
-        """Learn which creations must stay.
-
-        Args:
-            records: All that will be taken back, newest first.
-        """
-        self._unknown = unknown_creations(self._past, records)
 
     def pass_by(self, record: ChangeRecord) -> None:
         """Go back over a move that stays: what it moved bears its new name."""
@@ -120,7 +117,7 @@ class Undoing:
 
     def _returned(self, record: ChangeRecord) -> ChangeRecord | None:
         """Return the deletion that is taken back as well, if a record is part of the folder's return."""
-        if record.operation not in (Operation.CREATE, Operation.CREATE_DIRECTORY) or not self._numbers:
+        if record.operation not in (Operation.CREATE, Operation.CREATE_DIRECTORY):
             return None
         deletion = self._past.brought_back(record)
         return deletion if deletion is not None and deletion.number in self._numbers else None
@@ -142,6 +139,24 @@ class Undoing:
         for run in list(self._runs.values()):
             self._settle(run)
         self._runs.clear()
+        self._leave_what_is_gone()
+
+    def _leave_what_is_gone(self) -> None:
+        """Leave alone what would get bytes that nobody has kept; those of the states in between are not needed."""
+        for path, _, then in self._tree.changes():
+            while then is not None and (found := self._puts.get(id(then))) is not None:
+                _, here, undone = found
+                try:
+                    self._tree.content(then)
+                    break
+                except VersionGoneError as exc:
+                    if here is not None and here.version is None and self._tree.version(here) == then.version:
+                        then = replace(then, made=self._tree.content(here))  # it has another mode alone
+                    else:
+                        then = here
+                        self.findings.remove(undone)
+                        self._clash(undone.records, undone.path, exc.code, exc.message)
+                self._tree.put(path, then)
 
     def _extend(self, record: ChangeRecord) -> None:
         where = self._names.now(record.path)
@@ -236,17 +251,11 @@ class Undoing:
         if here is not None and (self._tree.version(here), here.mode) == (version, mode):
             self._find(run.records, run.path, "unchanged")
             return
-        try:
-            if made is None:
-                self._tree.text(version)
-        except VersionGoneError as exc:
-            if here is None or self._tree.version(here) != version:
-                self._clash(run.records, run.path, exc.code, exc.message)
-                return
-            made = self._tree.content(here)
         node = DraftNode(kind="file") if here is None else here
-        self._tree.put(run.path, changed(node, version=version, mode=mode, made=made))
+        node = replace(node, version=version, mode=mode, made=made)
+        self._tree.put(run.path, node)
         self._find(run.records, run.path, "undone")
+        self._puts[id(node)] = node, here, self.findings[-1]
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
@@ -293,16 +302,30 @@ class Undoing:
         return not has_files and (not inside or self._past.has_restored(record))
 
     def _put_text_back(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
+        where, before = self._names.now(record.path), record.before
+        if where is not None:
+            self._settle_within(where)
         here = None if where is None else self._tree.at(where)
-        if where is None or not is_as_left(self._tree, record, here):
+        if where is None or not self._is_as_left(record, here):
             self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
-        elif record.before is not None and (blocking := self._file_above(where)) is not None:
+        elif before is not None and (blocking := self._file_above(where)) is not None:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
-        elif put_text_back(self._tree, record, where):
-            self._find([record], where, "undone")
-        else:
+        elif before is not None and not self._tree.present.has(before):
             self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
+        else:
+            node = None if before is None else DraftNode(kind="link", version=before)
+            if here is not None and here.kind == "folder" and before is not None:
+                node = replace(here, mode=int(self._tree.text(before), 8))
+            self._tree.put(where, node)
+            self._find([record], where, "undone")
+
+    def _is_as_left(self, record: ChangeRecord, here: DraftNode | None) -> bool:
+        """Whether a link, or a folder's mode, is as a record has left it."""
+        if record.operation is Operation.MODIFY_DIRECTORY:
+            return here is not None and here.kind == "folder" and here.mode == record.mode
+        if here is None or record.after is None:
+            return here is None and record.after is None
+        return here.kind == "link" and self._tree.version(here) == record.after
 
     def _restore_opaque(self, record: ChangeRecord) -> bool:
         """Bring back what was deleted without anybody knowing its bytes, if the trash has it."""

@@ -171,16 +171,17 @@ async def test_who_leaves_early_cancels_the_run(files: FileToolsFacade) -> None:
     assert (await files.runs.get(agent.run.id)).status == "cancelled"
 
 
+async def listen(agents: AgentRuns, files: FileToolsFacade, heard: asyncio.Event) -> None:
+    async with agents.start(files, "") as agent:
+        async for _ in agent:
+            heard.set()
+
+
 @pytest.mark.parametrize("times", [1, 3])
 async def test_who_is_cancelled_amid_the_messages_cancels_the_run(files: FileToolsFacade, times: int) -> None:
     agents, heard = runs(FOREVER), asyncio.Event()
 
-    async def listen() -> None:
-        async with agents.start(files, "") as agent:
-            async for _ in agent:
-                heard.set()
-
-    task = asyncio.create_task(listen())
+    task = asyncio.create_task(listen(agents, files, heard))
     await heard.wait()
     for _ in range(times):
         task.cancel()
@@ -224,14 +225,9 @@ async def test_a_run_is_stopped_by_its_id_while_somebody_listens(files: FileTool
 async def test_closing_ends_every_run_also_those_that_begin(files: FileToolsFacade) -> None:
     agents, heard = runs(FOREVER), asyncio.Event()
 
-    async def listen() -> None:
-        async with agents.start(files, "") as agent:
-            async for _ in agent:
-                heard.set()
-
-    tasks = [asyncio.create_task(listen())]
+    tasks = [asyncio.create_task(listen(agents, files, heard))]
     await heard.wait()
-    tasks.append(asyncio.create_task(listen()))
+    tasks.append(asyncio.create_task(listen(agents, files, heard)))
     await asyncio.sleep(0)
     await agents.aclose()
     ended = await asyncio.gather(*tasks, return_exceptions=True)

@@ -96,6 +96,16 @@ def test_only_what_is_asked_for_is_read() -> None:
     assert read == ["d/n", "d"]
 
 
+def test_operations_since_a_save_are_taken_back() -> None:
+    overlay = overlay_with(move("d", "p/d"), put("a", b"B"))
+    kept = shown_by(overlay)
+    overlay.save()
+    for operation in (put("p/d/x"), remove_folder("p"), put("p/n/m"), move("a", "d"), make("e")):
+        overlay.apply(operation)
+    overlay.restore()
+    assert (shown_by(overlay), plan(overlay)) == (kept, [make("p"), move("d", "p/d"), put("a", b"B")])
+
+
 def test_a_path_may_have_more_parts_than_python_has_frames() -> None:
     deep = path("/".join(["x"] * 1100))
     overlay = overlay_with(put(deep))

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from filetools.cli.child import run_attached
+from filetools.cli.child import run_child
 
 OUTER = """
 import asyncio, os, sys
-from filetools.cli.child import run_attached
+from filetools.cli.child import run_child
 
 async def main():
     beat = asyncio.create_task(asyncio.sleep(0, "the loop went on"))
-    code = await run_attached([sys.executable, "-c", sys.argv[1]], environment=dict(os.environ))
+    code = await run_child([sys.executable, "-c", sys.argv[1]], environment=dict(os.environ))
     print(code, beat.result(), flush=True)
 
 asyncio.run(main())
@@ -34,13 +34,13 @@ while True: signal.pause()
 
 
 async def code_of(program: str, **variables: str) -> int:
-    return await run_attached([sys.executable, "-c", program], environment={**os.environ, **variables})
+    return await run_child([sys.executable, "-c", program], environment={**os.environ, **variables})
 
 
 async def test_a_program_that_is_missing_is_an_error_and_signals_are_as_before() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(FileNotFoundError):
-        await run_attached(["no-such-program"], environment={})
+        await run_child(["no-such-program"], environment={})
     assert signal.getsignal(signal.SIGTERM) is before
 
 

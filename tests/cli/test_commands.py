@@ -63,7 +63,6 @@ ENDINGS: list[tuple[str, int]] = [
     ("redo", 0),
     ("diff --since start --until start", 0),
     ("checkpoint", 0),
-    ("checkpoint --around -- true", 0),
     ("checkpoints", 0),
     ("restore start --dry-run", 0),
     ("run", 2),

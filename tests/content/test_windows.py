@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.content.formats import TextFormat, encode
-from filetools.content.line_index import LineIndex
-from filetools.content.ranges import STEP_BYTES, MemorySource, TextWindow, read_text_range
-from filetools.content.windows import COUNTED_BYTES, read_lines
+from filetools.content.ranges import STEP_BYTES, MemorySource, TextWindow
+from filetools.content.windows import COUNTED_BYTES, line_end, read_lines
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.dose import dose
 from tests.support.parts import DescriptorSource
@@ -77,12 +76,6 @@ def test_numbers_out_of_range_are_refused(offset: int, limit: int | None, max_ch
         read("a", UTF8, offset, limit, max_chars)
 
 
-@pytest.mark.parametrize("encoding", ["utf-7", "hz", "iso2022_jp"])
-def test_encoding_with_escape_sequences_is_refused(encoding: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="in parts"):
-        read("a", TextFormat(encoding=encoding, bom=b""), 1)
-
-
 def test_bad_byte_is_named_with_its_place_in_the_file() -> None:
     content = b"a\n" * STEP_BYTES + b"b\xc3\n"
     with pytest.raises(EncodingError) as caught:
@@ -128,15 +121,13 @@ def test_paging_brings_every_character_whatever_the_window(
         window = read_lines(source, text_format, offset=offset, limit=limit, max_chars=max_chars, path="a")
         assert len(window.content) <= max_chars
         paged += window.content
-        if window.cut_at is not None:
+        if window.is_cut:
             line = lines_of(text)[offset - 1]
-            rest = line[len(window.content) :]
-            assert rest
-            assert len(line) > max_chars
-            count = len(encode(rest, TextFormat(encoding=text_format.encoding, bom=b""), path="a"))
-            part = read_text_range(source, text_format, offset=window.cut_at, count=count, path="a")
-            assert (part.first, part.content) == (window.cut_at, rest)
-            paged += rest
+            assert len(line) > len(window.content) == max_chars
+            column = max_chars + 1
+            rest = read_lines(source, text_format, offset=offset, limit=1, max_chars=99, path="a", column=column)
+            assert rest.content == line[max_chars:]
+            paged += rest.content
         elif window.truncated:
             assert window.content == "".join(lines_of(text)[offset - 1 : (window.next_offset or 0) - 1])
         if window.next_offset is None:
@@ -148,41 +139,30 @@ def test_paging_brings_every_character_whatever_the_window(
 
 def test_line_longer_than_a_window_is_cut_and_says_so() -> None:
     assert read("äääää\nb\n", TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8), 1, None, 3) == TextWindow(
-        content="äää", first=1, truncated=True, next_offset=2, cut_at=9
+        content="äää", first=1, truncated=True, next_offset=2, is_cut=True
     )
 
 
-def test_code_of_two_characters_is_not_parted() -> None:
-    text_format = TextFormat(encoding="shift_jis_2004", bom=b"")
-    text = "か゚か゚か゚\n"
-    window = read(text, text_format, 1, None, 3)
-    assert (window.content, window.cut_at) == ("か゚", 2)
-    assert read(text, text_format, 1, None, 1).content == "か゚"
-
-
-def test_lines_from_the_end_of_a_large_file_keep_negative_numbers_until_it_is_counted() -> None:
+def test_lines_from_the_end_of_a_large_file_keep_negative_numbers() -> None:
     text = "a" * COUNTED_BYTES + "\nb\nc\nd"
-    source, index = MemorySource(text.encode()), LineIndex()
+    source = MemorySource(text.encode())
 
     def last(offset: int, limit: int | None, max_chars: int = 100) -> TextWindow:
-        return read_lines(source, UTF8, offset=offset, limit=limit, max_chars=max_chars, path="a", index=index)
+        return read_lines(source, UTF8, offset=offset, limit=limit, max_chars=max_chars, path="a")
 
     assert last(-3, 2) == TextWindow(content="b\nc\n", first=-3, truncated=True, next_offset=-1)
     assert last(-1, None) == TextWindow(content="d", first=-1, truncated=False, next_offset=None)
     whole = last(-9, 1)
-    assert (whole.content, whole.first, whole.next_offset, whole.cut_at) == ("a" * 100, 1, 2, 100)
-    assert last(-3, 2) == TextWindow(content="b\nc\n", first=2, truncated=True, next_offset=4, total_lines=4)
+    assert (whole.content, whole.first, whole.next_offset, whole.is_cut) == ("a" * 100, 1, 2, True)
 
 
-def test_index_learns_and_every_later_line_is_still_right() -> None:
+def test_every_line_of_a_file_of_many_pieces_is_found() -> None:
     lines = [f"line {number} " + "x" * (number % 97) + "\n" for number in range(1, 40_001)]
     source = MemorySource("".join(lines).encode())
-    index = LineIndex()
     for offset in (39_000, 5, 20_000, 40_000, 1, 40_001, -1, -39_999, 12_345):
-        window = read_lines(source, UTF8, offset=offset, limit=2, max_chars=10_000, path="a", index=index)
+        window = read_lines(source, UTF8, offset=offset, limit=2, max_chars=10_000, path="a")
         line = offset if offset > 0 else len(lines) + offset + 1
         assert window.content == "".join(lines[line - 1 : line + 1])
-    assert index.total_lines == 40_000
 
 
 @contextmanager
@@ -221,18 +201,28 @@ def test_ends_of_a_huge_file_cost_two_reads_and_no_memory(large: DescriptorSourc
     assert peak < 2 * 1024**2
 
 
-def test_middle_of_a_huge_file_is_counted_once_with_little_memory(tmp_path: Path) -> None:
-    index = LineIndex()
+def test_middle_of_a_huge_file_is_read_once_with_little_memory(tmp_path: Path) -> None:
     size = min(dose(64), 1024) * 1024**2
     with sparse(tmp_path / "huge.txt", size) as huge:
         tracemalloc.start()
-        window = read_lines(huge, UTF8, offset=302, limit=10, max_chars=100_000, path="a", index=index)
+        window = read_lines(huge, UTF8, offset=302, limit=10, max_chars=100_000, path="a")
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert window.content == "".join(f"line {number}\n" for number in range(1, 11))
         assert peak < 4 * 1024**2
         assert size <= huge.bytes_read <= size + 4 * STEP_BYTES
-        huge.bytes_read = 0
-        again = read_lines(huge, UTF8, offset=303, limit=10, max_chars=100_000, path="a", index=index)
-        assert again.content == "".join(f"line {number}\n" for number in range(2, 12))
-        assert huge.bytes_read <= 8 * STEP_BYTES
+
+
+LINE_ENDS = [*FORMATS[:1], *FORMATS[2:3], *FORMATS[4:7], TextFormat(encoding="cp037", bom=b"")]
+
+
+@pytest.mark.parametrize("text_format", LINE_ENDS)
+@given(text=st.text(alphabet=st.sampled_from("\n\n\r\u0a0a\u0a00\u0100\u0a05a\U00010a0a"), max_size=50))
+def test_ends_are_counted_and_placed_in_whole_units(text_format: TextFormat, text: str) -> None:
+    encoding = text_format.encoding
+    text = text if encoding != "cp037" else text.encode("ascii", "ignore").decode()
+    end = line_end("\n", text_format)
+    content = text.encode(encoding)
+    assert end.count(content) == text.count("\n")
+    places = [len(text[: place + 1].encode(encoding)) for place, char in enumerate(text) if char == "\n"]
+    assert [end.after(content, number) for number in range(1, len(places) + 1)] == places

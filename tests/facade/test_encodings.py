@@ -130,3 +130,10 @@ async def test_a_document_that_is_read_in_another_encoding_gets_what_the_file_ha
         await agent.edit_file("f", [Edit(old="END", new="FIN")])
         assert (tmp_path / "f").read_text("utf-8") == "\u00e9\u00e9\u00e9 FIN\n"
         assert (await ann.buffers.read(opened.handle)).text == "\u00e9\u00e9\u00e9 FIN\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "hz", "iso2022_jp", "shift_jis_2004", "gb18030"])
+async def test_lines_are_read_in_every_encoding(files: FileToolsFacade, tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes("a\n文字\nc\n".encode(encoding))
+    read = await files.read_file("a.txt", offset=2, limit=1, encoding=encoding)
+    assert (read.content, read.next_offset, read.total_lines) == ("文字\n", 3, 3)

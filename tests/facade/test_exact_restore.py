@@ -344,3 +344,15 @@ async def test_a_link_that_changes_while_it_is_restored_is_looked_at_again(tmp_p
         monkeypatch.undo()
         await files.for_actor(ANN).redo()
         assert os.readlink(tmp_path / "link") == "three"
+
+
+async def test_a_link_that_a_file_replaced_comes_back_although_others_wrote_since(tmp_path: Path) -> None:
+    run(tmp_path, "echo file > link")
+    async with filetools.open(tmp_path, settings=ALONE) as opened:
+        files = opened.for_actor(ANN)
+        await files.checkpoint("before")
+        run(tmp_path, "rm link; ln -s nowhere link")
+        await files.restore("before")
+        await opened.write_file("other", "later")
+        await files.redo()
+    assert (os.readlink(tmp_path / "link"), (tmp_path / "other").read_text()) == ("nowhere", "later")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import Tree, grow
+from tests.support.inside import lose_version
 from tests.support.opened import refused
 
 ALICE = Actor(kind="agent", id="alice", session="s1", call="c1")
@@ -114,10 +115,7 @@ async def test_lines_older_than_what_is_kept_say_before_which_change(files: File
     first = await files.for_actor(ALICE).write_file("n.txt", "a\nb\nc\n")
     await files.for_actor(BOB).append_file("n.txt", "d\n")
     done = await files.for_actor(ANN).append_file("n.txt", "e\n")
-    journal = files._parts.journal
-    gone = bytes.fromhex(first.version.removeprefix("sha256:"))
-    query = "DELETE FROM contents WHERE hash = ?"
-    journal._database.write(lambda connection: connection.execute(query, (gone,)))  # type: ignore[attr-defined]
+    lose_version(files, first.version)
     assert await lines_of(files, "n.txt") == [f"before {(done.number or 0) - 1}"] * 4 + ["ann"]
 
 

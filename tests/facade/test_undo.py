@@ -16,6 +16,7 @@ from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.inside import lose_version
 from tests.support.opened import assert_at_rest, recorded, refused, told, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
@@ -500,14 +501,18 @@ async def test_the_replaced_text_of_an_undo_stays_a_version(alice: FileToolsFaca
 async def test_a_text_that_is_not_kept_any_more_is_a_conflict(alice: FileToolsFacade, root: Path) -> None:
     await alice.write_file("a.txt", "1\n")
     await alice.write_file("a.txt", "2\n")
-    parts = alice._parts
-    gone = version(BEFORE["a.txt"] or b"").removeprefix("sha256:")
-    query = "DELETE FROM contents WHERE hash = ?"
-    database = parts.journal._database  # type: ignore[attr-defined]
-    database.write(lambda connection: connection.execute(query, (bytes.fromhex(gone),)))
+    lose_version(alice, version(BEFORE["a.txt"] or b""))
     error = await refused("EDIT_CONFLICT", alice.undo(since=1))
     assert error.details["conflicts"][0]["code"] == "VERSION_GONE"
     assert text(root) == "2\n"
+
+
+async def test_a_text_in_between_need_not_be_kept(alice: FileToolsFacade, root: Path) -> None:
+    for act in IDENTITIES["folder that moved and whose files changed"]:
+        await act(alice)
+    lose_version(alice, version(b"DEEP\n"))
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
 
 
 async def test_a_redo_of_several_changes_is_taken_back_as_one(alice: FileToolsFacade, root: Path) -> None:

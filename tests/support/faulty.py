@@ -112,11 +112,6 @@ class Plan:
         """Raise an error at one call, or at it and all later ones."""
         return cls((Fault(at=at, moment=moment, error=error, is_lasting=is_lasting),))
 
-    @property
-    def changing_calls(self) -> list[Call]:
-        """The calls that can change the disk."""
-        return [call for call in self.calls if call.is_changing]
-
     def run(
         self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
     ) -> T:

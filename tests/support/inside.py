@@ -32,6 +32,12 @@ def parts(files: FileToolsFacade) -> Parts:
     return files._parts
 
 
+def lose_version(files: FileToolsFacade, version: str) -> None:
+    """Have the journal not keep a version any more."""
+    query, gone = "DELETE FROM contents WHERE hash = ?", bytes.fromhex(version.removeprefix("sha256:"))
+    files._parts.journal._database.write(lambda connection: connection.execute(query, (gone,)))  # type: ignore[attr-defined]
+
+
 def patterns_of_rules() -> list[str]:
     """Return the patterns that sort what a person said, the boilerplate last."""
     return [found.pattern for found in (*rules._CATEGORIES.values(), rules._BOILERPLATE)]

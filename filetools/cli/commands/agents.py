@@ -16,7 +16,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 import filetools.cli.parameters as suggestions
-from filetools.cli.child import refuse_child, run_attached
+from filetools.cli.child import refuse_child, run_child
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, READING, Desk, open_terminal
 from filetools.cli.records import MOST_LISTED, WIDEST_PATH, moment
@@ -84,7 +84,7 @@ def run(
         line = shlex.join(command).encode(errors="backslashreplace").decode()[:_KEPT]
         begun = await files.runs.begin(command=line, session=session, outputs=folders, checkpoint=checkpoint)
         try:
-            code = await run_attached(command, environment=environment_of_run(begun.session))
+            code = await run_child(command, environment=environment_of_run(begun.session))
         except OSError as error:
             code = refuse_child(command, error)
         desk.note_failure(code)

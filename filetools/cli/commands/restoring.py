@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from itertools import chain, count
 from typing import Final
 
@@ -14,20 +13,17 @@ from rich.text import Text
 
 import filetools.cli.parameters as suggestions
 import filetools.models as models
-from filetools.cli.child import refuse_child, run_child
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.failures import CONFLICT
 from filetools.cli.parameters import dry_run_option, since_option, time_or_number, until_option
-from filetools.cli.records import change_lines, counted, moment, print_unread, unsure_lines
+from filetools.cli.records import moment, print_unread
 from filetools.cli.terminal import STDERR, print_line, print_note, printable
-from filetools.errors import EditConflictError, FileToolsError, InvalidArgumentError, PathNotFoundError
+from filetools.errors import EditConflictError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult
-from filetools.models.tree_diff import TreeDiffResult
 
 _WIDEST_NAME: Final = 40
-_LONGEST_PROGRAM: Final = 60
 
 
 @command(
@@ -37,7 +33,6 @@ _LONGEST_PROGRAM: Final = 60
         "filetools checkpoint",
         "filetools checkpoint before-refactoring",
         "filetools checkpoint --delete old",
-        "filetools checkpoint --around -- make format",
     ),
 )
 @click.argument(
@@ -46,35 +41,21 @@ _LONGEST_PROGRAM: Final = 60
     shell_complete=suggestions.checkpoints,
     help="Name of the checkpoint; by default date and time.",
 )
-@click.argument("command", nargs=-1, metavar="[-- COMMAND]", help="With --around: the program and its arguments.")
-@click.option("--around", is_flag=True, help="Make one before and after a command; show its changes.")
 @click.option("--replace", is_flag=True, help="Replace a checkpoint of that name.")
 @click.option("--delete", is_flag=True, help="Delete the checkpoint of that name.")
-def checkpoint(
-    desk: Desk, name: str | None, command: tuple[str, ...], *, around: bool, replace: bool, delete: bool
-) -> None:
+def checkpoint(desk: Desk, name: str | None, *, replace: bool, delete: bool) -> None:
     """Keep the state of the whole tree, to restore it later.
 
     It contains all files that ignore rules do not exclude, up to 16 MiB each. What changes after a checkpoint is kept,
     regardless of limits, until the checkpoint is deleted.
-
-    With --around, the command after -- runs between two checkpoints, and its changes are reported on standard error. The
-    exit code is the command's: 127 if it was not found, 130 after Ctrl-C. The second checkpoint, and without NAME the
-    first, too, is automatic: the last 20 of those are kept, and 'status' and 'diff' pass over them.
     """
     if name is None and (replace or delete):
         raise click.BadParameter("--replace and --delete go with a name")
-    if bool(command) != around or (around and delete):
-        raise click.BadParameter("--around needs a command after --, and excludes --delete")
-    if around and command:
-        _around(desk, command, name, replace=replace)
-        return
 
     async def work(files: FileToolsFacade) -> CheckpointResult:
         if name is not None and delete:
             return await files.delete_checkpoint(name)
-        free = next(_free_names(await _names(files))) if name is None else name
-        return await files.checkpoint(free, replace=replace)
+        return await files.checkpoint(await _free_name(files) if name is None else name, replace=replace)
 
     desk.perform(work, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
 
@@ -85,64 +66,10 @@ def checkpoints(desk: Desk) -> None:
     desk.read(lambda files: files.checkpoints(), _show_checkpoints)
 
 
-async def _names(files: FileToolsFacade) -> set[str]:
-    return {each.name for each in (await files.checkpoints()).checkpoints}
-
-
-def _free_names(taken: Container[str], start: str = "") -> Iterator[str]:
-    """Yield names made of a beginning, the date and the time that no checkpoint has."""
-    now = f"{start}{time.strftime('%Y-%m-%d %H:%M:%S')}"
-    names = chain((now,), (f"{now} ({number})" for number in count(2)))
-    return (name for name in names if name not in taken)
-
-
-def _around(desk: Desk, command: Sequence[str], name: str | None, *, replace: bool) -> None:
-    program = command[0].rpartition("/")[2][:_LONGEST_PROGRAM]
-    before, after = ("", "") if name is None else (name, f"{name} (after)")
-
-    async def begin(files: FileToolsFacade) -> None:
-        nonlocal before, after
-        taken = await _names(files)
-        if name is None:
-            before, after = (next(_free_names(taken, f"auto: {when} {program} ")) for when in ("before", "after"))
-        elif after in taken and not replace:
-            raise InvalidArgumentError(
-                f"A checkpoint {after!r} already exists", suggested_action="Choose another name, or pass --replace."
-            )
-        await files.checkpoint(before, replace=replace, automatic=name is None)
-
-    async def compare(files: FileToolsFacade) -> TreeDiffResult:
-        await files.checkpoint(after, replace=replace, automatic=True)
-        return await files.diff_tree(before, after)
-
-    async def forget(files: FileToolsFacade) -> None:
-        with suppress(FileToolsError):
-            await files.delete_checkpoint(before)
-
-    desk.perform(begin, lambda _: None)
-    try:
-        desk.note_failure(run_child(command))
-    except OSError as error:
-        desk.note_failure(refuse_child(command, error))
-        desk.perform(forget, lambda _: None)
-    else:
-        desk.perform(compare, lambda result: _show_effect(result, program))
-
-
-def _show_effect(result: TreeDiffResult, program: str) -> None:
-    """Print what a command has changed, out of the way of its own output."""
-    for line in (*change_lines(result), *unsure_lines(result)):
-        STDERR.print(line)
-    if not result.total:
-        print_note(f"{program} changed nothing.")
-        return
-    name = _quoted(result.old)
-    shown = f"'filetools diff --since {name}' shows it, 'filetools restore {name}' takes it back"
-    print_note(f"{program}: {counted(result.counts)}; {shown}.")
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"' if " " in name else name
+async def _free_name(files: FileToolsFacade) -> str:
+    """Return the date and the time, made a name that no checkpoint has."""
+    now, taken = time.strftime("%Y-%m-%d %H:%M:%S"), {each.name for each in (await files.checkpoints()).checkpoints}
+    return next(name for name in chain((now,), (f"{now} ({number})" for number in count(2))) if name not in taken)
 
 
 def _show_checkpoint(result: CheckpointResult, word: str) -> None:

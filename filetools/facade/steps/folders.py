@@ -20,26 +20,23 @@ from filetools.facade.folders import Contents, contents_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import (
     folder_change,
-    make_parents,
-    missing_parents,
-    remove_parents,
     require_parent,
 )
-from filetools.facade.steps.step import sync_names
+from filetools.facade.steps.step import Step, sync_names
 from filetools.facade.steps.unsaved import refuse_unsaved_below
 from filetools.facade.syncer import sync_files
 from filetools.journal.changes import Change, HeadMovedError, View
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.store import Displaced
 
 
-class FolderStep:
+class FolderStep(Step):
     """What the folder steps share: no content, no foreign bytes, nothing displaced that could surprise."""
 
     def __init__(self, *paths: WorkspacePath) -> None:
-        self.paths: Sequence[WorkspacePath] = paths
+        super().__init__(*paths)
         self._check: Callable[[], None] | None = None
         self._inside: Contents = {}
 
@@ -57,43 +54,14 @@ class FolderStep:
         if self._check is not None and contents_of(parts, self.paths[0]) != self._inside:
             raise ChangedMeanwhileError(self.paths[0], 1)
 
-    def adoptions(self) -> Sequence[Change]:
-        """Folders have no bytes to adopt."""
-        return ()
-
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """None, unless the step says otherwise."""
-        return ()
-
-    def recorded(self, record: ChangeRecord) -> None:
-        """Nothing is done with it."""
-
-    def sync(self, parts: Parts) -> None:
-        """Nothing is renamed, unless the step says otherwise."""
-
-    def surprises(self, parts: Parts) -> Sequence[Change]:
-        """A folder is taken with whatever is in it."""
-        return ()
-
-    def finish(self, parts: Parts) -> None:
-        """Nothing is left over."""
-
-    def shelve(self, parts: Parts) -> None:
-        """Nothing was displaced that could hold foreign bytes."""
-
-    def abandon(self, parts: Parts) -> None:
-        """Nothing was prepared."""
-
 
 class MakeFolderStep(FolderStep):
-    """Makes one folder and its missing parents; implements `Step`."""
+    """Makes one folder and its missing parents."""
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(path)
         self._path = path
         self._view: View | None = None
-        self._missing: Sequence[WorkspacePath] = ()
-        self._made: Sequence[Change] = ()
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
@@ -109,32 +77,21 @@ class MakeFolderStep(FolderStep):
         """False if it is there already."""
         return not self._exists
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Missing parents."""
-        self._missing = missing_parents(parts, self._path)
-        return self._missing
+    def _made_path(self) -> WorkspacePath | None:
+        """The folder."""
+        return self._path
 
     def prepare(self, parts: Parts) -> None:
         """Make it: an empty folder harms nobody, and this is where space and rights would fail."""
-        parents = make_parents(parts, self._missing)
-        try:
-            made = parts.store.make_directory(self._path)
-        except BaseException:
-            remove_parents(parts, parents)
-            raise
-        if not made:
-            remove_parents(parts, parents)
+        super().prepare(parts)
+        if not parts.store.make_directory(self._path):
             raise HeadMovedError(self._path)
         # With the view, so that a folder above that moves away meanwhile makes the commit refuse.
-        self._made = (*parents, replace(folder_change(parts, self._path), view=self._view))
+        self._parents = (*self._parents, replace(folder_change(parts, self._path), view=self._view))
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the folder."""
-        return self._made
-
-    def recorded(self, record: ChangeRecord) -> None:
-        """It stays, as it is recorded."""
-        self._made = ()
+        return self._parents
 
     def exchange(self, parts: Parts) -> None:
         """It stands already."""
@@ -146,14 +103,9 @@ class MakeFolderStep(FolderStep):
         """It stays, as it is recorded."""
         return ()
 
-    def abandon(self, parts: Parts) -> None:
-        """Take back what was made for nothing."""
-        remove_parents(parts, self._made)
-        self._made = ()
-
 
 class RemoveFolderStep(FolderStep):
-    """Takes a folder and everything in it out of the tree, into the trash; implements `Step`."""
+    """Takes a folder and everything in it out of the tree, into the trash."""
 
     def __init__(
         self,
@@ -171,8 +123,7 @@ class RemoveFolderStep(FolderStep):
         self.is_recursive = recursive
         self._view: View | None = None
         self._key = ""
-        self._number = 0
-        self._displaced: Displaced | None = None
+        self._taken: Displaced | None = None
         self._mode: int | None = None
         self.entries = 0
 
@@ -209,28 +160,24 @@ class RemoveFolderStep(FolderStep):
         )
         return (gone,)
 
-    def recorded(self, record: ChangeRecord) -> None:
-        """Know the number that names the trash."""
-        self._number = record.number
-
     def exchange(self, parts: Parts) -> None:
         """Rename it into the trash, under the record's number; an empty one just goes."""
         self._require_inside(parts)
         if self.is_recursive:
-            self._displaced = parts.store.remove(self._path, trash=str(self._number))
+            self._taken = parts.store.remove(self._path, trash=str(self._number))
         else:
             parts.store.remove_empty_directory(self._path)
 
     def sync(self, parts: Parts) -> None:
         """In the trash first: no cut may leave it without a name."""
-        if self._displaced is not None:
-            self._displaced.sync()
+        if self._taken is not None:
+            self._taken.sync()
         sync_names(parts, self._path)
 
     def set_back(self, parts: Parts) -> None:
         """Rename it back."""
-        if self._displaced is not None:
-            self._displaced.put_back()
+        if self._taken is not None:
+            self._taken.put_back()
         else:
             parts.store.make_directory(self._path)
 
@@ -243,7 +190,7 @@ class RemoveFolderStep(FolderStep):
 
 
 class MoveFolder(FolderStep):
-    """Moves a folder with everything in it; implements `Step`."""
+    """Moves a folder with everything in it."""
 
     def __init__(self, source: WorkspacePath, destination: WorkspacePath) -> None:
         super().__init__(source, destination)
@@ -251,8 +198,6 @@ class MoveFolder(FolderStep):
         self._destination = destination
         self._keys = ("", "")
         self._views: tuple[View, View] | None = None
-        self._missing: Sequence[WorkspacePath] = ()
-        self._parents: Sequence[Change] = ()
 
     def look(self, parts: Parts) -> None:
         """See both ends."""
@@ -271,14 +216,9 @@ class MoveFolder(FolderStep):
         """False if it has that name already."""
         return self._source != self._destination
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Missing parents of the destination."""
-        self._missing = missing_parents(parts, self._destination)
-        return self._missing
-
-    def prepare(self, parts: Parts) -> None:
-        """Create missing parents of the destination."""
-        self._parents = make_parents(parts, self._missing)
+    def _made_path(self) -> WorkspacePath | None:
+        """The destination."""
+        return self._destination
 
     def drafts(self) -> Sequence[Change]:
         """New parents, then one record for the whole folder."""
@@ -293,10 +233,6 @@ class MoveFolder(FolderStep):
             old_view=self._views[0],
         )
         return (*self._parents, move)
-
-    def recorded(self, record: ChangeRecord) -> None:
-        """Parents stay."""
-        self._parents = ()
 
     def exchange(self, parts: Parts) -> None:
         """Rename."""
@@ -323,11 +259,6 @@ class MoveFolder(FolderStep):
             compensates=number,
         )
         return (change,)
-
-    def abandon(self, parts: Parts) -> None:
-        """Take back parents made for nothing."""
-        remove_parents(parts, self._parents)
-        self._parents = ()
 
 
 def require_folder(parts: Parts, path: WorkspacePath) -> None:

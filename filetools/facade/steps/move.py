@@ -18,20 +18,18 @@ from filetools.errors import (
 )
 from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import drop, put_back, release, shelve, sync_names
+from filetools.facade.steps.step import Step, put_back, sync_names
 from filetools.journal.changes import Change
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Displaced
 
 PermitMove = Callable[[Look, Look], None]
 """Raises the refusal if source or destination are not as expected."""
 
 
-class MoveFile:
-    """Moves one file; implements `Step`."""
+class MoveFile(Step):
+    """Moves one file."""
 
     def __init__(
         self,
@@ -41,17 +39,13 @@ class MoveFile:
         overwrite: bool,
         permit: PermitMove = lambda _source, _destination: None,
     ) -> None:
+        super().__init__(source, destination)
         self.source = source
         self.destination = destination
-        self.paths: Sequence[WorkspacePath] = (source, destination)
         self._overwrite = overwrite
         self._permit = permit
         self._check: Callable[[], None] = lambda: None
         self._looks: tuple[Look, Look] | None = None
-        self._missing: Sequence[WorkspacePath] = ()
-        self._parents: Sequence[Change] = ()
-        self._displaced: Displaced | None = None
-        self._number = 0
 
     @property
     def seen(self) -> tuple[Look, Look]:
@@ -91,15 +85,14 @@ class MoveFile:
         self._permit(source, destination)
         return True
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Missing parents of the destination."""
-        self._missing = missing_parents(parts, self.destination)
-        return self._missing
+    def _made_path(self) -> WorkspacePath | None:
+        """The destination."""
+        return self.destination
 
     def prepare(self, parts: Parts) -> None:
         """Keep a large destination, create missing parents."""
         keep_large(parts, self.seen[1])
-        self._parents = make_parents(parts, self._missing)
+        super().prepare(parts)
 
     def drafts(self) -> Sequence[Change]:
         """New parents, the replaced destination's deletion, the move."""
@@ -120,11 +113,6 @@ class MoveFile:
             old_view=None if source.adoption is not None else source.view,
         )
         return (*self._parents, *replaced, move)
-
-    def recorded(self, record: ChangeRecord) -> None:
-        """Know the record; parents stay."""
-        self._number = record.number
-        self._parents = ()
 
     def exchange(self, parts: Parts) -> None:
         """Rename."""
@@ -168,25 +156,6 @@ class MoveFile:
         source, destination = (_former(end, number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)
-
-    def finish(self, parts: Parts) -> None:
-        """Let go of the replaced destination."""
-        release(self._displaced, self._number)
-        self._displaced = None
-
-    def shelve(self, parts: Parts) -> None:
-        """Leave what was displaced in limbo."""
-        shelve(self._displaced, self._number)
-        self._displaced = None
-
-    def abandon(self, parts: Parts) -> None:
-        """Take back parents made for nothing; what could not be put back is kept."""
-        displaced, parents = self._displaced, self._parents
-        self._displaced, self._parents = None, ()
-        try:
-            drop(parts, displaced, self._number)
-        finally:
-            remove_parents(parts, parents)
 
     def _size(self) -> int | None:
         return self.seen[0].stat.size if self.seen[0].stat is not None else None

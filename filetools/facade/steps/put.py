@@ -17,33 +17,29 @@ from filetools.facade.linked import other_names
 from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decide, PutDecision
-from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents, require_parent
-from filetools.facade.steps.step import drop, put_back, release, shelve
+from filetools.facade.steps.parents import require_parent
+from filetools.facade.steps.step import Step, put_back
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
 from filetools.journal.changes import Change, Head, View
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.printable import printable
-from filetools.stores.store import Displaced, FileStat, Prepared
+from filetools.stores.store import FileStat, Prepared
 
 MOST_NAMES: Final = 10
 """Other names of a file that a warning lists."""
 
 
-class PutFile:
-    """Gives one path new bytes; implements `Step`."""
+class PutFile(Step):
+    """Gives one path new bytes."""
 
     def __init__(self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True) -> None:
+        super().__init__(path)
         self.path = path
-        self.paths: Sequence[WorkspacePath] = (path,)
         self._decide = decide
         self._create_parents = create_parents
         self._seen: Look | None = None
         self._prepared: Prepared | None = None
-        self._displaced: Displaced | None = None
-        self._number = 0
-        self._missing: Sequence[WorkspacePath] = ()
-        self._parents: Sequence[Change] = ()
         self.decision: PutDecision | None = None
         self.version = ""
         self.is_from_memory = False
@@ -110,11 +106,9 @@ class PutFile:
             "names": names,
         }
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Missing parents of a new file."""
-        wanted = self.seen.stat is None and self._create_parents and not self._in_buffer
-        self._missing = missing_parents(parts, self.path) if wanted else ()
-        return self._missing
+    def _made_path(self) -> WorkspacePath | None:
+        """The path of a new file."""
+        return self.path if self.seen.stat is None and self._create_parents and not self._in_buffer else None
 
     def prepare(self, parts: Parts) -> None:
         """Keep what is large, create missing parents and the temporary file."""
@@ -123,7 +117,7 @@ class PutFile:
         if self._in_buffer:
             return
         keep_large(parts, self.seen)
-        self._parents = make_parents(parts, self._missing)
+        super().prepare(parts)
         self._prepared = parts.store.prepare(
             self.path, self.content, new=self.seen.stat is None, mode=self.decision.mode, like=self.decision.like
         )
@@ -132,20 +126,12 @@ class PutFile:
         """New parents, outermost first, then the file."""
         return (*self._parents, self._change())
 
-    def recorded(self, record: ChangeRecord) -> None:
-        """Know the record; parents stay."""
-        self._number = record.number
-        self._parents = ()
-
     def exchange(self, parts: Parts) -> None:
         """Go live."""
         if self._in_buffer:
             return
         assert self._prepared is not None
         self._displaced = self._prepared.exchange()
-
-    def sync(self, parts: Parts) -> None:
-        """The journal has the bytes."""
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and exchange: kept as a version, with this change on top of it again."""
@@ -194,25 +180,17 @@ class PutFile:
 
     def finish(self, parts: Parts) -> None:
         """Let go of the displaced file, and remember what the journal knows now."""
-        release(self._displaced, self._number)
-        self._displaced = None
+        super().finish(parts)
         self._remember_view(parts)
-
-    def shelve(self, parts: Parts) -> None:
-        """Leave what was displaced in limbo."""
-        shelve(self._displaced, self._number)
-        self._displaced = None
 
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made, so that another try or a refusal leaves no trace."""
-        prepared, displaced, parents = self._prepared, self._displaced, self._parents
-        self._prepared, self._displaced, self._parents = None, None, ()
+        prepared, self._prepared = self._prepared, None
         try:
             if prepared is not None:
                 prepared.discard()
-            drop(parts, displaced, self._number)
         finally:
-            remove_parents(parts, parents)
+            super().abandon(parts)
 
     @property
     def _in_buffer(self) -> bool:

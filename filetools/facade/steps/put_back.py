@@ -19,13 +19,12 @@ from filetools.errors import (
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import sync_names
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal.changes import Change, Relation, View
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
 
@@ -120,7 +119,7 @@ class MakeFolderAgain(MakeFolderStep):
         if self._mode is not None:
             mode = opened(self._mode)
             parts.store.set_directory_mode(self._path, mode)
-            self._made = (*self._made[:-1], replace(self._made[-1], mode=mode))
+            self._parents = (*self._parents[:-1], replace(self._parents[-1], mode=mode))
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
@@ -215,7 +214,7 @@ class RemoveTree(RemoveBack):
 
 
 class RestoreFolder(FolderStep):
-    """Brings a folder back out of the trash with everything in it; implements `Step`."""
+    """Brings a folder back out of the trash with everything in it."""
 
     undone: tuple[Relation, ...] = ()
 
@@ -231,8 +230,6 @@ class RestoreFolder(FolderStep):
         self._path = path
         self._trash = trash
         self._view: View | None = None
-        self._missing: Sequence[WorkspacePath] = ()
-        self._parents: Sequence[Change] = ()
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
@@ -250,14 +247,13 @@ class RestoreFolder(FolderStep):
             raise ChangedMeanwhileError(self._path, 1)
         return True
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Missing parents."""
-        self._missing = missing_parents(parts, self._path)
-        return self._missing
+    def _made_path(self) -> WorkspacePath | None:
+        """The folder."""
+        return self._path
 
     def prepare(self, parts: Parts) -> None:
         """Create missing parents, and keep the texts of files that nobody has recorded yet."""
-        self._parents = make_parents(parts, self._missing)
+        super().prepare(parts)
         self._changes = [
             change for relative, stat in self._entries if (change := self._change(parts, relative, stat)) is not None
         ]
@@ -267,10 +263,6 @@ class RestoreFolder(FolderStep):
         # Recovery finds by this where in the trash it is, and a restore that the folder is the one that went.
         said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
         return (*self._parents, *(saying(change, said) for change in self._changes))
-
-    def recorded(self, record: ChangeRecord) -> None:
-        """Parents stay."""
-        self._parents = ()
 
     def exchange(self, parts: Parts) -> None:
         """Rename it back."""
@@ -298,11 +290,6 @@ class RestoreFolder(FolderStep):
             )
             for place, change in reversed(list(enumerate(self._changes)))
         ]  # fmt: skip
-
-    def abandon(self, parts: Parts) -> None:
-        """Take back parents made for nothing."""
-        remove_parents(parts, self._parents)
-        self._parents = ()
 
     def _place(self, relative: str) -> str:
         return f"{self._path}/{relative}" if relative else self._path

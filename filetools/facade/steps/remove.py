@@ -11,18 +11,17 @@ from filetools.errors import PathNotFoundError
 from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import drop, put_back, release, shelve, sync_names
+from filetools.facade.steps.step import Step, put_back, sync_names
 from filetools.journal.changes import Change
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Displaced
 
 Permit = Callable[[Look], None]
 """Raises the refusal if the file may not go as it is."""
 
 
-class RemoveFile:
-    """Deletes one file; implements `Step`."""
+class RemoveFile(Step):
+    """Deletes one file."""
 
     def __init__(self, path: WorkspacePath, permit: Permit = lambda _: None, *, keeps_bytes: bool = True) -> None:
         """Prepare to delete a file.
@@ -33,13 +32,11 @@ class RemoveFile:
             keeps_bytes: False for a disk without room: bytes that the journal does not have yet stay in limbo, as a
                 file, until it can take them.
         """
+        super().__init__(path)
         self.path = path
         self._keeps_bytes = keeps_bytes
-        self.paths: Sequence[WorkspacePath] = (path,)
         self._permit = permit
         self._seen: Look | None = None
-        self._displaced: Displaced | None = None
-        self._number = 0
 
     @property
     def seen(self) -> Look:
@@ -65,10 +62,6 @@ class RemoveFile:
         self._permit(self.seen)
         return True
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """None."""
-        return ()
-
     def prepare(self, parts: Parts) -> None:
         """Keep what is large."""
         if self._keeps_bytes and not self.seen.is_opaque:
@@ -87,10 +80,6 @@ class RemoveFile:
                 view=None if self.seen.adoption is not None else self.seen.view,
             ),
         )
-
-    def recorded(self, record: ChangeRecord) -> None:
-        """Know the record."""
-        self._number = record.number
 
     def exchange(self, parts: Parts) -> None:
         """Take it out of the tree."""
@@ -148,23 +137,22 @@ class RemoveFile:
 
     def finish(self, parts: Parts) -> None:
         """Let go of the file, if its bytes are kept; what is opaque stays in the trash."""
-        if self.seen.is_opaque:
-            self._displaced = None
-            return
+        self._leave_in_trash()
         if not self._keeps_bytes and self.seen.version and not parts.journal.contents.has(self.seen.version):
             self.shelve(parts)
-            return
-        release(self._displaced, self._number)
-        self._displaced = None
+        else:
+            super().finish(parts)
 
     def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo."""
-        if not self.seen.is_opaque:
-            shelve(self._displaced, self._number)
-        self._displaced = None
+        self._leave_in_trash()
+        super().shelve(parts)
 
     def abandon(self, parts: Parts) -> None:
         """Nothing was prepared; what could not be put back is kept."""
-        displaced, self._displaced = self._displaced, None
-        if not (self._seen is not None and self._seen.is_opaque):
-            drop(parts, displaced, self._number)
+        self._leave_in_trash()
+        super().abandon(parts)
+
+    def _leave_in_trash(self) -> None:
+        if self._seen is not None and self._seen.is_opaque:
+            self._displaced = None

@@ -3,49 +3,69 @@
 from __future__ import annotations
 
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from filetools.content.version import version_of
 from filetools.facade.parts import Parts
+from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.journal.changes import Change
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
 
 
-class Step(Protocol):
+class Step(ABC):
     """One change on its way: looked at, decided, prepared, recorded, exchanged. Used once; the way calls in this order."""
 
-    @property
-    def paths(self) -> Sequence[WorkspacePath]:
+    def __init__(self, *paths: WorkspacePath) -> None:
+        self.paths: Sequence[WorkspacePath] = paths
         """Paths whose locks it needs."""
+        self._missing: Sequence[WorkspacePath] = ()
+        self._parents: Sequence[Change] = ()
+        self._displaced: Displaced | None = None
+        self._number = 0
 
+    @abstractmethod
     def look(self, parts: Parts) -> None:
         """See what stands there; forgets what an earlier try saw."""
 
     def adoptions(self) -> Sequence[Change]:
         """Foreign changes that the look noticed; they are journaled whatever is decided."""
+        return ()
 
+    @abstractmethod
     def decide(self, parts: Parts) -> bool:
         """Work out what to do, or raise the refusal; False if there is nothing to change."""
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
         """Folders that `prepare` will have to make, outermost first; it may rely on their locks."""
+        made = self._made_path()
+        self._missing = () if made is None else missing_parents(parts, made)
+        return self._missing
+
+    def _made_path(self) -> WorkspacePath | None:
+        """The path that must be held by a folder; None if nothing is made."""
+        return None
 
     def prepare(self, parts: Parts) -> None:
         """Do all that can fail for space or rights, without changing anything that others see."""
+        self._parents = make_parents(parts, self._missing)
 
+    @abstractmethod
     def drafts(self) -> Sequence[Change]:
         """The records of this change; the last one is the change itself."""
 
     def recorded(self, record: ChangeRecord) -> None:
         """Know the record of the change; new parents are recorded with it, and stay whatever comes."""
+        self._number = record.number
+        self._parents = ()
 
+    @abstractmethod
     def exchange(self, parts: Parts) -> None:
         """Make it real in one atomic step; raises with nothing changed."""
 
-    def sync(self, parts: Parts) -> None:
+    def sync(self, parts: Parts) -> None:  # noqa: B027 - most steps need not
         """Make names durable, after the exchange and after it was set back, if the journal lacks the bytes that went.
 
         Recovery writes anew what the journal has the bytes of. Where a folder stands, it would have to guess.
@@ -53,21 +73,34 @@ class Step(Protocol):
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Records of what came out unexpectedly in the exchange: a foreign save of the same instant, kept."""
+        return ()
 
+    @abstractmethod
     def set_back(self, parts: Parts) -> None:
         """Undo the exchange, because another step of the same call failed; what was saved since stays."""
 
+    @abstractmethod
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """Records that set the heads back to what the look saw."""
 
     def finish(self, parts: Parts) -> None:
         """Let go of what was displaced; called last after a success."""
+        release(self._displaced, self._number)
+        self._displaced = None
 
     def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo, because it cannot be looked at now; the keeper's sweep will."""
+        shelve(self._displaced, self._number)
+        self._displaced = None
 
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
+        displaced, parents = self._displaced, self._parents
+        self._displaced, self._parents = None, ()
+        try:
+            drop(parts, displaced, self._number)
+        finally:
+            remove_parents(parts, parents)
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:

@@ -16,7 +16,7 @@ from filetools.paths.workspace_path import WorkspacePath
 
 
 class _PutText(FolderStep):
-    """Puts one text in the place of another; implements `Step`."""
+    """Puts one text in the place of another."""
 
     operation: ClassVar[Operation]
     undone: tuple[Relation, ...] = ()

@@ -94,7 +94,7 @@ def is_base(base: DiskPath, seen: Look) -> bool:
 
 
 class RemoveSeenFolder(RemoveFolderStep):
-    """Deletes a folder, if nothing in it is newer than what its transaction saw; implements `Step`."""
+    """Deletes a folder, if nothing in it is newer than what its transaction saw."""
 
     def __init__(self, path: WorkspacePath, below: SeenBelow) -> None:
         super().__init__(path, recursive=bool(below))
@@ -107,7 +107,7 @@ class RemoveSeenFolder(RemoveFolderStep):
 
 
 class MoveSeenFolder(MoveFolder):
-    """Moves a folder, if nothing in it is newer than what its transaction saw; implements `Step`."""
+    """Moves a folder, if nothing in it is newer than what its transaction saw."""
 
     def __init__(self, source: WorkspacePath, destination: WorkspacePath, below: SeenBelow) -> None:
         super().__init__(source, destination)

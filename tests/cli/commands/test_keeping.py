@@ -1,32 +1,21 @@
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
-from pathlib import Path
-
-import pytest
 
 from tests.support.storms.pictures import on_disk
-from tests.support.terminal import CommandLine, Running
+from tests.support.terminal import CommandLine
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
-
-
-def sh(run: CommandLine, script: str, *options: str, name: tuple[str, ...] = ()) -> tuple[int, str, str]:
-    """Run a script between two checkpoints; returns exit code and both streams."""
-    done = run("checkpoint", *name, "--around", *options, "--", "sh", "-c", script)
-    return done.code, done.text, done.error
 
 
 def names(run: CommandLine) -> list[str]:
     return [each["name"] for each in run("checkpoints", "--json").json["data"]["checkpoints"]]
 
 
-def test_a_bad_name_makes_nothing_and_runs_nothing(run: CommandLine) -> None:
-    assert [sh(run, "touch hit", name=(name,))[0] for name in (" ", "x" * 201)] == [2, 2]
-    assert (names(run), (run.folder / "hit").exists()) == ([], False)
+def test_a_bad_name_makes_nothing(run: CommandLine) -> None:
+    assert [run("checkpoint", name).code for name in (" ", "x" * 201)] == [2, 2]
+    assert names(run) == []
 
 
 def test_checkpoints_without_a_name_are_listed_with_time_and_size(run: CommandLine) -> None:
@@ -41,56 +30,6 @@ def test_checkpoints_without_a_name_are_listed_with_time_and_size(run: CommandLi
         f"T  {'named':<{len('2026-11-22 12:00:00 (2)')}}  2 files, 20 bytes"
     ]
     assert all(len(line) < 80 for line in lines)
-
-
-def test_around_a_command_its_output_and_code_are_its_own_and_its_effect_is_told(run: CommandLine) -> None:
-    code, output, error = sh(
-        run, "cat; echo out; echo err >&2; echo x >> notes.md; rm -r src; chmod 755 notes.md; exit 7"
-    )
-    assert (code, output) == (7, "out\n")
-    assert [re.sub(DATE, "T", line) for line in error.splitlines()] == [
-        "err",
-        "modified  notes.md    external",
-        "deleted   src/app.py  external",
-        "sh: 2 deleted, 1 modified; 'filetools diff --since \"auto: before sh T\"' shows it, "
-        "'filetools restore \"auto: before sh T\"' takes it back.",
-    ]
-    before, after = names(run)
-    assert (before.startswith("auto: before sh"), after.startswith("auto: after sh")) == (True, True)
-    assert run("restore", before).code == 0
-    assert (run.folder / "src/app.py").read_text() == "one\ntwo\nthree\n"
-    assert sh(run, ":")[2] == "sh changed nothing.\n"
-
-
-def test_named_ones_stay_and_the_second_name_is_looked_for_before_anything_runs(run: CommandLine) -> None:
-    assert sh(run, "echo x > new", name=("mine",))[0] == 0
-    assert names(run) == ["mine", "mine (after)"]
-    kept = [each["automatic"] for each in run("checkpoints", "--json").json["data"]["checkpoints"]]
-    assert kept == [False, True]
-    run("checkpoint", "mine", "--delete")
-    assert sh(run, "touch hit", name=("mine",))[0] == 2
-    assert (names(run), (run.folder / "hit").exists()) == (["mine (after)"], False)
-    assert sh(run, "touch hit", "--replace", name=("mine",))[0] == 0
-    assert names(run) == ["mine", "mine (after)"]
-
-
-def until_it_runs(process: Running, marker: Path) -> None:
-    process.until(marker.exists)
-
-
-@pytest.mark.parametrize(
-    ("number", "is_for_all", "code"),
-    [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143)],
-)
-def test_signals_end_the_command_and_its_effect_is_told_all_the_same(
-    run: CommandLine, number: signal.Signals, is_for_all: bool, code: int
-) -> None:
-    with run.started("checkpoint", "--around", "--", "sh", "-c", "echo x > new; exec sleep 60") as process:
-        until_it_runs(process, run.folder / "new")
-        (os.killpg if is_for_all else os.kill)(process.pid, number)  # a terminal sends Ctrl-C to the command, too
-        assert process.wait() == code
-        assert b"added     new  external\n" in process.error.read()
-    assert len(names(run)) == 2
 
 
 def test_what_shell_and_git_did_to_a_project_is_taken_back_and_done_again(run: CommandLine) -> None:
@@ -165,7 +104,7 @@ def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
 
 
 def test_without_a_checkpoint_of_ones_own_nothing_is_compared_by_itself(run: CommandLine) -> None:
-    assert sh(run, "echo x > new")[0] == 0
+    assert run("run", "sh", "-c", "echo x > new").code == 0
     done = run("diff")
     assert (done.code, "No checkpoint of yours" in done.error) == (2, True)
     assert "The newest changes" in run("status").text
@@ -174,20 +113,12 @@ def test_without_a_checkpoint_of_ones_own_nothing_is_compared_by_itself(run: Com
     assert run("diff", "--since", names(run)[0]).code == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "named", "expected"),
-    [
-        ("checkpoint --around --", "mine", ["before.txt", "during.txt"]),
-        ("checkpoint second --around --", "second", ["during.txt"]),
-        ("run", "mine", ["before.txt", "during.txt"]),
-    ],
-)
-def test_automatic_checkpoints_hide_no_change(run: CommandLine, line: str, named: str, expected: list[str]) -> None:
+def test_automatic_checkpoints_hide_no_change(run: CommandLine) -> None:
     run("checkpoint", "mine")
     (run.folder / "before.txt").write_text("x")
-    assert run(*line.split(), "sh", "-c", "echo x > during.txt").code == 0
-    assert [each.split()[1] for each in run("status").lines if each.startswith("added")] == expected
-    assert f"since checkpoint '{named}'" in run("diff").error
+    assert run("run", "sh", "-c", "echo x > during.txt").code == 0
+    assert [each.split()[1] for each in run("status").lines if each.startswith("added")] == ["before.txt", "during.txt"]
+    assert "since checkpoint 'mine'" in run("diff").error
 
 
 def test_status_and_diff_compare_with_the_state_before_a_run(run: CommandLine) -> None:

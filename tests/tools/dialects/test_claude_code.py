@@ -280,7 +280,8 @@ GLOBS: list[tuple[dict[str, Any], list[str]]] = [
 async def test_files_are_found_the_newest_first_and_hidden_ones_where_nothing_else_fits(
     session: Session, tree: Path, arguments: dict[str, Any], found: list[str]
 ) -> None:
-    assert (await session.says("Glob", **arguments)).splitlines() == (found or ["No files found"])
+    nothing = ["No files found", "hint: a glob such as src/**/*.py fits the whole path, and case counts"]
+    assert (await session.says("Glob", **arguments)).splitlines() == (found or nothing)
 
 
 async def test_absolute_patterns_and_folders_are_inside_the_root(session: Session, tree: Path) -> None:

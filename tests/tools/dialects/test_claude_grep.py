@@ -60,7 +60,8 @@ CONTENT: list[tuple[dict[str, Any], str]] = [
     ({"pattern": "one|pass", "-C": 1}, "src/app.py-1-import os\nsrc/app.py:2:def one():\nsrc/app.py:3:    pass\nsrc/app.py-4-"),
     ({"pattern": "os.def", "multiline": True}, "src/app.py:1:import os\nsrc/app.py:2:def one():"),
     ({"pattern": "def", "glob": ".github/**"}, ".github/ci.yml:1:def: 1"),
-    ({"pattern": "nothing"}, "No matches found"),
+    ({"pattern": "nothing"}, "No matches found\nhint: case counts; -i=true ignores it"),
+    ({"pattern": "nothing", "-i": True}, "No matches found"),
     (
         {"pattern": "def_|^def", "head_limit": 1, "offset": 1},
         "src/app.py:7:def two():\n\n[Showing results with pagination = limit: 1, offset: 1]",
@@ -76,7 +77,9 @@ async def test_lines_are_shown_as_grep_does(session: Session, arguments: dict[st
 async def test_files_and_counts_come_with_their_totals(session: Session) -> None:
     assert await session.says("Grep", pattern="def") == "Found 2 files\nsrc/app.py\nsrc/app.test.ts"
     assert await session.says("Grep", pattern="def", head_limit=1) == "Found 1 file limit: 1\nsrc/app.py"
-    assert await session.says("Grep", pattern="nothing") == "No files found"
+    assert await session.says("Grep", pattern="nothing", type="rust") == (
+        "No files found\nhint: there was no file to search; type is 'rust'"
+    )
     assert await session.says("Grep", pattern="def", output_mode="count") == (
         "src/app.py:3\nsrc/app.test.ts:1\n\nFound 4 total occurrences across 2 files."
     )

@@ -4,77 +4,53 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Struct
 from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.listing import Entry
 from filetools.models.searching import GrepFile, GrepMatch, GrepResult
-from filetools.paths.patterns import Glob, alternatives, glob_below, is_glob
+from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters, nearest_name
-from filetools.tools.bodies import Line, Lines, line_groups
+from filetools.tools.bodies import Line, Lines, line_groups, lines_of
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.dialect import presented, repairs_of
+from filetools.tools.dialects.dialect import presented
 from filetools.tools.roots import ServedPath
-from filetools.tools.searching import SearchProgress, case_blind, first_found, glob_meant, grep_readings
+from filetools.tools.searching import SearchProgress
 from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 _UNSAVED = "  (unsaved text of an editor)"
 
 
-class GrepRowForm(Struct, frozen=True, kw_only=True):
-    """How rows look."""
-
-    before: int
-    """Lines above each match."""
-    after: int
-    """Lines below."""
-    has_numbers: bool
-    only_matching: bool
-
-
-class RowWindow(Struct, frozen=True, kw_only=True):
-    """Which rows are asked for."""
-
-    offset: int
-    limit: int
-
-    def has_all(self, count: int) -> bool:
-        """Whether so many rows are enough to know that there are more."""
-        return count > self.offset + self.limit
-
-    def cut(self, rows: list[str]) -> list[str]:
-        """Return the rows of the window."""
-        return rows[self.offset : self.offset + self.limit]
-
-    def facts(self, count: int) -> dict[str, Any]:
-        """Return what is told of it, where it left out anything."""
-        limit = {"appliedLimit": self.limit} if self.has_all(count) else {}
-        return limit | ({"appliedOffset": self.offset} if self.offset else {})
-
-
-def rows_of(matches: Iterable[GrepMatch], form: GrepRowForm) -> Iterator[str]:
+def rows_of(matches: Iterable[GrepMatch], given: Grep) -> Iterator[str]:
     """Yield the rows of matches, which come file by file and in the order of lines."""
+    before, after = _around(given)
     is_first = True
     for path, of_file in groupby(matches, key=lambda match: match.path):
         groups: Iterator[list[Line]]
-        if form.only_matching:
+        if given.only_matching:
             groups = (_matched(match) for match in of_file)
         else:
-            groups = line_groups(_lines(match, form) for match in of_file)
+            groups = line_groups(_lines(match, before, after) for match in of_file)
         for group in groups:
-            if (form.before or form.after) and not is_first:
+            if (before or after) and not is_first:
                 yield "--"
             is_first = False
             for number, (sign, text) in group:
-                place = f"{number}{sign}" if form.has_numbers else ""
+                place = f"{number}{sign}" if given.has_numbers else ""
                 yield f"{printable(path)}{sign}{place}{text}"
+
+
+def _around(given: Grep) -> tuple[int, int]:
+    """Return how many lines above and below each match are shown."""
+    both = given.around if given.context is None else given.context
+    before, after = (both if each is None else each for each in (given.before, given.after))
+    return (0, 0) if given.only_matching else (min(before or 0, MOST_AROUND), min(after or 0, MOST_AROUND))
 
 
 def _matched(match: GrepMatch) -> list[Line]:
@@ -82,17 +58,9 @@ def _matched(match: GrepMatch) -> list[Line]:
     return [(match.line, (":", part + remark)) for text in match.matched or () for part in text.split("\n")]
 
 
-def _lines(match: GrepMatch, form: GrepRowForm) -> Lines:
-    remark = _UNSAVED if match.origin == "buffer" else ""
-    above = (match.before or [])[-form.before :] if form.before else []
-    below = (match.after or [])[: form.after]
-    dots = "\u2026" if match.clipped else ""
-    own = [f"{dots}{text}{dots}{remark}" for text in match.text.split("\n")]
-    return (
-        [(number, ("-", text)) for number, text in enumerate(above, match.line - len(above))],
-        [(number, (":", text)) for number, text in enumerate(own, match.line)],
-        [(number, ("-", text)) for number, text in enumerate(below, (match.end_line or match.line) + 1)],
-    )
+def _lines(match: GrepMatch, before: int, after: int) -> Lines:
+    above, below = (match.before or [])[-before:] if before else [], (match.after or [])[:after]
+    return lines_of(match.to_dict() | {"before": above, "after": below}, _UNSAVED if match.origin == "buffer" else "")
 
 
 def grep_text(data: Mapping[str, Any], limits: TextLimits) -> str:
@@ -192,139 +160,62 @@ class Grep(Parameters):
 
 
 async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
-    """Search contents; what finds nothing, or is not a regex, also in another way in which it can be read."""
-    search = _GrepSearch(context, given, await located(context, given.path))
-
-    async def other(change: Mapping[str, Any]) -> dict[str, Any] | None:
-        read = search.read_as(change)
-        data = await read.data()
-        return data if read.has_found else None
-
-    async with own_hints(search.place):
-        try:
-            data = await search.data()
-        except InvalidArgumentError as error:
-            if "position" not in error.details:
-                raise
-            found = await first_found(grep_readings(given.pattern, given.glob, is_regex=False), other)
-            if found is None:
-                raise
-        else:
-            if search.has_found:
-                return data
-            found = await first_found(grep_readings(given.pattern, given.glob, fits_none=search.fits_none), other)
-        if found is not None:
-            return found[0] | repairs_of([{"code": "REPAIRED", "message": found[1]}])
-        if search.fits_none:
-            limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
-            return data | {"hints": [f"there was no file to search{limits}"]}
-        blind = {"ignore_case": True, "output_mode": "files_with_matches", "head_limit": 1}
-        found = None if given.ignore_case else await first_found([(blind, "found with -i=true, such as in")], other)
-        return data | {"hints": [] if found is None else [f"{found[1]} {found[0]['filenames'][0]}"]}
-
-
-async def _content(search: _GrepSearch, given: Grep, window: RowWindow) -> dict[str, Any]:
-    form = _form(given)
+    """Search contents, page by page, until there are rows enough."""
+    place = await located(context, given.path)
+    glob, wants = _wanted(given)
+    limit, progress = given.head_limit or MOST_ROWS, SearchProgress(context, "files searched")
     matches: list[GrepMatch] = []
-    rows: list[str] = []
-    async for page in search.pages(max(form.before, form.after)):
-        matches += [match for match in page.matches if search.wants(match.path)]
-        rows = list(rows_of(matches, form))
-        if window.has_all(len(rows)):
-            break
-    shown = window.cut(rows)
-    return {
-        "mode": "content",
-        "numFiles": 0,
-        "filenames": [],
-        "content": "\n".join(shown),
-        "numLines": len(shown),
-        **window.facts(len(rows)),
-    }
-
-
-async def _files(search: _GrepSearch, given: Grep, window: RowWindow) -> dict[str, Any]:
     files: list[GrepFile] = []
-    async for page in search.pages(0):
-        files += [file for file in page.files if search.wants(file.path)]
-        if window.has_all(len(files)):
-            break
-    shown = files[window.offset : window.offset + window.limit]
-    facts = {"mode": given.output_mode, "numFiles": len(shown)} | window.facts(len(files))
-    if given.output_mode == "files_with_matches":
-        return facts | {"filenames": [file.path for file in shown]}
-    content = "\n".join(f"{printable(file.path)}:{file.count}" for file in shown)
-    return facts | {"filenames": [], "content": content, "numMatches": sum(file.count or 0 for file in shown)}
-
-
-class _GrepSearch:
-    """One search, page by page; lives for one call."""
-
-    def __init__(self, context: ToolContext, given: Grep, place: ServedPath, *, is_literal: bool = False) -> None:
-        self._context = context
-        self._given = given
-        self._is_literal = is_literal
-        self.place = place
-        self.has_found = False
-        self.fits_none = False
-        """Whether there was no file to search."""
-        self._warnings: list[dict[str, Any]] = []
-        self._glob, self.wants = _wanted(given)
-
-    def read_as(self, change: Mapping[str, Any]) -> _GrepSearch:
-        """Return a changed search in the same place."""
-        given = self._given.model_copy(update={name: value for name, value in change.items() if name != "literal"})
-        return _GrepSearch(self._context, given, self.place, is_literal="literal" in change)
-
-    async def data(self) -> dict[str, Any]:
-        """Return what is found, in the shape that was asked for."""
-        given = self._given
-        window = RowWindow(offset=given.offset, limit=given.head_limit or MOST_ROWS)
-        shape = _content if given.output_mode == "content" else _files
-        data = await shape(self, given, window)
-        return data | ({"warnings": self._warnings} if self._warnings else {})
-
-    async def pages(self, context_lines: int) -> AsyncIterator[GrepResult]:
-        given, cursor = self._given, None
-        is_content = given.output_mode == "content"
-        told = SearchProgress(self._context, "files searched")
+    rows: list[str] = []
+    warnings: list[dict[str, Any]] = []
+    cursor: str | None = None
+    async with own_hints(place):
         for _ in range(MOST_ROWS // _PAGE):
-            page = await self.place.files.grep_files(
+            page = await place.files.grep_files(
                 given.pattern,
-                path=self.place.path,
-                glob=self._glob,
+                path=place.path,
+                glob=glob,
                 output_mode=_MODES[given.output_mode],
                 ignore_case=given.ignore_case,
-                literal=self._is_literal,
                 multiline=given.multiline,
-                context=context_lines,
-                only_matching=is_content and given.only_matching,
-                all=_names_hidden(self.place.path) or _names_hidden(given.glob or ""),
+                context=max(_around(given)),
+                only_matching=given.output_mode == "content" and given.only_matching,
+                all=_names_hidden(place.path) or _names_hidden(given.glob or ""),
                 limit=_PAGE,
                 cursor=cursor,
-                abort=self._context.is_aborted,
-                progress=told.page(),
+                abort=context.is_aborted,
+                progress=progress.page(),
             )
-            self._warnings += page.warnings
-            self.has_found = self.has_found or bool(page.total)
-            self.fits_none = page.files_searched == 0
-            yield page
+            warnings += page.warnings
+            matches += [match for match in page.matches if wants(match.path)]
+            files += [file for file in page.files if wants(file.path)]
+            rows = list(rows_of(matches, given)) if given.output_mode == "content" else [file.path for file in files]
             cursor = page.next_cursor
-            if cursor is None:
-                return
+            if cursor is None or len(rows) > given.offset + limit:
+                break
+    shown = slice(given.offset, given.offset + limit)
+    data = _shaped(given.output_mode, rows[shown], files[shown])
+    data |= {"appliedLimit": limit} if len(rows) > given.offset + limit else {}
+    data |= {"appliedOffset": given.offset} if given.offset else {}
+    data |= {"warnings": warnings} if warnings else {}
+    return data if rows else data | {"hints": _why_nothing(given, page)}
 
 
-def _form(given: Grep) -> GrepRowForm:
-    both = given.around if given.context is None else given.context
-    before = both if given.before is None else given.before
-    after = both if given.after is None else given.after
-    is_bare = given.only_matching
-    return GrepRowForm(
-        before=0 if is_bare else min(before or 0, MOST_AROUND),
-        after=0 if is_bare else min(after or 0, MOST_AROUND),
-        has_numbers=given.has_numbers,
-        only_matching=given.only_matching,
-    )
+def _shaped(mode: str, rows: list[str], files: list[GrepFile]) -> dict[str, Any]:
+    data: dict[str, Any] = {"mode": mode, "numFiles": len(files), "filenames": []}
+    if mode == "files_with_matches":
+        return data | {"filenames": rows}
+    if mode == "content":
+        return data | {"content": "\n".join(rows), "numLines": len(rows)}
+    content = "\n".join(f"{printable(file.path)}:{file.count}" for file in files)
+    return data | {"content": content, "numMatches": sum(file.count or 0 for file in files)}
+
+
+def _why_nothing(given: Grep, page: GrepResult) -> list[str]:
+    if page.files_searched == 0:
+        limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
+        return [f"there was no file to search{limits}"]
+    return [] if given.ignore_case else ["case counts; -i=true ignores it"]
 
 
 def _wanted(given: Grep) -> tuple[str | None, Callable[[str], bool]]:
@@ -361,18 +252,14 @@ class GlobFiles(Parameters):
 
 async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     """Return the newest files whose paths match."""
-    started, told = time.perf_counter(), SearchProgress(context, "names looked at")
+    started, progress = time.perf_counter(), SearchProgress(context, "names looked at")
     place = await located(context, given.path)
-    found, is_complete = await _matching(context, told, given.pattern, place)
-    news: dict[str, Any] = {} if found else {"hints": []}
-    if not found and (meant := glob_meant(given.pattern)) is not None:
-        said = f"Nothing fits {given.pattern!r}; it was read as the glob {meant!r}"
-        found, is_complete = await _matching(context, told, meant, place)
-        news = repairs_of([{"code": "REPAIRED", "message": said}]) if found else news
-    blind = case_blind(given.pattern)
-    if not found and is_glob(blind) and blind != given.pattern:
-        fits, _ = await _matching(context, told, blind, place)
-        news = {"hints": [f"case counts; without it {entry.path} fits" for entry in fits[:1]]}
+    pattern = await _from_root(context, given.pattern, place)
+    async with own_hints(place):
+        found, is_complete = await _found(context, progress, place, pattern, everywhere=False)
+        if not found:
+            # Hidden and ignored files count where nothing else matches: then they are what is meant.
+            found, is_complete = await _found(context, progress, place, pattern, everywhere=True)
     found.sort(key=_age)
     names = [entry.path for entry in found[:MOST_FILES]]
     return {
@@ -382,20 +269,7 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
         "truncated": len(found) > len(names),
         "totalMatches": len(found),
         "countIsComplete": is_complete,
-        **news,
-    }
-
-
-async def _matching(
-    context: ToolContext, told: SearchProgress, raw_pattern: str, place: ServedPath
-) -> tuple[list[Entry], bool]:
-    pattern = await _from_root(context, raw_pattern, place)
-    async with own_hints(place):
-        found, is_complete = await _found(context, told, place, pattern, everywhere=False)
-        if not found:
-            # Hidden and ignored files count where nothing else matches: then they are what is meant.
-            found, is_complete = await _found(context, told, place, pattern, everywhere=True)
-    return found, is_complete
+    } | ({} if found else {"hints": ["a glob such as src/**/*.py fits the whole path, and case counts"]})
 
 
 async def _from_root(context: ToolContext, pattern: str, place: ServedPath) -> str:
@@ -407,14 +281,14 @@ async def _from_root(context: ToolContext, pattern: str, place: ServedPath) -> s
 
 
 async def _found(
-    context: ToolContext, told: SearchProgress, place: ServedPath, pattern: str, *, everywhere: bool
+    context: ToolContext, progress: SearchProgress, place: ServedPath, pattern: str, *, everywhere: bool
 ) -> tuple[list[Entry], bool]:
     found: list[Entry] = []
     cursor: str | None = None
     while len(found) < MOST_COMPARED:
         page = await place.files.search_files(
             pattern, path=place.path, all=everywhere, limit=_PAGE, cursor=cursor, abort=context.is_aborted,
-            progress=told.page(),
+            progress=progress.page(),
         )  # fmt: skip
         found += [entry for entry in page.entries if entry.type == "file"]
         cursor = page.next_cursor

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,10 +51,10 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
+def agents() -> Iterator[ThreadPoolExecutor]:
+    """Carries agents' calls, which wait for the person."""
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
 
 
 @pytest.fixture

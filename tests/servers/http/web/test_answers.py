@@ -69,13 +69,6 @@ def asking(desks: dict[str, Desk], preset: str, page: Page) -> Served:
     return desks[preset].serving
 
 
-@pytest.fixture
-def agents() -> Iterator[ThreadPoolExecutor]:
-    """Carries agents' calls, which wait for the person."""
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
 def raising(agents: ThreadPoolExecutor, asking: Served, new: str) -> Future[dict[str, Any]]:
     """Let an agent raise the version, once a person lets it."""
     arguments = {"path": "package.json", "old_string": "1.0.0", "new_string": new}

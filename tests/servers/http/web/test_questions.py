@@ -36,13 +36,6 @@ def asking(desk: Desk, page: Page) -> Served:
     return desk.serving
 
 
-@pytest.fixture
-def agents() -> Iterator[ThreadPoolExecutor]:
-    """Carries agents' calls, which wait for the person."""
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
 def raised(agents: ThreadPoolExecutor, asking: Served, old: str, new: str) -> Future[dict[str, Any]]:
     """Let an agent read the package and raise its version."""
     assert old in asking.does("read_file", path="package.json")["content"]
