@@ -25,7 +25,7 @@ from filetools.permissions.rule_file import RuleFile
 KEEPER_LOCK: Final = "keeper.lock"
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDERS: Final = ("beside", "blobs", "limbo", "locks", "tmp", "trash")
-_FILES: Final = (KEEPER_LOCK, "bell", "gate", "gate.waiting", "id", "mark", "position", "reserve")
+_FILES: Final = (KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve")
 _RULES: Final = "permissions.json"
 
 

@@ -32,7 +32,7 @@ def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) 
     if _FULL_VERSION.fullmatch(digits):
         full = VERSION_PREFIX + digits
         is_withheld = parts.gatekeeper.policy.withholding(actor, "read_file")
-        if is_withheld is not None and full not in parts.tracker.versions(actor, key):
+        if is_withheld is not None and all(row.version != full for row in parts.tracker.rows(actor, key)):
             paths = parts.journal.history.paths_of(full)
             if paths and all(map(is_withheld, paths)):
                 raise VersionGoneError(path, version)

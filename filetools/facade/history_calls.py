@@ -123,8 +123,8 @@ class HistoryCalls(ActorCalls):
         below = self._runner.resolve(path, allow_root=True)
         await self._authorise("diff", [below], {}, change=False)
         first, second = await self._tree_of(old), await self._tree_of(new)
-        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch, is_exact=exact)
-        return await self._parts.crew.run(partial(tree_diff.diff_tree, self._parts, self.actor, first, second, options))
+        compare = partial(tree_diff.diff_tree, below=below, limit=limit, patch=patch, is_exact=exact)
+        return await self._parts.crew.run(partial(compare, self._parts, self.actor, first, second))
 
     async def latest_changes(
         self,
@@ -512,14 +512,15 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
 
 
 def _range(found: AuthoredLines, owners: _Owners) -> LineRange:
-    record, before = found.author.record, found.author.before
-    if before is not None:
-        return LineRange(first=found.first, last=found.last, before=before)
+    first, last, author = found
+    record = author.record
+    if author.before is not None:
+        return LineRange(first=first, last=last, before=author.before)
     actor = EXTERNAL if record is None else record.actor
     run = None if record is None else owners.run_of(record)
     return LineRange(
-        first=found.first,
-        last=found.last,
+        first=first,
+        last=last,
         actor={"kind": actor.kind, "id": actor.id},
         session=actor.session,
         call=actor.call,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
@@ -28,20 +28,17 @@ _LIMBO_NAME: Final = re.compile(r".*/limbo/(\d+)-[0-9a-f]+")
 _OWNER: Final = "sweep"
 
 
-class LateSave(Struct, frozen=True, kw_only=True):
-    """A quiet file in limbo with bytes that nobody has seen before."""
-
-    path: WorkspacePath
-    content: bytes
-    file: Displaced
+LateSave = tuple[WorkspacePath, bytes, Displaced]
+"""A quiet file in limbo with bytes that nobody has seen before: whose last bytes they are, these, and the file."""
 
 
 async def sweep(parts: Parts, tell: Callable[[Sequence[ChangeRecord]], None]) -> None:
     """Remove what nobody comes back for; what a late writer saved becomes a version of its path first."""
     for late in await parts.crew.run(partial(_sweep, parts)):
-        key = parts.workspace.key(late.path)
+        path = late[0]
+        key = parts.workspace.key(path)
         try:
-            async with parts.locks.hold([key], path=late.path, owner=_OWNER, timeout_seconds=2.0):
+            async with parts.locks.hold([key], path=path, owner=_OWNER, timeout_seconds=2.0):
                 records = await parts.crew.run(partial(_keep, parts, late, key))
         except (DiskFullError, LockTimeoutError, HeadMovedError):
             continue  # it stays in limbo until the next round
@@ -65,44 +62,31 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
         content = leftover.read()
         version = version_of(content)
         if content and not parts.journal.contents.has(version):
-            if _is_early(parts, leftover):
-                return []
-            path = _path_of(parts, leftover)
-            if path is not None:
-                return [LateSave(path=path, content=content, file=leftover)]
+            match = _LIMBO_NAME.fullmatch(leftover.temporary)
+            number = 0 if match is None else int(match[1])
+            if number > parts.journal.visible_position():
+                return []  # the record that displaced it, or one before, is still being applied
+            for record in parts.journal.records(number - 1, limit=1) if number else ():
+                if record.number == number:
+                    return [(parts.workspace.resolve(record.path), content, leftover)]
             parts.journal.contents.keep(content, version)
     leftover.discard()
     return []
 
 
-def _is_early(parts: Parts, leftover: Displaced) -> bool:
-    """Whether the record that displaced it cannot be read yet, since it or one before it is still being applied."""
-    match = _LIMBO_NAME.fullmatch(leftover.temporary)
-    return match is not None and int(match[1]) > parts.journal.visible_position()
-
-
-def _path_of(parts: Parts, leftover: Displaced) -> WorkspacePath | None:
-    match = _LIMBO_NAME.fullmatch(leftover.temporary)
-    if match is None:
-        return None
-    records = parts.journal.records(int(match[1]) - 1, limit=1, newest_first=False)
-    if not records or records[0].number != int(match[1]):
-        return None
-    return parts.workspace.resolve(records[0].path)
-
-
 def _keep(parts: Parts, late: LateSave, key: str) -> tuple[ChangeRecord, ...]:
+    path, content, file = late
     view = parts.journal.view(key)
     head = view.head.version if view.head is not None else None
     save = Change(
         operation=Operation.CREATE if head is None else Operation.MODIFY,
-        path=late.path,
+        path=path,
         key=key,
         before=head,
-        after=version_of(late.content),
-        content=late.content,
-        size=len(late.content),
-        mode=late.file.stat.mode,
+        after=version_of(content),
+        content=content,
+        size=len(content),
+        mode=file.stat.mode,
         view=view,
         applied=True,
         external=True,
@@ -120,5 +104,5 @@ def _keep(parts: Parts, late: LateSave, key: str) -> tuple[ChangeRecord, ...]:
         external=False,
     )
     records = parts.journal.commit([save, on_top], SYSTEM)
-    late.file.discard()
+    file.discard()
     return records

@@ -18,15 +18,6 @@ from filetools.versions.draft_tree import DraftTree, within
 from filetools.versions.undo import Clash, UndoFinding
 
 
-class RestoreDraft(Struct, frozen=True):
-    """The tree as it shall be, and what becomes of each change."""
-
-    tree: DraftTree
-    findings: list[UndoFinding]
-    unknown: tuple[str, ...] = ()
-    """Paths that stay as they are: nobody knows what was there, or where they come from."""
-
-
 class RestoreTarget(Struct, frozen=True):
     """The checkpoint that a restore goes back to."""
 
@@ -48,8 +39,15 @@ class RestoreTarget(Struct, frozen=True):
         return self.covers(record.path) and self.covers(record.old_path)
 
 
-def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget) -> RestoreDraft:
-    """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it."""
+def completed(
+    parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
+) -> tuple[list[UndoFinding], tuple[str, ...]]:
+    """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it.
+
+    Returns:
+        What becomes of each change, and the paths that stay as they are: nobody knows what was there, or where they come
+        from.
+    """
     left = Left()
     if target.tree is not None:
         came_since = partial(_came_since, parts, target.number)
@@ -60,7 +58,7 @@ def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target
     refused = [_refused(path, left.refused[path], findings) for path in left.refused if target.covers(path)]
     unknown = tuple(sorted(path for path in {*left.unknown, *target.seen.unnamed} if target.covers(path)))
     if target.tree is None:
-        return RestoreDraft(tree, findings, unknown)
+        return findings, unknown
     covered = {row.path for row in target.tree.values() if row.kind != "other"}
     known = [
         structs.replace(finding, outcome="undone", clash=None)
@@ -69,7 +67,7 @@ def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target
         for finding in findings
         if finding.path not in left.refused
     ]
-    return RestoreDraft(tree, [*known, *refused], unknown)
+    return [*known, *refused], unknown
 
 
 def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -21,12 +21,11 @@ from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.draft_tree import KINDS, DraftNode, DraftTree, within
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
-_KINDS: Final[dict[str, Literal["file", "folder", "link"]]] = {"file": "file", "directory": "folder", "symlink": "link"}
 
 
 class Taken(Struct, frozen=True):
@@ -73,14 +72,15 @@ def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
 def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False) -> Taken | None:
     """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
     tree = snapshot_of(seen)
-    lacking = _Lacking()
+    too_large: list[str] = []
+    changed: list[str] = []
     made = parts.journal.checkpoints.save(
-        name, tree, seen.position, replace=replace, automatic=automatic, keep=partial(lacking.keep, parts)
+        name, tree, seen.position, replace=replace, automatic=automatic, keep=partial(_keep, parts, too_large, changed)
     )
     if made is None:
         return None
-    unread = {*seen.unread, *lacking.changed}
-    return Taken(made, sorted(lacking.too_large), sorted(unread))
+    unread = {*seen.unread, *changed}
+    return Taken(made, sorted(too_large), sorted(unread))
 
 
 def complete(
@@ -134,49 +134,47 @@ def complete(
     return left
 
 
-class _Lacking:
-    """What is in a snapshot without its bytes. Lives for one checkpoint."""
+def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[str, SnapshotRow]) -> set[str]:
+    """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met.
 
-    def __init__(self) -> None:
-        self.too_large: list[str] = []
-        self.changed: list[str] = []
+    Args:
+        parts: The workspace.
+        too_large: Gets the paths of files that are.
+        changed: Gets the paths of those that stand no more as they were met, or cannot be read.
+        tree: What is to be kept.
 
-    def keep(self, parts: Parts, tree: Mapping[str, SnapshotRow]) -> set[str]:
-        """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met.
-
-        Returns:
-            The keys of those that they still lack.
-        """
-        self.too_large, self.changed = [], []
-        files = {
-            row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None
-        }
-        most_bytes = parts.settings.snapshot_max_file_bytes
-        portion: dict[str, bytes] = {}
-        left, held = parts.settings.snapshot_max_bytes, 0
-        for version in parts.journal.contents.missing(files):
-            row = files[version]
-            if (row.size or 0) > min(most_bytes, left):
-                self.too_large.append(row.path)
-                continue
-            try:
-                content = _bytes_of(parts, row, most_bytes)
-            except FileToolsError:
-                self.changed.append(row.path)
-                continue
-            if version_of(content) != version:
-                self.changed.append(row.path)
-                continue
-            portion[version] = content
-            left -= len(content)
-            held += len(content)
-            if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
-                parts.journal.contents.keep_all(portion)
-                portion, held = {}, 0
-        parts.journal.contents.keep_all(portion)
-        lost = {*self.too_large, *self.changed}
-        versions = {row.version for row in tree.values() if row.path in lost} if lost else set()
-        return {key for key, row in tree.items() if row.version in versions} if lost else set()
+    Returns:
+        The keys of those that they still lack.
+    """
+    too_large.clear()
+    changed.clear()
+    files = {row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None}
+    most_bytes = parts.settings.snapshot_max_file_bytes
+    portion: dict[str, bytes] = {}
+    left, held = parts.settings.snapshot_max_bytes, 0
+    for version in parts.journal.contents.missing(files):
+        row = files[version]
+        if (row.size or 0) > min(most_bytes, left):
+            too_large.append(row.path)
+            continue
+        try:
+            content = _bytes_of(parts, row, most_bytes)
+        except FileToolsError:
+            changed.append(row.path)
+            continue
+        if version_of(content) != version:
+            changed.append(row.path)
+            continue
+        portion[version] = content
+        left -= len(content)
+        held += len(content)
+        if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
+            parts.journal.contents.keep_all(portion)
+            portion, held = {}, 0
+    parts.journal.contents.keep_all(portion)
+    lost = {*too_large, *changed}
+    versions = {row.version for row in tree.values() if row.path in lost} if lost else set()
+    return {key for key, row in tree.items() if row.version in versions} if lost else set()
 
 
 def _bytes_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes:
@@ -189,7 +187,7 @@ def _bytes_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes:
 def _put(tree: DraftTree, row: SnapshotRow) -> bool:
     """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
     here = tree.at(row.path)
-    kind = _KINDS[row.kind]
+    kind = KINDS[row.kind]
     if here is not None and here.kind != kind:
         here = None
     if kind == "folder":
@@ -201,7 +199,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
             )
         return True
     version = None if here is None else tree.version(here)
-    if version != row.version and not (row.version and tree.present.has(row.version)):
+    if version != row.version and not (row.version and tree.present.contents.has(row.version)):
         tree.put(row.path, tree.present.at(row.path))
         return False
     mode = row.mode if kind == "file" else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import compress
 from typing import Final, Literal
 
 from msgspec import Struct, structs
@@ -17,11 +18,11 @@ from filetools.facade.parts import Parts
 from filetools.facade.snapshots import snapshot_of
 from filetools.facade.tree_memory import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
-from filetools.models.records import Actor
+from filetools.models.records import EXTERNAL, Actor
 from filetools.models.tree_diff import ActorChanges, TreeChange, TreeDiffResult
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.selection import changes_after
-from filetools.versions.tree_comparison import Difference, compare_trees, external_if_nobody
+from filetools.versions.tree_comparison import Difference, compare_trees
 
 LARGEST_DIFFED_BYTES: Final = 1024 * 1024
 """Files above this size have no diff."""
@@ -63,33 +64,32 @@ class WholeTree(Struct, frozen=True):
         return cls(seen.position, snapshot_of(seen), None, tuple(sorted({*seen.closed, *seen.moving, *seen.unnamed})))
 
 
-class DiffOptions(Struct, frozen=True, kw_only=True):
-    """What of a comparison is wanted."""
+def diff_tree(
+    parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, *, below: WorkspacePath, limit: int, patch: bool,
+    is_exact: bool,
+) -> TreeDiffResult:  # fmt: skip
+    """Compare two states of the tree, for a worker thread.
 
-    below: WorkspacePath = ROOT
-    """Only this file, or what is in this folder."""
-    limit: int
-    """Most changes."""
-    patch: bool
-    """Whether the changes of texts are shown."""
-    is_exact: bool = False
-    """Whether they are shown for programs: byte by byte, as git compares files."""
-
-
-def diff_tree(parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, options: DiffOptions) -> TreeDiffResult:
-    """Compare two states of the tree, for a worker thread."""
+    Args:
+        parts: The workspace.
+        actor: Who asks.
+        old: The state to start from; a checkpoint.
+        new: The one to end at.
+        below: Only this file, or what is in this folder.
+        limit: Most changes.
+        patch: Whether the changes of texts are shown.
+        is_exact: Whether they are shown for programs: byte by byte, as git compares files.
+    """
     assert old.checkpoint is not None
-    differences, unknown = _known(old, _differences(parts, old, new), new)
-    found, unsure = (
-        [each for each in part if _concerns(each, options.below) and not _is_unread(each, new)]
-        for part in (differences, unknown)
-    )
-    patches = _Patches(parts, actor, is_now=new.checkpoint is None, is_exact=options.is_exact)
-    changes = [_change(each) for each in found[: options.limit]]
-    if options.patch:
-        changes = [
-            _with_patch(change, patches.of(each)) for change, each in zip(changes, found[: options.limit], strict=True)
-        ]
+    differences = [
+        each for each in _differences(parts, old, new) if _concerns(each, below) and not _is_unread(each, new)
+    ]
+    # What is in one state alone may be so because other ignore rules held.
+    has_same_rules = old.rows.get(ROOT) == new.rows.get(ROOT)
+    is_known = [has_same_rules or bool(each.actors) or each.change not in ("added", "deleted") for each in differences]
+    found = list(compress(differences, is_known))
+    patches = _Patches(parts, actor, is_now=new.checkpoint is None, is_exact=is_exact)
+    changes = [_change(each, *(patches.of(each) if patch else (None, None))) for each in found[:limit]]
     return TreeDiffResult(
         old=old.checkpoint.name,
         old_time=old.checkpoint.time,
@@ -100,20 +100,17 @@ def diff_tree(parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, option
         counts=dict(Counter(each.change for each in found)),
         by_actor=_by_actor(found),
         unread=list(new.unread),
-        unknown=sorted(each.path for each in unsure),
+        unknown=sorted(each.path for each, known in zip(differences, is_known, strict=True) if not known),
     )
 
 
 def _differences(parts: Parts, old: WholeTree, new: WholeTree) -> list[Difference]:
-    def key_of(path: str) -> str:
-        return parts.workspace.key(path)
-
     first, last = (old, new) if new.checkpoint is None or old.number <= new.number else (new, old)
     records = changes_after(parts.journal.history, first.number)[::-1]
     if last.checkpoint is not None:
         records = [record for record in records if record.number <= last.number]
     before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (first, last))
-    found = compare_trees(before, after, records, key_of)
+    found = compare_trees(before, after, records, parts.workspace.key)
     return found if first is old else [_reversed(each) for each in found]
 
 
@@ -122,18 +119,6 @@ def _reversed(difference: Difference) -> Difference:
     if change in ("added", "deleted"):
         change = "deleted" if change == "added" else "added"
     return structs.replace(difference, change=change, old=difference.new, new=difference.old)
-
-
-def _known(old: WholeTree, differences: list[Difference], new: WholeTree) -> tuple[list[Difference], list[Difference]]:
-    """Part what has changed from what is in one state alone since other ignore rules held."""
-    if old.rows.get(ROOT) == new.rows.get(ROOT):
-        return differences, []
-    known: list[Difference] = []
-    unknown: list[Difference] = []
-    for each in differences:
-        is_known = bool(each.actors) or each.change not in ("added", "deleted")
-        (known if is_known else unknown).append(each)
-    return known, unknown
 
 
 def _concerns(difference: Difference, below: WorkspacePath) -> bool:
@@ -148,13 +133,13 @@ def _is_unread(difference: Difference, new: WholeTree) -> bool:
 def _by_actor(found: list[Difference]) -> list[ActorChanges]:
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for each in found:
-        for actor in external_if_nobody(each.actors):
+        for actor in each.actors or (EXTERNAL,):
             counts[actor.kind, actor.id][each.change] += 1
     most = sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
     return [ActorChanges(kind=kind, id=name, changes=dict(changes)) for (kind, name), changes in most]
 
 
-def _change(difference: Difference) -> TreeChange:
+def _change(difference: Difference, diff: str | None, omitted: Omitted | None) -> TreeChange:
     old, new = difference.old, difference.new
     row = new or old
     assert row is not None
@@ -170,17 +155,14 @@ def _change(difference: Difference) -> TreeChange:
         size=None if new is None or new.kind != "file" else new.size,
         old_mode=_mode(old),
         mode=_mode(new),
-        actors=[{"kind": actor.kind, "id": actor.id} for actor in external_if_nobody(difference.actors)],
+        actors=[{"kind": actor.kind, "id": actor.id} for actor in difference.actors or (EXTERNAL,)],
+        diff=diff,
+        diff_omitted=omitted,
     )
 
 
 def _mode(row: SnapshotRow | None) -> str | None:
     return None if row is None or row.mode is None else f"{row.mode:o}"
-
-
-def _with_patch(change: TreeChange, patch: tuple[str | None, Omitted | None]) -> TreeChange:
-    text, omitted = patch
-    return change.model_copy(update={"diff": text, "diff_omitted": omitted})
 
 
 class _Patches:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 
 from msgspec import Struct, structs
 
@@ -14,20 +15,18 @@ from filetools.content.facts import inspect
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.standing import StandingTree
 from filetools.facade.steps.decision import PutDecision
+from filetools.facade.steps.folders import MoveFolder
+from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put_back import (
     MakeFolderAgain,
-    MoveBack,
-    MoveFolderBack,
     PutBack,
-    RemoveEmptied,
-    RemoveTree,
+    RemoveBack,
     RestoreFolder,
-    TakeAway,
     UndoStep,
     opened,
 )
+from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal.changes import Relation, RelationKind
 from filetools.paths.workspace_path import WorkspacePath
@@ -41,6 +40,16 @@ class Drafted(Struct, frozen=True, kw_only=True):
     path: str
     now: DraftNode | None
     then: DraftNode | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where in the tree, or the trash, what comes there is now."""
+        return None if self.then is None else self.then.origin
+
+    @property
+    def origin_in_tree(self) -> Origin | None:
+        """The same, unless it is in the trash."""
+        return None if self.origin is None or self.origin.trash is not None else self.origin
 
 
 def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
@@ -101,7 +110,7 @@ class StepMaker:
         self._left = {tree.present.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[UndoStep] = []
-        self.blocked: dict[str, Clash] = {path: refused[path] for path in refused.keys() & self._paths()}
+        self.blocked: dict[str, Clash] = {one.path: refused[one.path] for one in drafted if one.path in refused}
         """Paths whose open documents have unsaved text that is in the way, or whose change was refused."""
         for path in self.blocked:
             self._take_within(path)
@@ -120,9 +129,6 @@ class StepMaker:
         self._remove_folders()
         self.steps.sort(key=_turn)
 
-    def _paths(self) -> set[str]:
-        return {one.path for one in self._left.values()}
-
     def _refuse_unsaved(self) -> None:
         for key, one in list(self._left.items()):
             # What goes leaves its document the unsaved text.
@@ -134,19 +140,17 @@ class StepMaker:
 
     def _move_folders(self) -> None:
         for one in self._appearing("folder"):
-            origin = None if one.then is None else one.then.origin
-            if origin is None or origin.trash is not None or not self._is_whole(one.path, origin):
+            if (origin := one.origin_in_tree) is None or not self._is_whole(one.path, origin):
                 continue
-            source, destination = WorkspacePath(origin.path), WorkspacePath(one.path)
-            self.steps.append(MoveFolderBack(source, destination))
+            self.steps.append(MoveFolder(WorkspacePath(origin.path), WorkspacePath(one.path)))
             key = self._tree.present.key(one.path)
             self._change_modes(each for other, each in self._left.items() if key in within(other))
             self._take_within(one.path)
             self._take_within(origin.path)
 
     def _restore_folders(self) -> None:
-        for one in (each for kind in ("folder", "file", "link", "other") for each in self._appearing(kind)):
-            origin = None if one.then is None else one.then.origin
+        for one in self._appearing("folder", "file", "link", "other"):
+            origin = one.origin
             if origin is None or origin.trash is None or origin.top != one.path or not self._is_whole(one.path, origin):
                 continue
             inside = [WorkspacePath(path) for path in self._tree.below(one.path) if self._is_addressable(path)]
@@ -160,43 +164,37 @@ class StepMaker:
     def _make_folders(self) -> None:
         for one in self._appearing("folder"):
             mode = None if one.then is None else one.then.mode
-            self.steps.append(MakeFolderAgain(WorkspacePath(one.path), mode))
+            self._do(MakeFolderAgain(WorkspacePath(one.path), mode), one.path)
             if mode is not None and mode != opened(mode):
                 self.steps.append(PutMode(WorkspacePath(one.path), opened(mode), mode))
-            self._take(one.path)
 
     def _change_modes(self, drafted: Iterable[Drafted]) -> None:
         """Have folders that stand there, or move there, get other modes."""
         for one in list(drafted):
-            origin = None if one.then is None else one.then.origin
-            now = one.now or (
-                None if origin is None or origin.trash is not None else self._tree.present.at(origin.path)
-            )
+            origin = one.origin_in_tree
+            now = one.now or (None if origin is None else self._tree.present.at(origin.path))
             if now is None or one.then is None or now.kind != "folder" or one.then.kind != "folder":
                 continue
             if now.mode is not None and one.then.mode is not None and now.mode != one.then.mode:
                 self.steps.append(PutMode(WorkspacePath(one.path), now.mode, one.then.mode))
             if self._left.get(self._tree.present.key(one.path)) is one and one.now is not None:
-                self._take(one.path)
+                self._left.pop(self._tree.present.key(one.path))
 
     def _put_links(self) -> None:
         for one in sorted(self._left.values(), key=lambda one: one.path):
             now, then = (node if node is not None and node.kind == "link" else None for node in (one.now, one.then))
             if now is not None or then is not None:
                 texts = (None if node is None else self._tree.content(node) for node in (now, then))
-                self.steps.append(PutLink(WorkspacePath(one.path), *texts))
-                self._take(one.path)
+                self._do(PutLink(WorkspacePath(one.path), *texts), one.path)
 
     def _carry_others(self) -> None:
         """What no call can name goes with the folder that is made for it."""
         made = {str(step.paths[0]): step for step in self.steps if isinstance(step, MakeFolderAgain)}
         for one in list(self._appearing("other")):
-            origin = None if one.then is None else one.then.origin
             step = made.get(one.path.rpartition("/")[0])
-            if step is not None and origin is not None and origin.trash is None:
+            if step is not None and (origin := one.origin_in_tree) is not None:
                 step.others.append((WorkspacePath(origin.path), WorkspacePath(one.path)))
-                self._take(one.path)
-                self._take(origin.path)
+                self._do(None, one.path, origin.path)
 
     def _remove_trees(self) -> None:
         """Folders that came back go as they came, into the trash: nothing else would bring links in them back once more."""
@@ -208,37 +206,32 @@ class StepMaker:
             goes = {each.path for each in inside if each.then is None}
             if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
                 permit = partial(_permit_tree, self._tree, one.path, inside)
-                self.steps.append(RemoveTree(WorkspacePath(one.path), one.now.mode, permit))
+                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode, permit))
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
         # Where links are refused, they are made anew.
         kinds = ("file", "link", "other") if self._follows_links else ("file", "other")
-        for one in (each for kind in kinds for each in self._appearing(kind)):
-            origin = None if one.then is None else one.then.origin
-            if origin is None or origin.trash is not None or one.then is None or one.then.version is not None:
+        for one in self._appearing(*kinds):
+            if (origin := one.origin_in_tree) is None or one.then is None or one.then.version is not None:
                 continue
             source = self._left.get(self._tree.present.key(origin.path))
             is_free = source is not None and source.then is None and source.now is not None
             if is_free and self._is_addressable(one.path):
-                step = MoveBack(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
-                self.steps.append(step)
-                self._take(one.path)
-                self._take(origin.path)
+                step = MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
+                self._do(step, one.path, origin.path)
 
     def _write_files(self) -> None:
         rest = sorted(self._left.values(), key=lambda one: one.path)
         for one in rest:
             if one.then is not None and one.then.kind == "file":
-                self.steps.append(PutBack(WorkspacePath(one.path), partial(_decide, self._tree, one)))
-                self._take(one.path)
+                self._do(PutBack(WorkspacePath(one.path), partial(_decide, self._tree, one)), one.path)
             elif one.then is not None:
                 self.impossible.append(one.path)  # such as a pipe out of the trash, in a folder whose files change
-                self._take(one.path)
+                self._do(None, one.path)
         for one in rest:
             if one.then is None and one.now is not None and one.now.kind == "file":
-                self.steps.append(TakeAway(WorkspacePath(one.path), partial(_permit, self._tree, one)))
-                self._take(one.path)
+                self._do(RemoveFile(WorkspacePath(one.path), partial(_require_planned, self._tree, one)), one.path)
 
     def _remove_folders(self) -> None:
         others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
@@ -246,12 +239,11 @@ class StepMaker:
             if one.now is None or one.now.kind != "folder":
                 continue
             if not any(other.startswith(f"{one.path}/") for other in others):
-                self.steps.append(RemoveEmptied(WorkspacePath(one.path), one.now.mode))
-        self._left.clear()
+                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode))
 
-    def _appearing(self, kind: str) -> Iterable[Drafted]:
-        """Yield what stands where nothing is, outermost first; steps may take some of it away meanwhile."""
-        for key in sorted(self._left):
+    def _appearing(self, *kinds: str) -> Iterable[Drafted]:
+        """Yield what stands where nothing is, by kinds, outermost first; steps may take some of it away meanwhile."""
+        for kind, key in product(kinds, sorted(self._left)):
             one = self._left.get(key)
             if one is not None and one.now is None and one.then is not None and one.then.kind == kind:
                 yield one
@@ -276,8 +268,12 @@ class StepMaker:
             return None
         return node.origin.path
 
-    def _take(self, path: str) -> None:
-        self._left.pop(self._tree.present.key(path), None)
+    def _do(self, step: UndoStep | None, *paths: str) -> None:
+        """Have a step, or one that is there already, do what is left to do at some paths."""
+        if step is not None:
+            self.steps.append(step)
+        for path in paths:
+            self._left.pop(self._tree.present.key(path), None)
 
     def _take_within(self, folder: str) -> None:
         key = self._tree.present.key(folder)
@@ -294,7 +290,7 @@ def _turn(step: UndoStep) -> tuple[int, int]:
 
 def place_of(step: UndoStep) -> WorkspacePath:
     """Return the path that a step is about: of a move, where it goes."""
-    return step.paths[1] if isinstance(step, MoveBack | MoveFolderBack) else step.paths[0]
+    return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
 def assign(steps: Sequence[UndoStep], numbers: dict[str, list[int]], kind: RelationKind) -> None:
@@ -326,17 +322,13 @@ def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> Put
     return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], mode=drafted.then.mode)
 
 
-def _permit(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
-    _require_planned(tree, drafted, seen)
-
-
 def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
-    standing = StandingTree(tree.present.parts) if isinstance(tree.present, StandingTree) else tree.present
+    standing = tree.present
     planned = {one.path: one.now for one in inside}
     now = {path: standing.at(path) for path in standing.below(folder)}
     is_same = planned.keys() == now.keys() and all(
         one is not None and other is not None and one.kind == other.kind
-        and (one.kind != "file" or tree.version(one) == standing.version(other.origin or Origin(path=path)))
+        and (one.kind != "file" or tree.version(one) == standing.read_version(other.origin or Origin(path=path)))
         for path, one in planned.items()
         for other in [now[path]]
     )  # fmt: skip

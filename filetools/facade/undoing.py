@@ -6,7 +6,7 @@ The steps check under their locks that everything stands as the plan has seen it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -14,20 +14,18 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from filetools.content.diff import structured_patch
-from filetools.content.facts import inspect
-from filetools.content.formats import decode
+from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState
-from filetools.facade.restoring import RestoreDraft, RestoreTarget, completed
-from filetools.facade.standing import StandingTree
+from filetools.facade.restoring import RestoreTarget, completed
+from filetools.facade.steps.folders import MoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import (
     MakeFolderAgain,
-    MoveFolderBack,
-    RemoveTree,
+    RemoveBack,
     RestoreFolder,
     UndoStep,
 )
@@ -42,16 +40,16 @@ from filetools.models.history import NotUndone, UndoConflict, UndoneChange, Undo
 from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.search.walk import walk_tree
+from filetools.versions.draft_tree import DraftNode, DraftTree, StandingTree, within
 from filetools.versions.past import FileState, Past, Standing
 from filetools.versions.reversals import Reversals, all_undoers
+from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
 
-MOST_SINCE: Final = 100
-"""More records than these, written while a plan was made, are not looked through: it is made anew."""
 _SETTLED: Final = ("undone", "unchanged", "kept")
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
@@ -77,6 +75,11 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """Paths that stay as they are: nobody knows what was there, or where they come from."""
 
     @cached_property
+    def planned(self) -> list[tuple[UndoStep, Drafted | None]]:
+        """The steps with what is drafted at the path that each is about."""
+        return [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
+
+    @cached_property
     def steps(self) -> tuple[UndoStep, ...]:
         """The steps of all phases."""
         return tuple(step for phase in self.phases for step in phase.steps)
@@ -92,7 +95,9 @@ class UndoPlan(Struct, frozen=True, dict=True):
         return [
             step.paths[0]
             for step in self.steps
-            if isinstance(step, RemoveFile | RemoveTree) or (isinstance(step, PutLink) and step.then is None)
+            if isinstance(step, RemoveFile)
+            or (isinstance(step, RemoveBack) and step.is_recursive)
+            or (isinstance(step, PutLink) and step.then is None)
         ]
 
     @cached_property
@@ -113,7 +118,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
     @cached_property
     def facts(self) -> list[tuple[str, ...]]:
         """What it does, to compare two plans by; asked for in a worker thread first."""
-        return [self._fact(step, phase.drafted) for phase in self.phases for step in phase.steps]
+        return [self._fact(step, one) for step, one in self.planned]
 
     @cached_property
     def not_undone(self) -> list[NotUndone]:
@@ -133,19 +138,15 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
         """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
-        put = {
-            path: drafted.then
-            for phase in self.phases
-            for step in phase.steps
-            if isinstance(step, PutFile) and (drafted := phase.drafted.get(path := str(place_of(step))))
-        }
+        put = {one.path: one.then for step, one in self.planned if isinstance(step, PutFile) and one is not None}
         nodes = [put.get(str(path)) for path in paths]
         return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
     def result(self, outcome: Outcome | None, is_withheld: IsWithheld | None = None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done. Of what is withheld no text is shown."""
+        changes = [change_of(record, one) for one in self.findings for record in one.records]
         return UndoResult(
-            changes=sorted((change_of(record, one) for one in self.findings for record in one.records), key=by_number),
+            changes=sorted(changes, key=lambda one: -one.number),
             files=self._files(is_withheld),
             conflicts=self._shown(is_withheld),
             unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
@@ -179,7 +180,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
         ]
 
     def _files(self, is_withheld: IsWithheld | None) -> list[UndoneFile]:
-        found = [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
         return [
             file_of(
                 self.tree,
@@ -187,16 +187,17 @@ class UndoPlan(Struct, frozen=True, dict=True):
                 shown=place < MOST_SHOWN_FILES
                 and not (is_withheld is not None and any(map(is_withheld, one[0].paths))),
             )
-            for place, one in enumerate(found)
+            for place, one in enumerate(self.planned)
         ]
 
-    def _fact(self, step: UndoStep, drafted: Mapping[str, Drafted]) -> tuple[str, ...]:
-        one = drafted.get(str(place_of(step)))
+    def _fact(self, step: UndoStep, one: Drafted | None) -> tuple[str, ...]:
         versions: list[str] = []
         if one is not None and isinstance(step, PutFile | RemoveFile):
             versions = ["" if node is None else self.tree.version(node) for node in (one.now, one.then)]
         if isinstance(step, PutLink | PutMode):
             versions = [repr(step.now), repr(step.then)]
+        if isinstance(step, RemoveBack):
+            versions = [str(step.is_recursive)]
         return (type(step).__name__, *map(str, step.paths), *versions)
 
 
@@ -229,31 +230,11 @@ def make_plan(
             if parts.journal.position() == began:
                 raise
         else:
-            if not _is_overtaken(parts, plan, began):
+            # Steps look again under their locks. A plan that refuses, or does nothing, is right if nothing changed meanwhile.
+            if parts.journal.position() == began or (plan.steps and not plan.conflicts):
                 return plan
         time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
     return _make_plan(parts, pick, kind, target, refused)
-
-
-def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
-    """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
-    since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
-    if not since:
-        return False
-    touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
-    planned = {finding.path for finding in plan.findings}
-    meet = touched & _with_folders(planned) or planned & _with_folders(touched)
-    return len(since) == MOST_SINCE or bool(meet)
-
-
-def _with_folders(paths: Iterable[str]) -> set[str]:
-    """Return paths and all folders above them."""
-    found: set[str] = set()
-    for path in paths:
-        while path and path not in found:
-            found.add(path)
-            path = path.rpartition("/")[0]
-    return found
 
 
 def _make_plan(
@@ -264,14 +245,14 @@ def _make_plan(
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
-    draft = _take_back(parts, changed, target)
-    tree, findings = draft.tree, draft.findings
+    tree, findings, unknown = _take_back(parts, changed, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
     makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
-    blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
     impossible += [path for maker in makers for path in maker.impossible]
-    findings = [_possible(_unblocked(finding, blocked), set(impossible)) for finding in findings]
+    blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
+    blocked |= {path: _impossible(path) for path in impossible if path not in blocked}
+    findings = [_settled(finding, blocked) for finding in findings]
     findings += _clashes(impossible, findings)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
@@ -282,7 +263,7 @@ def _make_plan(
     more, found = plan_unsaved(parts, waiting, taken, kind)
     makers[-1].steps += more
     phases = tuple(Phase(tuple(maker.steps), maker.drafted) for maker in makers if maker.steps)
-    plan = UndoPlan(findings=(*findings, *found), tree=tree, phases=phases, unknown=draft.unknown)
+    plan = UndoPlan(findings=(*findings, *found), tree=tree, phases=phases, unknown=unknown)
     _ = plan.facts  # here, where reading is allowed
     return plan
 
@@ -291,14 +272,21 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None) -> RestoreDraft:
-    """Work out the tree without some changes, and what becomes of each of them."""
-    tree = DraftTree(StandingTree(parts))
-    history = parts.journal.history
+def _take_back(
+    parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
+) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
+    """Work out the tree without some changes, what becomes of each of them, and the paths that stay as they are."""
+    standing = StandingTree(
+        parts.workspace, parts.store, parts.journal.contents, parts.facts,
+        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
+        most_bytes=parts.settings.max_write_bytes,
+    )  # fmt: skip
+    tree, history = DraftTree(standing), parts.journal.history
     past = Past(history, _key_of(parts), lru_cache(partial(_standing_before, parts)))
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
-    moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers] if chosen else []
+    since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
+    moves = [record for record in history.select(since, limit=MOST_NUMBER) if record.number not in numbers]
     reversals = Reversals(all_undoers(history.undoers, [move.number for move in moves]), numbers)
     for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
         if record.number in numbers:
@@ -306,13 +294,13 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarg
             continue
         passing, reversal = reversals.passing(record)
         if passing == "stands":
-            undoing.pass_by(record)
+            undoing.names.passed(str(record.old_path), record.path)
         elif reversal is not None:
-            undoing.pass_by_reversed(reversal)
+            undoing.names.never_mind(str(reversal.old_path), reversal.path)
     undoing.finish()
-    if target is not None:
-        return completed(parts, tree, undoing.findings, target)
-    return RestoreDraft(tree, undoing.findings)
+    if target is None:
+        return tree, undoing.findings, ()
+    return tree, *completed(parts, tree, undoing.findings, target)
 
 
 def _standing_before(parts: Parts, number: int) -> Standing:
@@ -331,28 +319,13 @@ def _standing_before(parts: Parts, number: int) -> Standing:
     return newest.number, states | {row.path: None for row in rows.values() if row.kind == "directory"}
 
 
-def _moves(history: History, since: int) -> list[ChangeRecord]:
-    wanted = RecordFilter(since=since, moves_only=True)
-    found: list[ChangeRecord] = []
-    while page := history.select(wanted, below=found[-1].number if found else None):
-        found += page
-    return found
-
-
-def _unblocked(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
+def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
+    """Return what becomes of a finding if some paths cannot be changed."""
     inside = f"{finding.path}/"
     touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
-    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=blocked[touched])
-
-
-def _possible(finding: UndoFinding, impossible: set[str]) -> UndoFinding:
-    inside = f"{finding.path}/"
-    touched = next((path for path in impossible if path == finding.path or path.startswith(inside)), None)
-    if touched is None or finding.outcome not in _SETTLED:
-        return finding
-    return UndoFinding(records=finding.records, path=finding.path, outcome="conflict", clash=_impossible(touched))
+    return structs.replace(finding, outcome="conflict", clash=blocked[touched])
 
 
 def _clashes(impossible: Sequence[str], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
@@ -395,15 +368,10 @@ def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
     )
 
 
-def by_number(change: UndoneChange) -> int:
-    """Return what to order changes by, the newest first."""
-    return -change.number
-
-
 def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
     """Return what an undo leaves at a path; a `Preview`."""
     content = _bytes_of(tree, node)
-    text = inspect(content, name=".")[1]
+    text = text_of(content, name=".")
     return content if text is None else text
 
 
@@ -412,7 +380,7 @@ def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: 
     path = place_of(step)
     if isinstance(step, MoveFile):
         return UndoneFile(path=path, action="move", old_path=step.paths[0])
-    if isinstance(step, MoveFolderBack):
+    if isinstance(step, MoveFolder):
         return UndoneFile(path=path, action="move_directory", old_path=step.paths[0])
     if isinstance(step, RemoveFile) or (isinstance(step, PutFile) and drafted is not None):
         return _written(tree, path, drafted, shown=shown)
@@ -445,16 +413,13 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     if drafted.now is None or drafted.then is None:
         return []
     try:
-        texts = []
-        for node in (drafted.now, drafted.then):
-            content = _bytes_of(tree, node)
-            form = inspect(content, name=drafted.path)[0].text_format
-            if form is None or len(content) > LARGEST_SHOWN_BYTES:
-                return []
-            texts.append(decode(content, form, path=drafted.path))
+        contents = [_bytes_of(tree, node) for node in (drafted.now, drafted.then)]
+        if max(map(len, contents)) > LARGEST_SHOWN_BYTES:
+            return []
+        now, then = (text_of(content, name=drafted.path) for content in contents)
     except FileToolsError:
         return []  # the hunks only help to read the result
-    return [hunk.to_dict() for hunk in structured_patch(texts[0], texts[1])]
+    return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
 
 
 def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from filetools.content.facts import inspect
+from filetools.content.facts import text_of
 from filetools.content.formats import TextFormat, decode
 from filetools.content.merging import merge
 from filetools.errors import ChangedMeanwhileError, EncodingError
@@ -81,7 +81,7 @@ def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then
     if opened is None:
         return None  # closed meanwhile
     by_words = parts.settings.is_prose(path)
-    base, proposed = (_text_of(tree, node, path) for node in (now, then))
+    base, proposed = (text_of(tree.content(node), name=path) for node in (now, then))
     if base is None or proposed is None:
         return Clash(code="EDIT_CONFLICT", reason="its document has unsaved text, and it is binary")
     # As when it is done: what the file has got since goes into the document first.
@@ -93,12 +93,6 @@ def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then
     return Clash(
         code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
     )
-
-
-def _text_of(tree: DraftTree, node: DraftNode, path: str) -> str | None:
-    content = tree.content(node)
-    form = inspect(content, name=path)[0].text_format
-    return None if form is None else decode(content, form, path=path)
 
 
 def _follow_each_other(records: Sequence[ChangeRecord]) -> bool:

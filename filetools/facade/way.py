@@ -212,7 +212,7 @@ def _prepare_and_commit(
         for done, step in enumerate(active):
             beat(len(active) + done, 2 * len(active))
             _prepare(parts, step)
-        drafts = [step.drafts() for step in active]
+        drafts = [_drafts(step) for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
         _refuse_folder_made_twice(changes)
         # A large file takes long to prepare; from here on the change happens.
@@ -222,6 +222,13 @@ def _prepare_and_commit(
         _abandon(parts, active)
         raise
     return records, [len(several) for several in drafts]
+
+
+def _drafts(step: Step) -> Sequence[Change]:
+    if not step.undone:
+        return step.drafts()
+    *others, own = step.drafts()
+    return (*others, structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone)))))
 
 
 def _prepare(parts: Parts, step: Step) -> None:

@@ -20,10 +20,10 @@ from filetools.errors import StateDamagedError
 from filetools.journal.blobs import sync_directory
 from filetools.journal.position import POSITION_FILE
 from filetools.journal.schema import create_tables
-from filetools.journal.translation import BUSY_SECONDS
+from filetools.journal.translation import BUSY_SECONDS, NO_SHARED_MEMORY
 
 DATABASE_NAME: Final = "journal.db"
-PARTS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm")
+PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "shm", "journal")))
 MARK_FILE: Final = "mark"
 """What the user's own configuration folder knows a state directory by; a database keeps the mark beside which it was made."""
 _MARK: Final = re.compile("[0-9a-f]{32}")
@@ -77,6 +77,8 @@ def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:
 
 
 def _connect(database: Path, mode: str) -> sqlite3.Connection:
+    if _size_of(database.with_name(f"{database.name}-journal")):
+        mode = "rw"  # what a dead process was committing without a write-ahead file is rolled back first
     connection = sqlite3.connect(
         f"file:{quote(str(database.absolute()))}?mode={mode}",
         uri=True,
@@ -96,9 +98,18 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
 
 def install(fresh: Path, directory: Path) -> None:
     """Put a complete, closed database into its place, durably."""
-    with closing(connect(fresh)) as connection:
-        # In its place this change could be cut off, and leave a rollback that whoever only reads must not make.
-        connection.execute("PRAGMA journal_mode = WAL")
+    # In its place this change could be cut off, and leave a rollback that whoever only reads must not make.
+    try:
+        with closing(connect(fresh)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError as exc:
+        if exc.sqlite_errorcode not in NO_SHARED_MEMORY:
+            raise
+        with closing(connect(fresh)) as connection:
+            # The file says WAL by now; whoever is alone needs no shared memory to say otherwise.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = TRUNCATE")
     descriptor = os.open(fresh, os.O_RDWR)
     try:
         os.fsync(descriptor)

@@ -15,8 +15,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, VersionGoneError
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.database import Database
-from filetools.journal.readers import Row
+from filetools.journal.database import Database, Row
 from filetools.journal.translation import TRANSLATED
 from filetools.models.words import VERSION_PREFIX
 
@@ -79,16 +78,12 @@ class Contents:
             VersionGoneError: They are not kept, or no longer intact.
         """
         digest = digest_of(version)
-        row = self._database.row(_GET, (digest,))
-        while row is not None:
-            content = self._read(digest, *row)
-            if content is not None and hashlib.sha256(content).digest() == digest:
-                return bytes(content)
-            # They may have been given another place since the row was read.
-            former, row = row, self._database.row(_GET, (digest,))
-            if row == former:
-                break
-        raise VersionGoneError(None, version)
+        return self._intact(digest, lambda: self._database.row(_GET, (digest,)))
+
+    def get_inside(self, digest: bytes) -> bytes:
+        """As `get`, inside a transaction: contents that it has kept count."""
+        with TRANSLATED:
+            return self._intact(digest, lambda: self._database.connection.execute(_GET, (digest,)).fetchone())
 
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept; those that nobody has synced do not count."""
@@ -115,6 +110,15 @@ class Contents:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
         self.put(content, version)
         self._database.write(lambda connection: self.record(connection, content, version, 0))
+
+    def keep_inside(self, digest: bytes, content: bytes) -> None:
+        """As `keep`, inside a transaction; large content is durable before its commit.
+
+        Raises:
+            DiskFullError, StorageFailedError: It cannot be kept.
+        """
+        with TRANSLATED:
+            self._enter(self._database.connection, digest, content, 0)
 
     def keep_all(self, contents: Mapping[str, bytes]) -> None:
         """As `keep`, for several versions at once, and deflated; durable with the next commit."""
@@ -149,16 +153,10 @@ class Contents:
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
         """Note inside a commit that the record `number` uses content, and keep it if it is given."""
-        digest = digest_of(version)
         if content is None:
-            connection.execute(_TOUCH, (number, digest))
-        elif len(content) <= LARGEST_ROW_BYTES:
-            connection.execute(_KEEP, (digest, len(content), number, content))
+            connection.execute(_TOUCH, (number, digest_of(version)))
         else:
-            # Put before the gate; retention may have removed it in between, and cannot now.
-            if not self._blobs.has(digest.hex(), len(content)):
-                self._blobs.put_all({digest.hex(): content})
-            connection.execute(_KEEP, (digest, len(content), number, None))
+            self._enter(connection, digest_of(version), content, number)
 
     def record_all(self, connection: sqlite3.Connection, used: Iterable[tuple[bytes | None, str, int]]) -> None:
         """As `record`, for many contents with their versions and records at once."""
@@ -174,6 +172,25 @@ class Contents:
         """Note inside a commit that records, by number, replace contents that no record has used before."""
         values = [(number, digest_of(version)) for version, number in versions]
         connection.executemany("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", values)
+
+    def _enter(self, connection: sqlite3.Connection, digest: bytes, content: bytes, number: int) -> None:
+        is_large = len(content) > LARGEST_ROW_BYTES
+        # Perhaps put before the gate; retention may have removed it in between, and cannot now.
+        if is_large and not self._blobs.has(digest.hex(), len(content)):
+            self._blobs.put_all({digest.hex(): content})
+        connection.execute(_KEEP, (digest, len(content), number, None if is_large else content))
+
+    def _intact(self, digest: bytes, look: Callable[[], tuple[bytes | None, int] | None]) -> bytes:
+        row = look()
+        while row is not None:
+            content = self._read(digest, *row)
+            if content is not None and hash_of(content) == digest:
+                return bytes(content)
+            # They may have been given another place since the row was read.
+            former, row = row, look()
+            if row == former:
+                break
+        raise VersionGoneError(None, str(version_from(digest)))
 
     def _keep_portion(self, portion: Portion, connection: sqlite3.Connection) -> None:
         small: list[Row] = []
@@ -249,6 +266,11 @@ def _portions(contents: Mapping[str, bytes], packed: Callable[[bytes], bytes]) -
             portion, held = [], 0
     if portion:
         yield portion
+
+
+def hash_of(content: bytes) -> bytes:
+    """Return the raw hash under which a content is kept."""
+    return hashlib.sha256(content).digest()
 
 
 def digest_of(version: str) -> bytes:

@@ -1,6 +1,6 @@
-"""The embedded journal's database: queries, write transactions behind the gate, and what makes it unusable.
+"""The embedded database: queries in any thread, transactions behind the gate, and what makes it unusable.
 
-Nothing outside this package sees SQLite; its errors leave here translated.
+Nothing outside this package and the writer's sees SQLite; its errors leave here translated.
 """
 
 from __future__ import annotations
@@ -9,38 +9,55 @@ import logging
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from filetools.errors import DiskFullError, FileToolsError, InternalError
-from filetools.journal.birth import PARTS, make_sure_of_database
+from filetools.errors import DiskFullError, FileToolsError, InternalError, StorageFailedError
+from filetools.journal.birth import PAGE_BYTES, PARTS, connect, make_sure_of_database
 from filetools.journal.gate import Gate
-from filetools.journal.opening import file_id, refuse_others
+from filetools.journal.opening import Identities, file_id, refuse_others
 from filetools.journal.position import PositionNote
-from filetools.journal.readers import Arguments, Identities, Readers, Row
-from filetools.journal.reserve import Reserve
-from filetools.journal.translation import TRANSLATED, translated
-from filetools.journal.writer import CHECKPOINT_BYTES, JournalWriter
+from filetools.journal.reserve import Reserve, free_bytes
+from filetools.journal.schema import require_own_schema
+from filetools.journal.translation import BUSY_SECONDS, TRANSLATED
 from filetools.models.words import Durability
 
+CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
+"""Size of the write-ahead file from which the keeper copies it into the database."""
 IDLE_BYTES: Final = 1024 * 1024
 """Size of a write-ahead file up to which it stays as it is while nobody writes."""
+_SMALLEST_WAL_BYTES: Final = 384 * 1024
+_SHARE_OF_FREE: Final = 16
+"""The write-ahead file takes about one part in so many of the free space, also where nobody calls `checkpoint`."""
+_FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 _log = logging.getLogger(__name__)
-
-# Asked anew after a fork alone: for each query it would be one in twenty of a write's system calls.
-_process_id = [os.getpid()]
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _process_id.__setitem__(0, os.getpid()))
 
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
+Row = tuple[Any, ...]
+Arguments = tuple[Any, ...] | Mapping[str, Any]
+"""Values of a query, by place or by name."""
 T = TypeVar("T")
 
 
 class Database:
-    """An open journal database. Lives as long as the journal; unusable after a fork."""
+    """An open database. Lives as long as the workspace; unusable after a fork.
+
+    Attributes:
+        gate: The right to write.
+        connection: The one that writes, for statements inside a transaction.
+        generation: Another number means that what was read in former transactions may not hold any more.
+        has_log: Whether it has a write-ahead file; False where the file system has no memory that processes share.
+        opening: Random number of this opening; tells own records from other processes'.
+        reserve: Room for what makes room.
+        position: How far the numbers have come, noted outside the database.
+        is_restored: Whether it was put back from a copy since it was closed.
+        file_id: Of its main file.
+        identities: Which files the database consists of.
+    """
 
     def __init__(self, directory: Path, *, durability: Durability, timeout_seconds: float = 30.0) -> None:
         """Open or create the database in `directory`.
@@ -52,52 +69,62 @@ class Database:
             LockTimeoutError: Somebody writes it all the time.
         """
         self.directory = directory
+        self.opening = secrets.randbits(62)
+        self.reserve = Reserve(directory)
+        self.generation = 0
+        self._data_version = -1
         self._wal = directory / PARTS[1]
         self._wal_seen_ns = 0
-        self._process = _process_id[0]
+        self._synchronous = "FULL" if durability == "commit" else "NORMAL"
+        self._synchronous_now = ""
+        self._sync_failed = False
+        self._idle: list[sqlite3.Connection] = []
         self._closed = False
-        self.opening = secrets.randbits(62)
-        """Random number of this opening; tells own records from other processes'."""
-        self.reserve = Reserve(directory)
-        """Room for what makes room."""
-        with TRANSLATED:
-            self.gate = Gate(directory, timeout_seconds=timeout_seconds)
-            try:
-                with self.gate:
-                    make_sure_of_database(directory)
-                    self.position = PositionNote(directory)
-                    """How far the numbers have come, noted outside the database."""
-                    self.is_restored = self.position.is_restored(directory / PARTS[0])
-                    """Whether it was put back from a copy since it was closed."""
-                    self._writer = self._open_writer(directory, durability)
-                    self.file_id = file_id(directory / PARTS[0])
-                    """Of its main file."""
-                    self.identities = Identities(directory)
-                    """Which files the database consists of."""
-            except BaseException:
-                self.gate.close()
-                raise
-        self._readers = Readers(directory, self.identities)
+        with TRANSLATED, ExitStack() as opened:
+            self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
+            with self.gate:
+                make_sure_of_database(directory)
+                self.position = opened.enter_context(closing(PositionNote(directory)))
+                self.is_restored = self.position.is_restored(directory / PARTS[0])
+                refuse_others(directory)
+                self.connection = opened.enter_context(closing(connect(directory / PARTS[0])))
+                self.has_log = _prepare(self.connection, directory, is_durable=self._synchronous == "FULL")
+                self.file_id = file_id(directory / PARTS[0])
+                self.identities = Identities(directory)
+            self._opened = opened.pop_all()
 
     @property
     def is_open(self) -> bool:
         """Whether this process may use it."""
-        return not self._closed and self._process == _process_id[0]
+        return not self._closed and self.gate.is_open
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
-        self._check_usable()
-        return self._readers.rows(query, arguments)
+        with TRANSLATED:
+            connection = self._take()
+            try:
+                return connection.execute(query, arguments).fetchall()
+            finally:
+                self._give_back(connection)
 
     def row(self, query: str, arguments: Arguments = ()) -> Any:
         """Return the first row of a query, or None."""
-        self._check_usable()
-        return self._readers.row(query, arguments)
+        with TRANSLATED:
+            connection = self._take()
+            try:
+                return connection.execute(query, arguments).fetchone()
+            finally:
+                self._give_back(connection)
 
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection for reading in peculiar ways; leave no cursor open."""
-        self._check_usable()
-        return self._readers.lent()
+        with TRANSLATED:
+            connection = self._take()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
 
     def write(
         self,
@@ -127,10 +154,7 @@ class Database:
         with TRANSLATED:
             self.gate.enter(deadline)
             try:
-                self.identities.check()
                 result = self._transact(work, durable, may_use_reserve)
-                # Looked at again: a folder removed during the commit took the commit with it.
-                self.identities.check()
                 if afterwards is not None:
                     afterwards(result)
                 return result
@@ -143,14 +167,53 @@ class Database:
         has_restarted = False
         while True:
             try:
-                return self._writer.transact(work, durable=durable)
-            except sqlite3.Error as exc:
+                with self.transaction(durable=durable) as connection:
+                    return work(connection)
+            except DiskFullError as exc:
                 # An OSError comes from contents beside the database, which would take all of that room.
-                if has_restarted or not isinstance(translated(exc), DiskFullError) or not may_use_reserve():
+                if has_restarted or not isinstance(exc.__cause__, sqlite3.Error) or not may_use_reserve():
                     raise
             if not self.reserve.shrink():
-                self._writer.restart_wal()
+                self.restart_wal()
                 has_restarted = True
+
+    @contextmanager
+    def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """Run the block in one transaction, which is rolled back if the block raises. The caller is behind the gate.
+
+        Args:
+            durable: Whether the commit is to be synced, with all commits before it.
+
+        Raises:
+            StateDamagedError, DiskFullError, StorageFailedError: As for `write`.
+        """
+        connection = self.connection
+        with TRANSLATED:
+            self.identities.check()
+            if self._sync_failed:
+                self._write_anew()
+            self._use(self._synchronous if durable else "NORMAL")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                # Another version may have changed the schema since this process opened the database.
+                require_own_schema(connection)
+                # Changes when another connection has committed.
+                (version,) = connection.execute("PRAGMA data_version").fetchone()
+                if version != self._data_version:
+                    self._data_version = version
+                    self.generation += 1
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException as exc:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                self.generation += 1
+                if getattr(exc, "sqlite_errorcode", None) in _FAILED_SYNCS:
+                    self._sync_failed = True
+                    self._take_back()
+                raise
+            # Looked at again: a folder removed during the commit took the commit with it.
+            self.identities.check()
 
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
         """Copy the write-ahead file into the database if it is due; False if it is not.
@@ -159,21 +222,38 @@ class Database:
         call: that one is cut off, too. While somebody writes it is overwritten, which takes less time than extending it.
         """
         self._check_usable()
-        size, changed_ns = self._wal_state()
-        is_idle = size > IDLE_BYTES and changed_ns == self._wal_seen_ns
-        self._wal_seen_ns = changed_ns
-        if size < at_least_bytes and not is_idle:
+        try:
+            found = self._wal.stat()
+        except FileNotFoundError:
+            return False
+        is_idle = found.st_size > IDLE_BYTES and found.st_mtime_ns == self._wal_seen_ns
+        self._wal_seen_ns = found.st_mtime_ns
+        if found.st_size < at_least_bytes and not is_idle:
             return False
         is_synced = _sync_ahead(self._wal)
         with TRANSLATED, self.gate:
             self.identities.check()
-            if not is_synced:
-                self._writer.distrust()
+            self._sync_failed = self._sync_failed or not is_synced
             if is_idle:
-                self._writer.restart_wal()
+                self.restart_wal()
             else:
-                self._writer.checkpoint()
+                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         return True
+
+    def restart_wal(self) -> None:
+        """Copy the write-ahead file into the database and cut both off, unless a reader stands in the way now.
+
+        The caller is behind the gate.
+        """
+        connection = self.connection
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
         """Checkpoint and release every connection; may be called twice, and after a fork does nothing."""
@@ -183,41 +263,92 @@ class Database:
         try:
             with TRANSLATED, self.gate:
                 self.identities.check()
-                self._writer.checkpoint()
-                self._close_connections()
-                if not self._wal.exists():  # nobody else has it open: the last one who closes removes it
+                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._close_idle()
+                self.connection.close()
+                # Nobody else has it open: the last one who closes removes the write-ahead file.
+                if self.has_log and not self._wal.exists():
                     self.position.note_closed(self.directory / PARTS[0])
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
-            self._close_connections()
-        self.position.close()
-        self.gate.close()
-
-    def _open_writer(self, directory: Path, durability: Durability) -> JournalWriter:
-        try:
-            refuse_others(directory)
-            return JournalWriter(directory, durability)
-        except BaseException:
-            self.position.close()
-            raise
-
-    def _close_connections(self) -> None:
-        self._readers.close()
-        self._writer.close()
-
-    def _wal_state(self) -> tuple[int, int]:
-        try:
-            found = self._wal.stat()
-        except FileNotFoundError:
-            return 0, 0
-        return found.st_size, found.st_mtime_ns
+            self._close_idle()
+        self._opened.close()
 
     def _check_usable(self) -> None:
-        if self._process != _process_id[0]:
-            raise InternalError("This journal was opened before a fork; open the workspace again in the new process")
         if self._closed:
             raise InternalError("The journal is closed")
+        if not self.gate.is_open:
+            raise InternalError("This journal was opened before a fork; open the workspace again in the new process")
+
+    def _take(self) -> sqlite3.Connection:
+        """Return a connection for reading that no other thread has."""
+        self._check_usable()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            self.identities.check()
+            connection = connect(self.directory / PARTS[0])
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            # Again: what was opened by its name may have been another file already.
+            self.identities.check()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        self._idle.append(connection)
+        if self._closed:
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _use(self, synchronous: str) -> None:
+        if synchronous != self._synchronous_now:
+            self.connection.execute(f"PRAGMA synchronous = {synchronous}")
+            self._synchronous_now = synchronous
+
+    def _take_back(self) -> None:
+        """Write over the frames of a commit whose sync failed: whole as they are, the next opening would take them."""
+        with suppress(sqlite3.Error):
+            self._use("NORMAL")
+            note = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync_failed', ?)"
+            self.connection.execute(note, (time.time(),))
+
+    def _write_anew(self) -> None:
+        """After a failed sync the kernel may have dropped what was written before, and says so only once.
+
+        So the write-ahead file is never synced again as it is: all of it goes into the database, and it starts anew.
+        """
+        (busy, _, _) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StorageFailedError(
+                "the journal", "its last sync failed, and a reader keeps it from being written anew"
+            )
+        self._sync_failed = False
+
+
+def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: bool) -> bool:
+    """Make a connection ready to write; returns whether the database has a write-ahead file, as at its birth."""
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    if mode != "wal":
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+    # What goes on being written is not cut off each time: extending the file takes longer than writing over it.
+    limit = max(_SMALLEST_WAL_BYTES, min(4 * CHECKPOINT_BYTES, free_bytes(directory) // _SHARE_OF_FREE))
+    connection.execute(f"PRAGMA wal_autocheckpoint = {limit // PAGE_BYTES}")
+    connection.execute(f"PRAGMA journal_size_limit = {limit}")
+    if is_durable:
+        # Where a sync leaves data in the drive's own cache (macOS); does nothing elsewhere.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    connection.execute("BEGIN IMMEDIATE")
+    require_own_schema(connection)
+    connection.execute("COMMIT")
+    return bool(mode == "wal")
 
 
 def _sync_ahead(wal: Path) -> bool:

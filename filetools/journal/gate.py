@@ -1,4 +1,4 @@
-"""The gate: one file lock around every write transaction, checkpoint and close of a journal's database.
+"""The gate: one file lock around every write transaction, checkpoint and close of a database, or a turn of several.
 
 SQLite's own waiting starves a process for seconds when others commit in a loop, and older releases can lose a commit
 that meets a checkpoint; behind the gate neither can happen.
@@ -6,11 +6,9 @@ that meets a checkpoint; behind the gate neither can happen.
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
-import weakref
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,31 +17,41 @@ from typing import Final
 from filelock import lock_descriptor, unlock_descriptor
 
 from filetools.errors import LockTimeoutError
+from filetools.journal.forks import abandon_in_child
+from filetools.journal.position import write_at
 
+GATE_FILE: Final = "gate"
 TENURE_SECONDS: Final = 0.005
 """How long one process may go through the gate again and again before it looks for others waiting."""
 STAND_BACK_SECONDS: Final = 0.0007
 """Longer than a waiter's pause between two tries, so that one of them gets in."""
 LONGEST_PAUSE_SECONDS: Final = 0.0005
+# Windows locks the first byte for all but the holder.
+_HOLDER_AT: Final = 1
+_WAITER_AT: Final = 16
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Gate:
-    """Exclusive right to write a database, between threads and between processes. Not re-entrant."""
+    """Exclusive right to write a database, between threads and between processes. Not re-entrant.
+
+    Its file says who holds the right, and has a word of whoever waits, by which a busy process stands back.
+    """
 
     def __init__(self, directory: Path, *, timeout_seconds: float = 30.0) -> None:
-        self._descriptor = os.open(directory / "gate", _FLAGS, 0o600)
-        try:
-            self._waiting = os.open(directory / "gate.waiting", _FLAGS, 0o600)
-        except OSError:
-            os.close(self._descriptor)
-            raise
+        self._descriptor = os.open(directory / GATE_FILE, _FLAGS, 0o600)
         self._mutex = threading.Lock()
         self._timeout_seconds = timeout_seconds
         self._tenure_since = 0.0
         self._left_at = 0.0
-        _register_fork_hook()
-        _gates.add(self)
+        self._waiter = b""
+        self._holder = b"%-10d" % os.getpid()
+        abandon_in_child(self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used; not after a fork."""
+        return self._descriptor >= 0
 
     def __enter__(self) -> None:
         self.enter()
@@ -64,7 +72,8 @@ class Gate:
             LockTimeoutError: The deadline has passed.
         """
         deadline = self.deadline() if deadline is None else deadline
-        if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=_seconds_until(deadline)):
+        seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
+        if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
             raise self.timed_out()
         try:
             self._stand_back()
@@ -81,21 +90,23 @@ class Gate:
             self._left_at = time.monotonic()
             self._mutex.release()
 
+    def holder(self) -> str:
+        """Return who had the right last, for messages."""
+        with suppress(OSError, ValueError):
+            return f"process {int(self._read(_HOLDER_AT, len(self._holder)))}"
+        return "another process"
+
     def timed_out(self) -> LockTimeoutError:
         """Return the error of whoever waited in vain."""
-        return LockTimeoutError("the journal", self._timeout_seconds)
+        return LockTimeoutError("the journal", self._timeout_seconds, self.holder())
 
     def close(self) -> None:
-        """Release the descriptors; the gate must not be used afterwards."""
-        _gates.discard(self)
-        self.abandon()
+        """Release the file, without unlocking: in a forked child that would take the lock from its parent."""
+        descriptor, self._descriptor = self._descriptor, -1
+        with suppress(OSError):
+            os.close(descriptor)
 
-    def abandon(self) -> None:
-        """Close the descriptors without unlocking: in a forked child they would keep a dead parent's lock alive."""
-        descriptors, self._descriptor, self._waiting = (self._descriptor, self._waiting), -1, -1
-        for descriptor in descriptors:
-            with suppress(OSError):
-                os.close(descriptor)
+    abandon = close
 
     def _stand_back(self) -> None:
         now = time.monotonic()
@@ -103,51 +114,27 @@ class Gate:
             self._tenure_since = now
         elif now - self._tenure_since > TENURE_SECONDS:
             self._tenure_since = now
-            if self._others_wait():
+            before, self._waiter = self._waiter, self._read(_WAITER_AT, 8)
+            if before != self._waiter:
                 time.sleep(STAND_BACK_SECONDS)
 
-    def _others_wait(self) -> bool:
-        if not lock_descriptor(self._waiting, blocking=False):
-            return True
-        unlock_descriptor(self._waiting)
-        return False
-
     def _pass(self, deadline: float) -> None:
-        if lock_descriptor(self._descriptor, blocking=False):
-            return
-        # Whoever waits holds this second lock; it is what makes a busy process stand back. Only one waiter can
-        # hold it, which is enough: the flag says that somebody waits, not how many.
-        announced = lock_descriptor(self._waiting, blocking=False)
-        try:
-            self._try_until(deadline)
-        finally:
-            if announced:
-                unlock_descriptor(self._waiting)
-
-    def _try_until(self, deadline: float) -> None:
         pause = 0.00005
         while not lock_descriptor(self._descriptor, blocking=False):
             if time.monotonic() > deadline:
                 raise self.timed_out()
+            self._waiter = os.urandom(8)
+            self._write(_WAITER_AT, self._waiter)
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        self._write(_HOLDER_AT, self._holder)
 
+    def _read(self, offset: int, count: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._descriptor, count, offset)
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        return os.read(self._descriptor, count)
 
-_gates: weakref.WeakSet[Gate] = weakref.WeakSet()
-
-
-@functools.cache
-def _register_fork_hook() -> None:
-    # With the first gate, not on import, which starts nothing.
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_abandon_all)
-
-
-def _abandon_all() -> None:
-    for gate in tuple(_gates):
-        gate.abandon()
-    _gates.clear()
-
-
-def _seconds_until(deadline: float) -> float:
-    return max(0.0, deadline - time.monotonic())
+    def _write(self, offset: int, content: bytes) -> None:
+        with suppress(OSError):  # a full disk: nobody's name stands there, and waiters may wait longer
+            write_at(self._descriptor, offset, content)

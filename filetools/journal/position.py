@@ -64,11 +64,16 @@ class PositionNote:
 
     def _write_at(self, offset: int, content: bytes) -> None:
         try:
-            if hasattr(os, "pwrite"):
-                os.pwrite(self._descriptor, content, offset)
-            else:
-                os.lseek(self._descriptor, offset, os.SEEK_SET)
-                os.write(self._descriptor, content)
+            write_at(self._descriptor, offset, content)
         except OSError as exc:
             # A note that is missing only means that a rollback may go unnoticed; no commit fails for it.
             _log.debug("the journal's position was not noted: %s", exc)
+
+
+def write_at(descriptor: int, offset: int, content: bytes) -> None:
+    """Write a few bytes at an offset of a file."""
+    if hasattr(os, "pwrite"):
+        os.pwrite(descriptor, content, offset)
+    else:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        os.write(descriptor, content)

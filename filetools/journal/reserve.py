@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,7 @@ class Reserve:
     def fill(self) -> None:
         """Take up the room again if the disk has twice as much; a failure is no harm."""
         missing = RESERVE_BYTES - self._size()
-        if missing > 0 and _free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
+        if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
             with suppress(OSError):
                 _extend(self._file, RESERVE_BYTES, missing)
 
@@ -41,7 +42,7 @@ class Reserve:
 
         A database shares memory through a file: where that cannot grow, the process is killed.
         """
-        while _free_bytes(self._file.parent) < SLICE_BYTES:
+        while free_bytes(self._file.parent) < SLICE_BYTES:
             if not self.shrink():
                 return False
         return True
@@ -64,9 +65,10 @@ def _extend(file: Path, size: int, missing: int) -> None:
         os.close(descriptor)
 
 
-def _free_bytes(folder: Path) -> int:
+def free_bytes(folder: Path) -> int:
+    """Return how much room a disk has; very much if nobody knows."""
     with suppress(OSError, AttributeError):
         found = os.statvfs(folder)
         if found.f_blocks:
             return found.f_bavail * found.f_frsize
-    return 2 * RESERVE_BYTES  # nobody knows
+    return sys.maxsize

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 from filetools.errors import StateDamagedError
 from filetools.journal.changes import Change
 from filetools.journal.contents import digest_of, version_from
-from filetools.journal.database import Database
-from filetools.journal.readers import Arguments
+from filetools.journal.database import Arguments, Database
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
 

@@ -10,8 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.journal.contents import digest_of, version_from
-from filetools.journal.database import Database
-from filetools.journal.readers import Row
+from filetools.journal.database import Database, Row
 from filetools.models.records import Actor
 
 MOST_SEEN: Final = 10_000

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from filetools.journal.contents import IS_FREE, UNSYNCED, digest_of, version_from
 from filetools.journal.database import Database
-from filetools.journal.readers import Row as SqlRow
+from filetools.journal.database import Row as SqlRow
 
 LARGEST_KEY: Final = "\U0010ffff"
 _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used = 0 AND {IS_FREE}"

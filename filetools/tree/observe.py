@@ -17,7 +17,7 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )  # fmt: skip
-from filetools.journal.core.contents import ContentTable
+from filetools.journal.contents import Contents
 from filetools.journal.core.log import LogDraft
 from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
 from filetools.models.records import Operation
@@ -40,7 +40,7 @@ class ObservationContext(Struct, frozen=True, kw_only=True):
 
     rows: TreeTable
     store: Store
-    contents: ContentTable
+    contents: Contents
     draft: LogDraft
     """Gets the records."""
     is_left_out: Callable[[str, bool], bool]
@@ -369,7 +369,7 @@ class Observation:
             self._look_again(path)
             return None
         if seen.content is not None:
-            self._context.contents.keep(seen.digest, seen.content)
+            self._context.contents.keep_inside(seen.digest, seen.content)
         identity = settled_identity(seen.stat, seen.taken_ns, self._context.store.tick_ns)
         if identity[4] == UNSETTLED:
             self._look_again(path)

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Final, Literal
+
+from filetools.content.facts import FactsCache, inspect
+from filetools.content.version import version_of
+from filetools.errors import FileToolsError
+from filetools.journal.contents import Contents
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Store
+
+NodeKind = Literal["file", "folder", "link", "other"]
+KINDS: Final[dict[str, NodeKind]] = {"file": "file", "directory": "folder", "symlink": "link", "other": "other"}
+"""What a plan calls the kinds of entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +36,7 @@ class Origin:
 class DraftNode:
     """A file, a folder or a link. Its bytes, or what it points to, are those of its version or, without one, at its origin."""
 
-    kind: Literal["file", "folder", "link", "other"]
+    kind: NodeKind
     origin: Origin | None = None
     """None for what is made anew."""
     version: str | None = None
@@ -34,42 +47,108 @@ class DraftNode:
     """The bytes of its version, where nobody has kept them yet; they go with the last file that has them."""
 
 
-class Present(Protocol):
-    """What stands now. Paths are workspace-relative; errors are those of the stores."""
+Walk = Callable[[WorkspacePath], Iterable[str]]
+
+
+class StandingTree:
+    """What stands in one workspace. Lives for one plan; call it in a worker thread. Paths are workspace-relative.
+
+    What no call can name, such as a name that is not UTF-8, has no records either: it is something "other", a folder with
+    all that is in it, and goes where the folder goes that it is in.
+    """
+
+    def __init__(
+        self, workspace: Workspace, store: Store, contents: Contents, facts: FactsCache, *, walk: Walk, most_bytes: int
+    ) -> None:
+        """Look at a workspace.
+
+        Args:
+            workspace: Its names.
+            store: The files.
+            contents: The bytes that the journal keeps.
+            facts: The versions of files that are known already.
+            walk: Yields the paths of all below a folder, folders before what is in them.
+            most_bytes: No larger file is read.
+        """
+        self.contents = contents
+        self._workspace = workspace
+        self._store = store
+        self._facts = facts
+        self._walk = walk
+        self._most_bytes = most_bytes
+        self._versions: dict[Origin, str] = {}
 
     def key(self, path: str) -> str:
-        """Return the lock key of a path: equal for names of one file."""
+        """Return the lock key of a path."""
+        return self._workspace.key(path)
 
     def at(self, path: str) -> DraftNode | None:
         """Return what stands at a path."""
+        try:
+            stat = self._store.stat(WorkspacePath(path))
+        except FileToolsError:
+            return None  # what cannot be reached is nothing that could be put back
+        return None if stat is None else self._node(Origin(path=path), stat)
 
     def below(self, path: str) -> Iterable[str]:
         """Return the paths of all that stands below a folder, folders before what is in them."""
+        return [below for below in self._walk(WorkspacePath(path)) if self._is_seen(below)]
 
     def trashed(self, path: str, trash: str) -> list[tuple[str, DraftNode]]:
-        """Return what would come back to a path out of the trash, the folder itself first; nothing if it is gone."""
+        """Return what would come back to a path out of the trash, the folder itself first."""
+        found = self._store.trashed(WorkspacePath(path), trash)
+        nodes = ((relative, f"{path}/{relative}" if relative else path, stat) for relative, stat in found)
+        return [
+            (relative, self._node(Origin(path=full, trash=trash, top=path), stat))
+            for relative, full, stat in nodes
+            if self._is_seen(full)
+        ]
 
     def version(self, origin: Origin) -> str:
-        """Return the version of the file, or of what the link points to, at an origin."""
+        """Return the version of the file at an origin; a plan takes it for the same as long as it lives."""
+        if origin not in self._versions:
+            self._versions[origin] = self.read_version(origin)
+        return self._versions[origin]
 
     def content(self, origin: Origin) -> bytes:
-        """Return the bytes of the file, or what the link points to, at an origin."""
+        """Return the bytes of the file at an origin."""
+        store, path = self._store, WorkspacePath(origin.path)
+        if origin.trash is not None:
+            return store.read_trashed(WorkspacePath(origin.top), origin.trash, origin.path[len(origin.top) + 1 :])
+        if (stat := store.stat(path)) is not None and stat.type == "symlink":
+            return store.read_link(path)
+        return store.read(path, limit=self._most_bytes)[0]
 
-    def has(self, version: str) -> bool:
-        """Whether the journal keeps the bytes of a version."""
+    def read_version(self, origin: Origin) -> str:
+        """Return the version of the file that is at an origin now."""
+        if origin.trash is not None:
+            return version_of(self.content(origin))
+        path = WorkspacePath(origin.path)
+        stat = self._store.stat(path)
+        if stat is not None and stat.type == "symlink":
+            return version_of(self.content(origin))
+        known = None if stat is None else self._facts.get(stat.identity)
+        if known is not None:
+            return known.version
+        taken_ns = time.time_ns()
+        content, stat = self._store.read(path, limit=self._most_bytes)
+        found = inspect(content, name=path)[0]
+        self._facts.put(stat.identity, found, taken_ns=taken_ns)
+        return found.version
 
-    def kept(self, version: str) -> bytes:
-        """Return the bytes of a version that the journal keeps.
+    def _is_seen(self, path: str) -> bool:
+        """Whether a path is not inside something "other"."""
+        return self._workspace.is_addressable(path.rpartition("/")[0] or path)
 
-        Raises:
-            VersionGoneError: It does not.
-        """
+    def _node(self, origin: Origin, stat: FileStat) -> DraftNode:
+        kind = KINDS[stat.type] if self._workspace.is_addressable(origin.path) else "other"
+        return DraftNode(kind=kind, origin=origin, mode=None if kind == "link" else stat.mode)
 
 
 class DraftTree:
     """Changes on top of what stands now. Lives for one plan; one thread uses it."""
 
-    def __init__(self, present: Present) -> None:
+    def __init__(self, present: StandingTree) -> None:
         self.present = present
         self._nodes: dict[str, tuple[str, DraftNode | None]] = {}
         self.wholes: set[str] = set()
@@ -144,7 +223,7 @@ class DraftTree:
         Raises:
             VersionGoneError: They are not kept.
         """
-        return self.present.kept(version)
+        return self.present.contents.get(version)
 
     def keep_within(self, path: str) -> None:
         """Forget all that was said of anything but a path, what is below it, and missing folders above it.
@@ -174,7 +253,7 @@ class DraftTree:
             return replace(node, origin=None)
         version = self.version(node)
         return replace(
-            node, origin=None, version=version, made=None if self.present.has(version) else self.content(node)
+            node, origin=None, version=version, made=None if self.present.contents.has(version) else self.content(node)
         )
 
     def changes(self) -> list[tuple[str, DraftNode | None, DraftNode | None]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
+from filetools.versions.reversals import all_undoers
 
 
 class FileState(Struct, frozen=True, kw_only=True):
@@ -39,7 +40,6 @@ class Past:
         self._history = history
         self._key_of = key_of
         self._standing = standing
-        self._deletions: dict[int, ChangeRecord | None] = {}
 
     def mode_before(self, record: ChangeRecord) -> int | None:
         """Return the permission bits of a file before a record, where they are known."""
@@ -51,10 +51,8 @@ class Past:
 
     def trash_names(self, record: ChangeRecord) -> list[str]:
         """Return the names under which the trash may have the folder that a record deleted; a redo has its own."""
-        numbers, frontier = {record.number}, {record.number}
-        while frontier:
-            frontier = {each for several in self._history.undoers(frontier).values() for each in several} - numbers
-            numbers |= frontier
+        undoers = all_undoers(self._history.undoers, [record.number])
+        numbers = {record.number, *(each for several in undoers.values() for each in several)}
         related = self._history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
         return [
             str(each.number)
@@ -62,14 +60,11 @@ class Past:
             if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
         ]
 
-    def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
-        """Return the deletion of the folder that came back whole from the trash with what a record made."""
-        for number in self._history.targets([record.number], "brings").get(record.number, ()):
-            if number not in self._deletions:
-                found = self._history.select(RecordFilter(numbers=(number,)))
-                self._deletions[number] = found[0] if found else None
-            return self._deletions[number]
-        return None
+    def brought_back(self, records: Sequence[ChangeRecord]) -> dict[int, ChangeRecord]:
+        """Return of which deletion, among these records, each of them is the return, whole and from the trash."""
+        among = {record.number: record for record in records}
+        brings = self._history.targets(among, "brings")
+        return {number: among[deletions[0]] for number, deletions in brings.items() if deletions[0] in among}
 
     def has_restored(self, record: ChangeRecord) -> bool:
         """Whether a record brought something back."""
@@ -85,7 +80,7 @@ class Past:
         returned = self._history.brought_by(removal.number)
         files: _Tree = {}
         top = ""
-        for record in self._all(returned):
+        for record in self._history.select(RecordFilter(numbers=tuple(returned)), limit=len(returned))[::-1]:
             is_below = bool(top) and record.path.startswith(f"{top}/")
             if record.operation is Operation.CREATE_DIRECTORY and not is_below:
                 top = record.path  # recorded before what is in it
@@ -93,14 +88,6 @@ class Past:
                 path = f"{removal.path}{record.path[len(top) :]}"
                 files[path] = FileState(version=record.after, mode=record.mode)
         return files
-
-    def _all(self, numbers: Iterable[int]) -> list[ChangeRecord]:
-        """Return these records, oldest first."""
-        wanted = RecordFilter(numbers=tuple(numbers))
-        found: list[ChangeRecord] = []
-        while page := self._history.select(wanted, below=found[-1].number if found else None):
-            found += page
-        return found[::-1]
 
     def _tree(self, folder: str, below: int) -> _Tree:
         """Return what stood below a folder before a record."""
@@ -111,7 +98,7 @@ class Past:
         if came is not None:
             # Whatever stood there before went with that change, or was where this came from.
             since = came.number
-            if came.old_path is not None and _is_within(folder, came.path):
+            if came.old_path is not None and is_within(folder, came.path):
                 source = came.old_path + folder[len(came.path) :]
                 # Other programs' moves may be told after what they have brought.
                 tree = self._tree(folder, since) if came.actor.kind == "external" else {}
@@ -133,20 +120,20 @@ class Past:
             return
         if change.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
             gone = change.old_path or change.path
-            for path in [path for path in tree if _is_within(path, gone)]:
+            for path in [path for path in tree if is_within(path, gone)]:
                 del tree[path]
         if change.operation is Operation.MOVE_DIRECTORY and change.old_path is not None:
-            if _is_within(change.path, folder):
+            if is_within(change.path, folder):
                 tree[change.path] = None
                 tree |= _moved(self._tree(change.old_path, change.number), change.old_path, change.path)
             return
         if change.old_path is not None:
             tree.pop(change.old_path, None)
-        if change.operation is Operation.CREATE_DIRECTORY and _is_within(change.path, folder):
+        if change.operation is Operation.CREATE_DIRECTORY and is_within(change.path, folder):
             tree.setdefault(change.path, None)
         elif change.after is None:
             tree.pop(change.path, None)
-        elif _is_within(change.path, folder):
+        elif is_within(change.path, folder):
             tree[change.path] = FileState(version=change.after, mode=change.mode)
 
 
@@ -166,21 +153,16 @@ def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
         elif record.operation is Operation.DELETE and record.before_unknown and record.actor.kind == "external":
             gone.add(record.path)
         elif record.operation is Operation.CREATE and (
-            record.path in gone or any(record.path not in seen[folder] for folder in _above(record.path, seen))
+            record.path in gone
+            or any(record.path not in seen[folder] for folder in seen.keys() & folders_above(record.path))
         ):
             unknown.add(record.number)
             gone.discard(record.path)
     return unknown
 
 
-def _above(path: str, folders: Container[str]) -> Iterator[str]:
-    """Yield those of these folders that a path is in."""
-    while path := path.rpartition("/")[0]:
-        if path in folders:
-            yield path
-
-
-def _is_within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
+    """Whether a path is a folder's, or below it."""
     return path == folder or path.startswith(f"{folder}/")
 
 

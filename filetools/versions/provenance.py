@@ -33,13 +33,8 @@ class Author(Struct, frozen=True, kw_only=True):
     """For those: the number of the change before which they were written."""
 
 
-class AuthoredLines(Struct, frozen=True, kw_only=True):
-    """Consecutive lines of one author."""
-
-    first: int
-    """From 1."""
-    last: int
-    author: Author
+AuthoredLines = tuple[int, int, Author]
+"""Consecutive lines of one author: the first, from 1, the last, and who."""
 
 
 class Annotated:
@@ -93,7 +88,7 @@ class Annotated:
         first = 0
         for place, author in enumerate(self._authors):
             if place + 1 == len(self._authors) or self._authors[place + 1] is not author:
-                yield AuthoredLines(first=first + 1, last=place + 1, author=author)
+                yield first + 1, place + 1, author
                 first = place + 1
 
 
@@ -105,7 +100,6 @@ class RememberedLines:
 
     def __init__(self, most_bytes: int = 32 * 1024 * 1024) -> None:
         self._most_bytes = most_bytes
-        self._bytes = 0
         self._found: OrderedDict[int, tuple[ChangeRecord, Annotated, int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -125,15 +119,12 @@ class RememberedLines:
         """
         size = lines.size
         with self._lock:
-            for number in {record.number, record.number if instead_of is None else instead_of.number}:
-                _, _, former = self._found.pop(number, (None, None, 0))
-                self._bytes -= former
-            if size > self._most_bytes:
-                return
-            self._found[record.number] = record, lines.copy(), size
-            self._bytes += size
-            while self._bytes > self._most_bytes:
-                self._bytes -= self._found.popitem(last=False)[1][2]
+            for former in (record, instead_of):
+                self._found.pop(record.number if former is None else former.number, None)
+            if size <= self._most_bytes:
+                self._found[record.number] = record, lines.copy(), size
+            while sum(each for _, _, each in self._found.values()) > self._most_bytes:
+                self._found.popitem(last=False)
 
 
 class LineHistory:

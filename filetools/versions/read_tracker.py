@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import accumulate, takewhile
 from operator import attrgetter
 from typing import Final, TypeAlias
@@ -106,13 +106,14 @@ class ReadTracker:
         self._actors: OrderedDict[str, _Seen] = OrderedDict()
         self._unsaved: list[tuple[str, str, SeenVersion | None]] = []
         self._ephemeral: set[str] = set()
-        self._texts = ReadTexts()
+        self._held, self._waiting = _Texts(), _Texts()
+        """By version: texts that need not leave the memory while there is room, and those the journal is to keep."""
         self._saving = threading.Lock()
 
     @property
     def is_new(self) -> bool:
         """Whether there is anything to save."""
-        return self._texts.is_waiting or bool(self._unsaved)
+        return bool(self._waiting or self._unsaved)
 
     def record_seen(
         self,
@@ -177,23 +178,14 @@ class ReadTracker:
         else:
             self.record_reported(actor, key, after)
 
-    def base(self, actor: Actor, key: str, named: str | None = None) -> SeenVersion | None:
-        """Return what an actor knows of a path: of the version it names, if it saw or was told that, else its base.
-
-        Call it in a worker thread, unless the actor is loaded.
-        """
+    def base(self, actor: Actor, key: str) -> SeenVersion | None:
+        """Return what an actor's next write of a path is based on. Call it in a worker thread, unless it is loaded."""
         rows = self._rows(owner_of(actor), key)
-        if named is not None and named in rows:
-            return rows[named]
         return _newest(rows) if rows else None
 
     def rows(self, actor: Actor, key: str) -> tuple[SeenVersion, ...]:
         """Return all that an actor knows of a path, the newest last; call it as `base`."""
         return tuple(self._rows(owner_of(actor), key).values())
-
-    def versions(self, actor: Actor, key: str) -> tuple[str, ...]:
-        """Return the versions that an actor can name of a path."""
-        return tuple(self._rows(owner_of(actor), key))
 
     def forget(self, actor: Actor, key: str) -> None:
         """Forget what an actor knew of a path, because it has deleted it itself."""
@@ -259,7 +251,7 @@ class ReadTracker:
             VersionGoneError: They are not kept.
         """
         with self._lock:
-            content = self._texts.get(version)
+            content = self._held.get(version, self._waiting.get(version))
         if content is None:
             return self._journal.contents.get(version)
         if version_of(content) != version:
@@ -270,7 +262,7 @@ class ReadTracker:
         """Write what is new to the journal; call it in a worker thread."""
         with self._saving:
             with self._lock:
-                texts, rows = self._texts.batch(), self._unsaved
+                texts, rows = self._waiting.newest(BATCH_BYTES), self._unsaved
                 self._unsaved = []
             try:
                 self._journal.contents.keep_read(texts)
@@ -280,7 +272,8 @@ class ReadTracker:
                     self._unsaved[:0] = rows
                 raise
             with self._lock:
-                self._texts.release(texts)
+                for version in texts:
+                    self._waiting.release(version)
                 busy = {owner for owner, _, _ in self._unsaved}
                 while len(self._actors) > MOST_ACTORS and next(iter(self._actors)) not in busy:
                     self._actors.popitem(last=False)
@@ -307,6 +300,12 @@ class ReadTracker:
             self._unsaved.extend((owner, key, row) for row in rows)
             if version is not None and content is not None and len(content) <= LARGEST_TEXT_BYTES:
                 self._hold(owner, version, bytes(content))
+
+    def _hold(self, owner: str, version: str, content: bytes) -> None:
+        (self._held if owner in self._ephemeral else self._waiting).hold(version, content)
+        for former, its_content in self._held.beyond(MOST_HELD_BYTES):
+            self._waiting.hold(former, its_content)
+        self._waiting.beyond(MOST_WAITING_BYTES)
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:
         """Have an actor know exactly these rows of a path."""
@@ -397,9 +396,6 @@ class ReadTracker:
                 if record.number > seen.covered.get(each, 0):
                     seen.tell(each, change)
 
-    def _hold(self, owner: str, version: str, content: bytes) -> None:
-        self._texts.hold(version, content, in_memory=owner in self._ephemeral)
-
 
 def owner_of(actor: Actor) -> str:
     """Return the name under which the read tracker keeps what an actor has seen; each of its sessions for itself."""
@@ -447,44 +443,16 @@ class _Texts(OrderedDict[str, bytes]):
     def release(self, version: str) -> None:
         self.size -= len(self.pop(version, b""))
 
-    def beyond(self, limit: int) -> Iterator[tuple[str, bytes]]:
+    def beyond(self, limit: int) -> list[tuple[str, bytes]]:
         """Take out those not used longest until the rest is of at most so many bytes."""
+        out = []
         while self.size > limit:
-            version, content = self.popitem(last=False)
-            self.size -= len(content)
-            yield version, content
+            out.append(self.popitem(last=False))
+            self.size -= len(out[-1][1])
+        return out
 
-
-class ReadTexts:
-    """Texts in memory, by version. Lives as long as its read tracker, whose lock is held for every call."""
-
-    def __init__(self) -> None:
-        self._held, self._waiting = _Texts(), _Texts()
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether any text is to be kept in the journal."""
-        return bool(self._waiting)
-
-    def get(self, version: str) -> bytes | None:
-        """Return the bytes of a version, if they are here."""
-        return self._held.get(version, self._waiting.get(version))
-
-    def hold(self, version: str, content: bytes, *, in_memory: bool) -> None:
-        """Take a text; with `in_memory` it need not be kept in the journal while there is room for it here."""
-        (self._held if in_memory else self._waiting).hold(version, content)
-        for former, its_content in self._held.beyond(MOST_HELD_BYTES):
-            self._waiting.hold(former, its_content)
-        for _ in self._waiting.beyond(MOST_WAITING_BYTES):
-            pass
-
-    def batch(self) -> dict[str, bytes]:
-        """Return what is to be kept in the journal next."""
-        sizes = accumulate(map(len, reversed(self._waiting.values())))
-        newest = zip(reversed(self._waiting.items()), sizes, strict=True)
-        return dict(item for item, _ in takewhile(lambda one: one[1] <= BATCH_BYTES, newest))
-
-    def release(self, versions: Iterable[str]) -> None:
-        """Forget that texts are to be kept: they are."""
-        for version in versions:
-            self._waiting.release(version)
+    def newest(self, limit: int) -> dict[str, bytes]:
+        """Return the newest, of at most so many bytes."""
+        sizes = accumulate(map(len, reversed(self.values())))
+        newest = zip(reversed(self.items()), sizes, strict=True)
+        return dict(item for item, _ in takewhile(lambda one: one[1] <= limit, newest))

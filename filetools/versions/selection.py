@@ -5,7 +5,7 @@ The journal says of each record what it undoes or redoes, and keeps note of whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -21,7 +21,6 @@ Moment = int | datetime
 
 MOST_NUMBER: Final = 2**62
 EVERYBODY: Final = "*"
-PAGE: Final = 1000
 _MADE: Final = (RecordState.APPLIED, RecordState.BUFFER)
 
 
@@ -82,7 +81,7 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
     wanted = filter_of(caller, request)
     if request.is_last:
         return _last(history, wanted, redo=redo)
-    records = list(_pages(history, wanted))
+    records = history.select(wanted, limit=MOST_NUMBER)
     missing = set(request.numbers or ()) - {record.number for record in records}
     if missing:
         raise InvalidArgumentError(f"There is no change {min(missing)} that you could undo")
@@ -106,7 +105,7 @@ def choose_run(history: History, session: str, since: int, until: int, foreign: 
         foreign: Numbers of the changes of other programs that count as its own.
     """
     filters = filters_of_run(RecordFilter(), session, since, until, foreign)
-    found = [record for each in filters for record in _pages(history, each)]
+    found = [record for each in filters for record in history.select(each, limit=MOST_NUMBER)]
     return _effective(history, sorted(found, key=lambda record: -record.number))
 
 
@@ -121,7 +120,7 @@ def filters_of_run(
 
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
     """Return all changes after a record, whoever made them, newest first."""
-    return list(_pages(history, RecordFilter(since=number + 1)))
+    return history.select(RecordFilter(since=number + 1), limit=MOST_NUMBER)
 
 
 def filter_of(caller: Actor, request: UndoRequest) -> RecordFilter:
@@ -152,16 +151,6 @@ def _whose(caller: Actor, request: UndoRequest) -> tuple[ActorKind | None, str |
         return (caller.kind, caller.id, request.session) if is_bound else (None, None, request.session)
     # In another conversation of the same agent other work is going on: it does not mean that.
     return caller.kind, caller.id, caller.session
-
-
-def _pages(history: History, wanted: RecordFilter) -> Iterator[ChangeRecord]:
-    below: int | None = None
-    while True:
-        records = history.select(wanted, below=below, limit=PAGE)
-        yield from records
-        if len(records) < PAGE:
-            return
-        below = records[-1].number
 
 
 def _of_one_conversation(
@@ -197,7 +186,7 @@ def _last(history: History, wanted: RecordFilter, *, redo: bool) -> list[ChangeR
     if (call := record.actor.call) is not None:
         actor = record.actor
         same = RecordFilter(kind=actor.kind, id=actor.id, session=actor.session, call=call, standing=True, undos=redo)
-        together += _pages(history, same)
+        together += history.select(same, limit=MOST_NUMBER)
     numbers = {each.number for each in together}
     gone = history.undone(numbers)
     redos = history.targets(numbers, "redoes").keys()

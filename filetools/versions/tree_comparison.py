@@ -9,7 +9,7 @@ from itertools import chain
 from msgspec import Struct
 
 from filetools.journal.checkpoints import SnapshotRow
-from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.tree_diff import TreeChangeKind
 from filetools.models.words import ActorKind
 
@@ -171,8 +171,3 @@ class _Story:
                 self.places[target] = self.places.pop(each)
             if each in self._hands:
                 self._hands[target] = self._hands[target] | self._hands[each]
-
-
-def external_if_nobody(actors: tuple[Actor, ...]) -> tuple[Actor, ...]:
-    """Return actors, or those who are no part of filetools where no record tells."""
-    return actors or (EXTERNAL,)

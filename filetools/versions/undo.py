@@ -17,8 +17,8 @@ from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
-from filetools.versions.draft_tree import DraftNode, DraftTree
-from filetools.versions.past import FileState, Past, unknown_creations
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.past import FileState, Past, is_within, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -72,29 +72,20 @@ class Undoing:
         """
         self._tree = tree
         self._past = past
-        self._numbers = {record.number for record in records}
+        self._returned = past.brought_back(records)
         self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._is_prose = is_prose
-        self._names = FormerNames()
+        self.names = FormerNames()
+        """The moves that were passed; whoever goes back tells it of those that stay."""
         self._unknown = unknown_creations(past, records)
         self._runs: dict[str, _UndoRun] = {}
         self._puts: dict[int, tuple[DraftNode, DraftNode | None, UndoFinding]] = {}
         """By the identity of what was put in the tree: that, so that it lives, what it took the place of, and what was said."""
         self.findings: list[UndoFinding] = []
 
-    def pass_by(self, record: ChangeRecord) -> None:
-        """Go back over a move that stays: what it moved bears its new name."""
-        assert record.old_path is not None
-        self._names.passed(record.old_path, record.path)
-
-    def pass_by_reversed(self, reversal: ChangeRecord) -> None:
-        """Go back over a move that a later one, which was passed by, has reversed: what is older bears the name of then."""
-        assert reversal.old_path is not None
-        self._names.never_mind(reversal.old_path, reversal.path)
-
     def take_back(self, record: ChangeRecord) -> None:
         """Take one change back."""
-        if (deletion := self._returned(record)) is not None:
+        if (deletion := self._returned.get(record.number)) is not None:
             self._set_aside(record, deletion)
         elif record.operation is Operation.MOVE and record.before_unknown:
             self._move_back(record)
@@ -115,18 +106,11 @@ class Undoing:
         elif record.operation in WITHOUT_BYTES:
             self._put_text_back(record)
 
-    def _returned(self, record: ChangeRecord) -> ChangeRecord | None:
-        """Return the deletion that is taken back as well, if a record is part of the folder's return."""
-        if record.operation not in (Operation.CREATE, Operation.CREATE_DIRECTORY):
-            return None
-        deletion = self._past.brought_back(record)
-        return deletion if deletion is not None and deletion.number in self._numbers else None
-
     def _set_aside(self, record: ChangeRecord, deletion: ChangeRecord) -> None:
         """Keep a folder that came back whole, for the deletion before: with all in it, that nobody knows included."""
-        where = self._names.now(record.path)
+        where = self.names.now(record.path)
         if record.path == deletion.path and where is not None:
-            self._settle_within(where)
+            self._settled(where)
             paths = [where, *self._tree.below(where)]
             found = [(path[len(where) + 1 :], self._tree.at(path)) for path in paths]
             self._aside[deletion.number] = [(relative, node) for relative, node in found if node is not None]
@@ -159,7 +143,7 @@ class Undoing:
                 self._tree.put(path, then)
 
     def _extend(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
+        where = self.names.now(record.path)
         if where is None:
             self._clash([record], record.path, "EDIT_CONFLICT", "another file has taken its place since")
             return
@@ -180,33 +164,25 @@ class Undoing:
         here = self._tree.at(run.path)
         if here is not None and here.kind != "file":
             self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is not a file is there now")
-        elif run.before is None:
-            self._uncreate(run, here)
-        elif run.after is None:
-            self._undelete(run, run.before, here)
-        else:
+        elif run.before is not None and run.after is not None:
             self._unmodify(run, run.before, run.after, here)
-
-    def _uncreate(self, run: _UndoRun, here: DraftNode | None) -> None:
-        if here is None:
+        elif here is None and run.before is None:
             self._find(run.records, run.path, "unchanged")
-        elif run.after is not None and self._tree.version(here) == run.after.version:
+        elif here is None and run.before is not None:
+            if (blocking := self._file_above(run.path)) is not None:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
+            else:
+                self._put(run, None, run.before.version, run.before.mode)
+        elif here is not None and run.before is not None:
+            if self._tree.version(here) == run.before.version:
+                self._find(run.records, run.path, "unchanged")
+            else:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
+        elif here is not None and run.after is not None and self._tree.version(here) == run.after.version:
             self._tree.put(run.path, None)
             self._find(run.records, run.path, "undone")
         else:
             self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed it since it was created")
-
-    def _undelete(self, run: _UndoRun, before: FileState, here: DraftNode | None) -> None:
-        if here is None:
-            blocking = self._file_above(run.path)
-            if blocking is not None:
-                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
-            else:
-                self._put(run, None, before.version, before.mode)
-        elif self._tree.version(here) == before.version:
-            self._find(run.records, run.path, "unchanged")
-        else:
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
 
     def _unmodify(self, run: _UndoRun, before: FileState, after: FileState, here: DraftNode | None) -> None:
         if here is None:
@@ -231,9 +207,7 @@ class Undoing:
             before, after = (self._tree.text(version) for version in versions)
             texts = after, self._tree.content(here), before
             merged = _merged(run.path, *texts, by_words=self._is_prose(run.path))
-        except VersionGoneError as exc:
-            self._clash(run.records, run.path, exc.code, exc.message)
-        except EncodingError as exc:
+        except (VersionGoneError, EncodingError) as exc:
             self._clash(run.records, run.path, exc.code, exc.message)
         else:
             if merged is None:
@@ -259,13 +233,9 @@ class Undoing:
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
-        where, home = self._names.now(record.path), self._names.place(record.old_path)
+        where, home = self.names.now(record.path), self.names.place(record.old_path)
         is_folder = record.operation is Operation.MOVE_DIRECTORY
-        if where is not None:
-            self._settle_within(where)
-        if home is not None:
-            self._settle_within(home)
-        here = None if where is None else self._tree.at(where)
+        _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "folder") != is_folder:
             self._clash([record], record.path, "EDIT_CONFLICT", "it is no longer there")
         elif not self._is_free(home, for_folder=is_folder):
@@ -274,16 +244,14 @@ class Undoing:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
         else:
             self._tree.move(where, home)
-            self._names.taken_back(record.old_path, record.path, where=where, home=home)
+            self.names.taken_back(record.old_path, record.path, where=where, home=home)
             self._find([record], home, "undone")
             return
-        self.pass_by(record)
+        self.names.passed(record.old_path, record.path)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
-        if where is not None:
-            self._settle_within(where)
-        here = None if where is None else self._tree.at(where)
+        where = self.names.now(record.path)
+        here = self._settled(where)
         if where is None or here is None or here.kind != "folder":
             self._find([record], record.path, "unchanged")
         elif self._is_free_of_others(record, where):
@@ -302,15 +270,13 @@ class Undoing:
         return not has_files and (not inside or self._past.has_restored(record))
 
     def _put_text_back(self, record: ChangeRecord) -> None:
-        where, before = self._names.now(record.path), record.before
-        if where is not None:
-            self._settle_within(where)
-        here = None if where is None else self._tree.at(where)
+        where, before = self.names.now(record.path), record.before
+        here = self._settled(where)
         if where is None or not self._is_as_left(record, here):
             self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
         elif before is not None and (blocking := self._file_above(where)) is not None:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
-        elif before is not None and not self._tree.present.has(before):
+        elif before is not None and not self._tree.present.contents.has(before):
             self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
         else:
             node = None if before is None else DraftNode(kind="link", version=before)
@@ -329,20 +295,19 @@ class Undoing:
 
     def _restore_opaque(self, record: ChangeRecord) -> bool:
         """Bring back what was deleted without anybody knowing its bytes, if the trash has it."""
-        where = self._names.place(record.path) if record.operation is Operation.DELETE else None
+        where = self.names.place(record.path) if record.operation is Operation.DELETE else None
         if where is None or not (record.number in self._aside or self._trashed(record, where)):
             return False
         self._restore_folder(record)
         return True
 
     def _restore_folder(self, record: ChangeRecord) -> None:
-        where = self._names.place(record.path)
+        where = self.names.place(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
             self._clash([record], record.path, "EDIT_CONFLICT", reason)
             return
-        self._settle_within(where)
-        here = self._tree.at(where)
+        here = self._settled(where)
         trashed = self._aside.pop(record.number, None) or self._trashed(record, where)
         if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
             self._clash([record], where, "EDIT_CONFLICT", "something else is there now")
@@ -375,19 +340,20 @@ class Undoing:
         is_folder = here is not None and here.kind == "folder"
         return here is None or (for_folder and is_folder and next(iter(self._tree.below(place)), None) is None)
 
-    def _settle_within(self, place: str) -> None:
+    def _settled(self, place: str | None) -> DraftNode | None:
+        """Return what would be at a place after all changes there, and below, that were gone back over so far."""
+        if place is None:
+            return None
         key = self._tree.present.key(place)
         for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
             self._settle(self._runs.pop(one))
+        return self._tree.at(place)
 
     def _file_above(self, path: str) -> str | None:
         """Return the file that stands where a folder is needed, if one does."""
-        parent = path.rpartition("/")[0]
-        while parent:
-            node = self._tree.at(parent)
-            if node is not None:
+        for parent in within(path.rpartition("/")[0]):
+            if (node := self._tree.at(parent)) is not None:
                 return None if node.kind == "folder" else parent
-            parent = parent.rpartition("/")[0]
         return None
 
     def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome) -> None:
@@ -455,7 +421,7 @@ class FormerNames:
         """
         later: list[_Move] = []
         for move in reversed(self._moves):
-            is_old, is_new = _is_within(path, move.old), _is_within(path, move.new)
+            is_old, is_new = is_within(path, move.old), is_within(path, move.new)
             if move.where is None:
                 if is_new and not is_old:
                     return None
@@ -476,9 +442,5 @@ class FormerNames:
         return None if now is None else f"{now}/{name}" if now else name
 
 
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder}/")
-
-
 def _moved(path: str, source: str, destination: str) -> str:
-    return destination + path[len(source) :] if _is_within(path, source) else path
+    return destination + path[len(source) :] if is_within(path, source) else path

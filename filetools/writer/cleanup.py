@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from filetools.errors import FileToolsError
-from filetools.journal.core.contents import digest_of
+from filetools.journal.contents import hash_of
 from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import SYSTEM
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -95,11 +95,11 @@ class Cleanup:
         state = self._state
         if left.stat.type == "file":
             content = left.read()
-            digest = digest_of(content)
+            digest = hash_of(content)
             with state.transaction() as draft:
                 row, file = self._row_of(left.temporary)
                 if row is None:
-                    state.contents.keep(digest, content)
+                    state.contents.keep_inside(digest, content)
                 elif not is_recorded(state, file, digest):
                     enter_displaced(state, draft, row, content, SYSTEM, left.stat.mode)
         left.discard()
@@ -108,7 +108,7 @@ class Cleanup:
         """Return the row of the path that a displaced file comes from, and the id that the file had."""
         state, name = self._state, temporary.rpartition("/")[2]
         if _LIMBO in temporary and name.isdecimal():
-            record = state.log.record_inside(state.database.write, int(name))
+            record = state.log.record_inside(state.database.connection, int(name))
             return (None, 0) if record is None else (state.rows.get(record.key), record.file)
         row = state.rows.with_temporary(temporary)
         return row, 0 if row is None else row.file
@@ -126,7 +126,7 @@ class Cleanup:
             self.is_waiting = True  # its process may be about to
             return
         with state.transaction() as draft:
-            record = state.log.record_inside(state.database.write, int(name))
+            record = state.log.record_inside(state.database.connection, int(name))
             if record is None:
                 self._put_back(name, found)
             else:
@@ -142,5 +142,5 @@ class Cleanup:
         for relative, stat in found:
             if stat.type == "file":
                 content = store.read_trashed(ROOT, name, relative)
-                self._state.contents.keep(digest_of(content), content)
+                self._state.contents.keep_inside(hash_of(content), content)
         store.empty_trash(name)

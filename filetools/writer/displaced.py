@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from filetools.journal.core.contents import digest_of
+from filetools.journal.contents import hash_of
 from filetools.journal.core.log import LogDraft, LogRecord
 from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import Actor, Operation
@@ -28,8 +28,8 @@ def enter_displaced(
         mode: Permission bits of what came out.
     """
     row = state.rows.get(row.key) or structs.replace(row, kind="absent", identity=None)
-    digest, place = digest_of(content), (row.path, row.key, row.file)
-    state.contents.keep(digest, content)
+    digest, place = hash_of(content), (row.path, row.key, row.file)
+    state.contents.keep_inside(digest, content)
     ours = row.version if row.is_there else None
     draft.add(
         Operation.MODIFY if row.is_there else Operation.CREATE, *place, origin="displaced", before=ours, after=digest,
@@ -42,9 +42,8 @@ def enter_displaced(
 
 def is_recorded(state: WriterState, file: int, digest: bytes) -> bool:
     """Whether a content is kept, and a record of a file tells of it."""
-    query = "SELECT 1 FROM records WHERE file = ? AND (before = ? OR after = ?) LIMIT 1"
-    connection = state.database.write
-    return state.contents.has(connection, digest) and bool(connection.execute(query, (file, digest, digest)).fetchone())
+    query = "SELECT 1 FROM contents, log WHERE hash = ?1 AND file = ?2 AND (before = ?1 OR after = ?1) LIMIT 1"
+    return state.database.connection.execute(query, (digest, file)).fetchone() is not None
 
 
 def empty_trash(state: WriterState, draft: LogDraft, record: LogRecord) -> None:
@@ -56,14 +55,14 @@ def empty_trash(state: WriterState, draft: LogDraft, record: LogRecord) -> None:
         record: Of the removal.
     """
     top, trash = WorkspacePath(record.path), f"{record.number}"
-    removed = {(each.path, each.before) for each in state.log.batch_inside(state.database.write, record.batch)}
+    removed = {(each.path, each.before) for each in state.log.batch_inside(state.database.connection, record.batch)}
     for relative, stat in state.store.trashed(top, trash):
         path = top if not relative else WorkspacePath(f"{top}/{relative}")
         row = state.rows.at(path)
         if stat.type == "file" and not _is_like(row, stat):
             content = state.store.read_trashed(top, trash, relative)
             row = row or TreeRow(key=state.rows.key_of(path), path=path, kind="absent", file=new_file_id())
-            digest = digest_of(content)
+            digest = hash_of(content)
             if (path, digest) not in removed and not is_recorded(state, row.file, digest):
                 enter_displaced(state, draft, row, content, record.actor, stat.mode)
     state.store.empty_trash(trash)

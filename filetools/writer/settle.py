@@ -27,7 +27,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     VersionGoneError,
 )
-from filetools.journal.core.contents import digest_of
+from filetools.journal.contents import hash_of
 from filetools.journal.core.log import LogDraft, LogRecord
 from filetools.journal.core.tree_rows import Identity, TreeRow
 from filetools.journal.opening import boot_id
@@ -56,12 +56,12 @@ def settle_at_opening(state: WriterState) -> list[LogRecord]:
     """
     _follow_device(state)
     boot = boot_id()
-    known = state.database.rows("SELECT value FROM meta WHERE name = 'boot'")
+    known = state.database.rows("SELECT value FROM meta WHERE name = 'settled_boot'")
     if known and known[0][0] == boot:
         return settle(state)
-    with state.transaction("FULL") as draft:
+    with state.transaction(durable=True) as draft:
         _settle(state, draft, after_power_cut=bool(known))
-        state.database.write.execute("INSERT OR REPLACE INTO meta VALUES ('boot', ?)", (boot,))
+        state.database.connection.execute("INSERT OR REPLACE INTO meta VALUES ('settled_boot', ?)", (boot,))
     return draft.records
 
 
@@ -134,7 +134,7 @@ class _Unfinished:
         self._draft = draft
         self._rows = rows
         self._after_power_cut = after_power_cut
-        connection, oldest = state.database.write, min(row.number for row in rows)
+        connection, oldest = state.database.connection, min(row.number for row in rows)
         first = state.log.record_inside(connection, oldest)
         begin = oldest if first is None else first.batch
         if after_power_cut:
@@ -229,7 +229,7 @@ class _Unfinished:
 
     def _may_be_missing(self, row: TreeRow) -> bool:
         """Whether a file may be missing without another program having removed it."""
-        record = self._state.log.record_inside(self._state.database.write, row.number)
+        record = self._state.log.record_inside(self._state.database.connection, row.number)
         if self._after_power_cut or row.kind == "symlink" or record is None:
             return True
         return record.before is None or (record.kind in _MOVES and row.file in self._made)
@@ -237,7 +237,7 @@ class _Unfinished:
     def _write(self, row: TreeRow, *, new: bool) -> None:
         assert row.version is not None
         store, path = self._state.store, WorkspacePath(row.path)
-        content = self._state.contents.read_inside(row.version)
+        content = self._state.contents.get_inside(row.version)
         if row.kind == "symlink":
             if not new:
                 self._discard(row, store.remove(path))
@@ -274,10 +274,10 @@ class _Unfinished:
         if displaced.stat.type == "file":
             content = displaced.read()
             is_ours = self._is_one_of(content, row.key, row.file) or is_recorded(
-                self._state, row.file, digest_of(content)
+                self._state, row.file, hash_of(content)
             )
             if not is_ours:
-                record = self._state.log.record_inside(self._state.database.write, row.number)
+                record = self._state.log.record_inside(self._state.database.connection, row.number)
                 actor = SYSTEM if record is None else record.actor
                 enter_displaced(self._state, self._draft, row, content, actor, displaced.stat.mode)
         displaced.discard()
@@ -332,12 +332,12 @@ class _Unfinished:
 
     def _is_one_of(self, content: bytes, *places: str | int) -> bool:
         digests = {digest for place in places for digest in self._digests[place]}
-        return digest_of(content) in digests or (self._after_power_cut and self._is_torn(content, digests))
+        return hash_of(content) in digests or (self._after_power_cut and self._is_torn(content, digests))
 
     def _is_torn(self, content: bytes, digests: set[bytes]) -> bool:
         for digest in digests:
             try:
-                if is_torn(content, self._state.contents.read_inside(digest)):
+                if is_torn(content, self._state.contents.get_inside(digest)):
                     return True
             except VersionGoneError:
                 continue
@@ -346,7 +346,7 @@ class _Unfinished:
     def _digest(self, path: WorkspacePath, stat: FileStat) -> bytes | None:
         store = self._state.store
         try:
-            return digest_of(store.read_link(path) if stat.type == "symlink" else store.read(path)[0])
+            return hash_of(store.read_link(path) if stat.type == "symlink" else store.read(path)[0])
         except FileToolsError:
             return None
 

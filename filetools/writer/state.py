@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.journal.core.contents import ContentTable
-from filetools.journal.core.database import StateDatabase, Synchronous
+from filetools.journal.contents import Contents
 from filetools.journal.core.log import Log, LogDraft
 from filetools.journal.core.tree_rows import TreeTable
+from filetools.journal.database import Database
 from filetools.paths.workspace import Workspace
 from filetools.stores.store import Store
 from filetools.tree.observe import ObservationContext
@@ -26,18 +26,18 @@ class WriterState(Struct, frozen=True, kw_only=True):
 
     workspace: Workspace
     store: Store
-    database: StateDatabase
+    database: Database
     log: Log
-    contents: ContentTable
+    contents: Contents
     rows: TreeTable
     is_left_out: Callable[[str, bool], bool]
     """Tells of a path, and whether it is a folder, that ignore rules leave it out."""
     largest_kept_bytes: int = LARGEST_KEPT_BYTES
 
     @contextmanager
-    def transaction(self, synchronous: Synchronous = "NORMAL") -> Iterator[LogDraft]:
+    def transaction(self, *, durable: bool = False) -> Iterator[LogDraft]:
         """Run the block in one transaction, and add the records of its draft at the end."""
-        with self.database.transaction(synchronous):
+        with self.database.transaction(durable=durable):
             self.rows.begin(self.database.generation)
             draft = LogDraft(self.log.newest_inside(), time.time())
             yield draft
@@ -47,10 +47,5 @@ class WriterState(Struct, frozen=True, kw_only=True):
         """Return what an observation works with, inside a transaction."""
         return ObservationContext(
             rows=self.rows, store=self.store, contents=self.contents, draft=draft, is_left_out=self.is_left_out,
-            knows_all=self.database.has_note("looked_at"), largest_kept_bytes=self.largest_kept_bytes,
+            knows_all=self.rows.knows_all(), largest_kept_bytes=self.largest_kept_bytes,
         )  # fmt: skip
-
-    def note_whole_look(self) -> None:
-        """Remember that the whole tree was looked at, inside a transaction."""
-        if not self.database.has_note("looked_at"):
-            self.database.write.execute("INSERT OR IGNORE INTO meta VALUES ('looked_at', '1')")

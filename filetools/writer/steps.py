@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from filetools.errors import FileToolsError, PathExistsError, PathNotFoundError
-from filetools.journal.core.contents import digest_of
+from filetools.journal.contents import hash_of
 from filetools.journal.core.log import LogDraft, LogRecord, Origin
 from filetools.journal.core.tree_rows import Identity, TreeRow
 from filetools.models.records import Actor, Operation
@@ -86,8 +86,8 @@ class OperationStep:
 
     def _enter_put(self, put: Put, draft: LogDraft, actor: Actor, batch: int | None) -> None:
         assert self._prepared is not None
-        row, digest, made = self._row(put.path), digest_of(put.content), self._prepared.stat
-        self._state.contents.keep(digest, put.content)
+        row, digest, made = self._row(put.path), hash_of(put.content), self._prepared.stat
+        self._state.contents.keep_inside(digest, put.content)
         record = draft.add(
             Operation.MODIFY if row.is_there else Operation.CREATE, put.path, row.key, row.file, actor=actor, batch=batch,
             origin="call", before=row.version if row.is_there else None, after=digest, size=len(put.content), mode=made.mode,
@@ -101,8 +101,8 @@ class OperationStep:
         self._state.rows.put((new,))
 
     def _enter_link(self, link: Link, draft: LogDraft, actor: Actor, batch: int | None) -> None:
-        row, digest = self._row(link.path), digest_of(link.target)
-        self._state.contents.keep(digest, link.target)
+        row, digest = self._row(link.path), hash_of(link.target)
+        self._state.contents.keep_inside(digest, link.target)
         before = row.version if row.is_there else None
         record = draft.add(
             Operation.LINK, link.path, row.key, row.file, actor=actor, batch=batch, origin="call", before=before,
@@ -316,7 +316,7 @@ class OperationStep:
         if row.kind != "file" or stat.type != "file" or _is_known(row.identity, stat):
             return []
         content = self.displaced.read()
-        digest = digest_of(content)
+        digest = hash_of(content)
         return [] if digest == row.version else [Surprise(row, content, stat.mode)]
 
     def _surprises_in_return(self, displaced: Displaced) -> list[Surprise]:
@@ -325,7 +325,7 @@ class OperationStep:
         if not displaced.temporary or displaced.stat.type != "file" or not self._is_strangers(displaced):
             return []
         content = displaced.read()
-        return [] if digest_of(content) == ours else [Surprise(self.former[0], content, displaced.stat.mode)]
+        return [] if hash_of(content) == ours else [Surprise(self.former[0], content, displaced.stat.mode)]
 
     def _surprises_below(self, folder: WorkspacePath) -> list[Surprise]:
         store, found = self._state.store, []
@@ -337,7 +337,7 @@ class OperationStep:
                 continue
             content = store.read_trashed(folder, self.trash, relative)
             row = row or self._row(WorkspacePath(path))
-            if digest_of(content) != row.version:
+            if hash_of(content) != row.version:
                 found.append(Surprise(row, content, stat.mode))
         return found
 

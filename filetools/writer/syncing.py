@@ -137,5 +137,5 @@ class BackgroundSync:
 
     def _mark(self, synced: Sequence[tuple[str, int]], up_to: int) -> None:
         # With the records of these changes: without them a file would be taken for a stranger's.
-        with self._state.transaction("FULL"):
+        with self._state.transaction(durable=True):
             self._state.rows.mark_synced(synced, up_to)

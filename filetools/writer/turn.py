@@ -20,7 +20,7 @@ from filetools.errors import (
     StorageFailedError,
     VersionGoneError,
 )
-from filetools.journal.core.contents import digest_from, digest_of, version_from
+from filetools.journal.contents import digest_of, hash_of, version_from
 from filetools.journal.core.log import LogDraft, LogRecord
 from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import Actor
@@ -115,7 +115,7 @@ class Turn:
         state = self._state
         durable = any(call.durable for call in self._calls)
         try:
-            with state.transaction("FULL" if durable else "NORMAL") as draft:
+            with state.transaction(durable=durable) as draft:
                 observation = Observation(state.observation_context(draft), self._scope.doubtful)
                 self._observe(observation)
                 for number, call in enumerate(self._calls):
@@ -137,7 +137,7 @@ class Turn:
     def _observe(self, observation: Observation) -> None:
         if self._scope.whole_tree:
             observation.whole_tree(patient=True)
-            self._state.note_whole_look()
+            self._state.rows.note_whole_look()
         elif self._scope.hints:
             observation.hinted(self._scope.hints)
 
@@ -164,7 +164,7 @@ class Turn:
             # A refusal of the decision is final; of the preparation it says that somebody was there first.
             return CallOutcome(error=exc, is_overtaken=bool(exc.__cause__ is not None and steps))
         except FileToolsError as exc:
-            if not self._state.database.write.in_transaction:
+            if not self._state.database.connection.in_transaction:
                 raise  # SQLite has rolled back all of the turn, not just this call
             self._drop(steps)
             return CallOutcome(error=exc)
@@ -247,16 +247,16 @@ class Turn:
     def _content(self, row: TreeRow) -> bytes:
         assert row.version is not None
         try:
-            return self._state.contents.read_inside(row.version)
+            return self._state.contents.get_inside(row.version)
         except VersionGoneError:  # too large to be kept: the disk has it
             content, _ = self._state.store.read(WorkspacePath(row.path))
-            if digest_of(content) != row.version:
+            if hash_of(content) != row.version:
                 raise FileBusyError(row.path) from None
             return content
 
     def _bytes(self, version: str) -> bytes | None:
         try:
-            return self._state.contents.read_inside(digest_from(version))
+            return self._state.contents.get_inside(digest_of(version))
         except VersionGoneError:
             return None
 

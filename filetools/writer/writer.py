@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -12,8 +13,7 @@ from typing import Final, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InternalError, LockTimeoutError
 from filetools.journal.core.log import LogRecord
-from filetools.locks.root_lock import RootLock
-from filetools.tree.forks import abandon_in_child
+from filetools.journal.forks import abandon_in_child
 from filetools.tree.hints import DirtyFolders, FolderId
 from filetools.tree.observe import Names
 from filetools.writer.cleanup import Cleanup
@@ -98,7 +98,6 @@ class Writer:
 
     Args:
         state: The disk and the database; used in the writer's thread only.
-        lock: The root's lock.
         on_records: Gets all records in the order of their numbers, those of other processes too. In the writer's thread.
         on_folders: Gets the folders that came to be known, or moved, for the watcher. In the writer's thread.
         published: Number of the newest record that nobody needs to hear of; None for the newest one at the start.
@@ -107,14 +106,13 @@ class Writer:
     def __init__(
         self,
         state: WriterState,
-        lock: RootLock,
         *,
         on_records: Callable[[Sequence[LogRecord]], None] = lambda records: None,
         on_folders: Callable[[Sequence[str]], None] = lambda paths: None,
         published: int | None = None,
     ) -> None:
         self._state = state
-        self._lock = lock
+        self._gate = state.database.gate
         self.dirty: Final = DirtyFolders(self.wake)
         """Gets the hints of the watcher."""
         self._on_records = on_records
@@ -199,10 +197,9 @@ class Writer:
         return not self._thread.is_alive()
 
     def abandon(self) -> None:
-        """Refuse all calls in a forked child, which has no such thread, and must not keep the lock of a dead parent."""
+        """Refuse all calls in a forked child, which has no such thread, where nobody would do them."""
         self._condition = threading.Condition()
         self._is_closing = True
-        self._lock.close()
 
     # -- on the loop -------------------------------------------------------------------------------------------------
 
@@ -217,7 +214,7 @@ class Writer:
     def _give_up(self, pending: Pending) -> None:
         if pending.claim():
             path = pending.call.wants[0].path if pending.call.wants else ""
-            error = LockTimeoutError(path, pending.timeout_seconds, self._lock.holder())
+            error = LockTimeoutError(path, pending.timeout_seconds, self._gate.holder())
             pending.answer(CallOutcome(error=error))
 
     # -- in the thread -----------------------------------------------------------------------------------------------
@@ -270,7 +267,7 @@ class Writer:
         claimed: list[Pending] = []
         results: list[TurnResult] = []
         try:
-            self._lock.acquire()
+            self._gate.enter(math.inf)  # calls give up by themselves
             try:
                 settled = settle(self._state) if self._has_settled else settle_at_opening(self._state)
                 self._has_settled = True
@@ -278,7 +275,7 @@ class Writer:
                 results.append(self._turn(claimed))
                 self._run_tasks()
             finally:
-                self._lock.release()
+                self._gate.leave()
         except BaseException as exc:
             error = (
                 exc if isinstance(exc, FileToolsError) else InternalError(f"The writer failed: {type(exc).__name__}")

@@ -22,8 +22,7 @@ import pytest
 import filetools
 from filetools import Actor, TextEdit
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.database import Database
-from filetools.journal.readers import Arguments, Readers
+from filetools.journal.database import Arguments, Database
 from filetools.journal.sqlite import SqliteJournal
 from filetools.models.files import ReadResult
 from filetools.models.history import UndoResult
@@ -242,11 +241,11 @@ async def read_rows_and_steps(root: Path, documents: int, monkeypatch: pytest.Mo
     """Return how many rows are read from the journal for some letters, and the steps that SQLite takes, in tens."""
     root.mkdir()
     rows = 0
-    read = Readers.rows
+    read = Database.rows
 
-    def counted(readers: Readers, query: str, arguments: Arguments = ()) -> list[Any]:
+    def counted(database: Database, query: str, arguments: Arguments = ()) -> list[Any]:
         nonlocal rows
-        found = read(readers, query, arguments)
+        found = read(database, query, arguments)
         rows += len(found)
         return found
 
@@ -256,7 +255,7 @@ async def read_rows_and_steps(root: Path, documents: int, monkeypatch: pytest.Mo
         journal = files._parts.journal
         assert isinstance(journal, SqliteJournal)
         with monkeypatch.context() as patch, watched(journal) as (_, steps):
-            patch.setattr(Readers, "rows", counted)
+            patch.setattr(Database, "rows", counted)
             await type_letters(files, handle, 1 + LETTERS)
             return rows, steps[0]
 

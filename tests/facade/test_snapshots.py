@@ -11,6 +11,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
+from tests.support.inside import idle_connections
 from tests.support.opened import recorded, refused, told
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody
@@ -247,7 +248,6 @@ async def test_a_checkpoint_that_another_process_replaces_during_a_restore_delet
     async with filetools.open(tmp_path, settings=ALONE) as files, filetools.open(tmp_path, settings=ALONE) as others:
         await files.checkpoint("before")
         run(tmp_path, "echo more >> docs/note.md; mv src/app.py app.py")
-        checkpoints: Any = files._parts.journal.checkpoints
         await files.checkpoints()  # opens a connection that is lent again
 
         def meanwhile(statement: str) -> None:
@@ -257,7 +257,7 @@ async def test_a_checkpoint_that_another_process_replaces_during_a_restore_delet
                 others._parts.journal.checkpoints.remove("before")
                 others._parts.journal.checkpoints.save("other", {}, 0, replace=True)
 
-        for connection in checkpoints._database._readers._idle:
+        for connection in idle_connections(files):
             connection.set_trace_callback(meanwhile)
         await files.restore("before")
         assert on_disk(tmp_path) == first

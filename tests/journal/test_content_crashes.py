@@ -16,6 +16,7 @@ import pytest
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.sqlite import SqliteJournal
 from tests.support.dose import sampled
+from tests.support.inside import database_of
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
 
@@ -46,7 +47,7 @@ class Steps:
             setattr(os, name, self._stepping(getattr(os, name), name))
 
     def watch(self, journal: SqliteJournal) -> None:
-        connection = journal._database._writer._connection
+        connection = database_of(journal).connection
         connection.set_trace_callback(lambda statement: self._step("commit") if statement == "COMMIT" else None)
 
     def _stepping(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ import pytest
 from filetools.errors import DiskFullError, StateDamagedError, StorageFailedError, VersionGoneError
 from filetools.journal.contents import LARGEST_ROW_BYTES, inflated
 from filetools.journal.sqlite import SqliteJournal
+from tests.support.inside import database_of
 from tests.support.journals import damage, put
 from tests.support.journals import version as v
 
@@ -116,7 +117,7 @@ def test_a_large_content_and_its_name_are_synced_before_the_commit_that_names_it
 ) -> None:
     with closing(SqliteJournal(state)) as journal:
         syncs.clear()
-        journal._database._writer._connection.set_trace_callback(syncs.append)
+        database_of(journal).connection.set_trace_callback(syncs.append)
         put(journal, "a", LARGE, noted=False)
     first = [each for each in syncs if each in ("blobs", "COMMIT") or str(each).startswith("new-")][:3]
     assert [str(each)[:4] for each in first] == ["new-", "blob", "COMM"]

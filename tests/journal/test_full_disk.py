@@ -16,6 +16,7 @@ import pytest
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, RateLimitedError, StorageFailedError
 from filetools.journal.reserve import RESERVE_BYTES
 from filetools.journal.sqlite import SqliteJournal
+from tests.support.inside import database_of
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
 from tests.support.mounts import fill, mounted
@@ -69,7 +70,7 @@ def test_a_full_disk_has_room_for_deletions_and_their_marks_and_for_nothing_else
     for name in names:
         put(journal, name, name.encode())
     assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
-    journal._database._writer.restart_wal()
+    database_of(journal).restart_wal()
     fill(small_disk)
     for name in names:
         with pytest.raises(DiskFullError):
@@ -105,7 +106,7 @@ def test_a_file_without_room_for_its_row_goes_again(small_disk: Path) -> None:
     with closing(SqliteJournal(small_disk)) as journal:
         put(journal, "a", LARGE)
         before = os.listdir(small_disk / "blobs")
-        journal._database._writer.restart_wal()
+        database_of(journal).restart_wal()
         fill(small_disk, 204_800)
         with pytest.raises(DiskFullError):
             put(journal, "b", LARGE[::-1], noted=False)

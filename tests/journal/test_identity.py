@@ -10,18 +10,21 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal import readers
+from filetools.journal import opening
 from filetools.journal.birth import PARTS
-from filetools.journal.readers import Identities
+from filetools.journal.gate import GATE_FILE
+from filetools.journal.opening import Identities
+
+FILES = (*PARTS, GATE_FILE)
 
 
 @pytest.fixture
 def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identities]:
     """A directory so old that its time of change alone is looked at."""
-    monkeypatch.setattr(readers, "SURE_AFTER_NS", 20_000_000)
+    monkeypatch.setattr(opening, "SURE_AFTER_NS", 20_000_000)
     place = tmp_path / "state"
     place.mkdir()
-    for part in PARTS:
+    for part in FILES:
         (place / part).write_bytes(b"")
     identities = Identities(place)
     deadline = time.monotonic() + 60
@@ -44,7 +47,7 @@ def move_away(place: Path) -> None:
     place.rename(place.with_name("elsewhere"))
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", FILES)
 @pytest.mark.parametrize("harm", [remove, replace, move_away])
 def test_another_file_or_none_is_seen(sure: tuple[Path, Identities], harm: Callable[[Path], None], part: str) -> None:
     place, identities = sure

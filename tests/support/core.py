@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from filetools.content.version import version_of
-from filetools.journal.core.contents import ContentTable
-from filetools.journal.core.database import StateDatabase
+from filetools.journal.blobs import BlobFolder
+from filetools.journal.contents import Contents
 from filetools.journal.core.log import Log, LogRecord
 from filetools.journal.core.tree_rows import TreeTable
-from filetools.locks.root_lock import RootLock
+from filetools.journal.database import Database
+from filetools.journal.schema import create_core_tables
 from filetools.models.records import Actor
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -41,7 +42,6 @@ class Core:
 
     root: Path
     state: WriterState
-    lock: RootLock
     writer: Writer
     heard: list[LogRecord] = field(default_factory=list)
 
@@ -57,57 +57,59 @@ class Core:
         return await self.do(Put(path=at(path), content=text.encode()))
 
     def content(self, version: str) -> bytes:
-        return self.state.contents.read(bytes.fromhex(version.removeprefix("sha256:")))
+        return self.state.contents.get(version)
+
+
+def open_database(directory: Path) -> Database:
+    return Database(directory, durability="commit")
+
+
+def contents_of(database: Database) -> Contents:
+    return Contents(database, BlobFolder(database.directory / "blobs", durable=True))
 
 
 def open_state(
     root: Path,
     store: Store | None = None,
     workspace: Workspace | None = None,
-    open_database: Callable[[Path], StateDatabase] = StateDatabase,
-) -> tuple[WriterState, RootLock]:
+    open_database: Callable[[Path], Database] = open_database,
+) -> WriterState:
     """Open the state of a root, making what is missing; the store is a plain one unless it is given."""
     directory = root / ".filetools" / "state"
     directory.mkdir(parents=True, exist_ok=True)
     workspace = workspace or Workspace.open(root)
     store = store or LocalStore(workspace, private_directory=directory)
-    lock = RootLock(directory)
-    lock.acquire()
-    try:
-        database = open_database(directory)
-    finally:
-        lock.release()
-    state = WriterState(
+    database = open_database(directory)
+    database.write(create_core_tables)
+    return WriterState(
         workspace=workspace, store=store, database=database, log=Log(database),
-        contents=ContentTable(database, directory / "contents"), rows=TreeTable(database.write, workspace.key_of),
+        contents=contents_of(database), rows=TreeTable(database.connection, workspace.key_of),
         is_left_out=nothing_left_out,
     )  # fmt: skip
-    return state, lock
 
 
-def close_state(state: WriterState, lock: RootLock) -> None:
+def close_state(state: WriterState) -> None:
     state.database.close()
     state.store.close()
     state.workspace.close()
-    lock.close()
 
 
 @asynccontextmanager
 async def opened_core(root: Path, store: Store | None = None) -> AsyncIterator[Core]:
     """Open a root with a running writer."""
-    state, lock = open_state(root, store)
+    state = open_state(root, store)
     heard: list[LogRecord] = []
 
     def hear(records: Sequence[LogRecord]) -> None:
         heard.extend(records)
 
-    core = Core(root, state, lock, Writer(state, lock, on_records=hear, published=0), heard)
+    core = Core(root, state, Writer(state, on_records=hear, published=0), heard)
     core.writer.start()
     try:
         yield core
     finally:
         assert core.writer.close()
-        close_state(state, lock)
+        close_state(state)
 
 
 def versions(texts: dict[str, str]) -> dict[str, str]:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Final, cast
 
 from filetools.errors import FileToolsError, PathExistsError
-from filetools.journal.core.contents import digest_of
-from filetools.journal.core.database import StateDatabase, Synchronous
+from filetools.journal.contents import hash_of, version_from
 from filetools.journal.core.log import LogRecord
-from filetools.locks.root_lock import RootLock
+from filetools.journal.database import Database
 from filetools.models.records import Operation
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
@@ -64,26 +63,26 @@ class Case:
         return cast(Tree, {path: entry for path, entry in tree.items() if entry is not GONE})
 
 
-class PlannedDatabase(StateDatabase):
+class PlannedDatabase(Database):
     """A database whose commits are moments of a plan."""
 
     plan = Plan()
 
     @contextmanager
-    def transaction(self, synchronous: Synchronous) -> Iterator[sqlite3.Connection]:
-        with super().transaction(synchronous) as connection:
+    def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        with super().transaction(durable=durable) as connection:
             yield connection
             self.plan.run("journal", "commit", "", lambda: None)
         self.plan.run("journal", "committed", "", lambda: None)
 
 
-def opened(root: Path, plan: Plan) -> tuple[WriterState, RootLock]:
+def opened(root: Path, plan: Plan) -> WriterState:
     """Open a root whose store and database follow a plan."""
     workspace = Workspace.open(root)
     (root / ".filetools/state").mkdir(parents=True, exist_ok=True)
     store = cast(Store, FaultyStore(LocalStore(workspace, private_directory=root / ".filetools/state"), plan))
-    database = type("Planned", (PlannedDatabase,), {"plan": plan})
-    return open_state(root, store, workspace, database)
+    planned = type("Planned", (PlannedDatabase,), {"plan": plan})
+    return open_state(root, store, workspace, lambda directory: planned(directory, durability="commit"))
 
 
 def call_of(operations: Sequence[TreeOperation]) -> Call:
@@ -125,9 +124,9 @@ def disk_tree(root: Path) -> Tree:
     return found
 
 
-async def run_calls(state: WriterState, lock: RootLock, case: Case) -> list[CallOutcome | BaseException]:
+async def run_calls(state: WriterState, case: Case) -> list[CallOutcome | BaseException]:
     """Do the calls of a case in one turn of a writer, and end it."""
-    writer = Writer(state, lock, published=0)
+    writer = Writer(state, published=0)
     tasks = [asyncio.ensure_future(writer.run(call_of(operations))) for operations, _ in case.calls]
     await asyncio.sleep(0)
     writer.start()
@@ -145,13 +144,12 @@ def look(state: WriterState) -> Sequence[LogRecord]:
 
 @contextmanager
 def locked(root: Path, plan: Plan | None = None) -> Iterator[WriterState]:
-    state, lock = opened(root, plan or Plan(is_armed=False))
+    state = opened(root, plan or Plan(is_armed=False))
     try:
-        lock.acquire()
-        yield state
-        lock.release()
+        with state.database.gate:
+            yield state
     finally:
-        close_state(state, lock)
+        close_state(state)
 
 
 def tidy(state: WriterState) -> None:
@@ -198,15 +196,15 @@ def act_out(
 ) -> list[CallOutcome | BaseException]:
     """Do the calls of a case under a plan, in this process."""
     plan.is_armed = False
-    state, lock = opened(root, plan)
+    state = opened(root, plan)
     try:
         arm(plan, case, root)
-        done = asyncio.run(run_calls(state, lock, case))
+        done = asyncio.run(run_calls(state, case))
         if not any(isinstance(each, BaseException) for each in done):
             say()
         plan.is_armed = False
     finally:
-        close_state(state, lock)
+        close_state(state)
     return done
 
 
@@ -304,7 +302,7 @@ def leftovers(root: Path) -> list[str]:
 
 
 def _hash(entry: Entry) -> bytes | None:
-    return None if entry is None else digest_of(entry.encode() if isinstance(entry, str) else entry)
+    return None if entry is None else hash_of(entry.encode() if isinstance(entry, str) else entry)
 
 
 def _wrong_rows(state: WriterState, tree: Tree) -> list[str]:
@@ -352,7 +350,7 @@ def follow(tree: dict[str, bytes | None], record: LogRecord) -> None:
 
 
 def _lost(state: WriterState, path: str, content: bytes, records: Sequence[LogRecord], tree: Tree) -> list[str]:
-    digest = digest_of(content)
+    digest = hash_of(content)
     if content in tree.values():
         return []
     names = {path}  # that the file has had, with the folders that it was in
@@ -361,7 +359,7 @@ def _lost(state: WriterState, path: str, content: bytes, records: Sequence[LogRe
             names |= {each.path + name[len(each.old_path) :] for name in names if name.startswith(f"{each.old_path}/")}
     reached = [each for each in records if names & {each.path, each.old_path} and digest in (each.before, each.after)]
     try:
-        if reached and state.contents.read(digest) == content:
+        if reached and state.contents.get(str(version_from(digest))) == content:
             return []
     except FileToolsError:
         pass

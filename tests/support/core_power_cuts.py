@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.journal.core import contents, database
+from filetools.journal import blobs, database
 from filetools.stores.local import LocalStore
 from filetools.writer import settle
 from filetools.writer.operations import Call, Decided, MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation, Want
@@ -38,14 +38,14 @@ Model = dict[str, str | None]
 
 
 def _commit_without_sync(transaction: Any) -> Any:
-    return lambda state, _synchronous="NORMAL": transaction(state, "NORMAL")
+    return lambda opened, *, durable: transaction(opened, durable=False)
 
 
 BUGS: Final[dict[str, Callable[[], object]]] = {
     "durable commits are not synced": lambda: setattr(
-        database.StateDatabase, "transaction", _commit_without_sync(database.StateDatabase.transaction)
+        database.Database, "transaction", _commit_without_sync(database.Database.transaction)
     ),
-    "names of large contents are not synced": lambda: setattr(contents, "_sync_folder", lambda path: None),
+    "names of large contents are not synced": lambda: setattr(blobs, "sync_directory", lambda path: None),
     "folders above are not synced": lambda: setattr(LocalStore, "_sync_names", lambda store, folder: None),
     "torn files are saves": lambda: setattr(settle, "is_torn", lambda found, content: False),
     "the start of the machine is not noticed": lambda: setattr(settle, "boot_id", lambda: "the same"),
@@ -122,8 +122,8 @@ async def work(root: Path, chance: random.Random, say: Say) -> None:
     with locked(root) as state:
         settle.settle_at_opening(state)
         look(state)
-    state, lock = open_state(root)
-    writer = Writer(state, lock, on_records=lambda records: sync.notice())
+    state = open_state(root)
+    writer = Writer(state, on_records=lambda records: sync.notice())
     sync = BackgroundSync(state, writer.submit, chance.choice((0.02, 0.1, 60.0)))
     writer.start()
     sync.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,8 @@ from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
+from filetools.journal.database import Database
+from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Operation
 from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath
@@ -108,6 +111,39 @@ def remove_before_moving(patch: pytest.MonkeyPatch) -> None:
         replace(self, path, stat)
 
     patch.setattr(Observation, "_replace", careless)
+
+
+def database_of(journal: SqliteJournal) -> Database:
+    return journal._database
+
+
+def idle_connections(files: FileToolsFacade) -> Sequence[sqlite3.Connection]:
+    """Return the connections that queries of an open workspace will use next."""
+    journal = parts(files).journal
+    assert isinstance(journal, SqliteJournal)
+    return database_of(journal)._idle
+
+
+def see_connections(database: Database, see: Callable[[sqlite3.Connection], object]) -> None:
+    """Show the connection that writes, and from now on each that is lent for reading."""
+    take = database._take
+
+    def taken() -> sqlite3.Connection:
+        connection = take()
+        see(connection)
+        return connection
+
+    database._take = taken  # type: ignore[method-assign]
+    see(database.connection)
+
+
+def commit_without_sync() -> None:
+    """Break the promise of durable commits, for all databases of this process."""
+
+    def use(database: Database, synchronous: str) -> None:
+        database.connection.execute("PRAGMA synchronous = OFF")
+
+    setattr(Database, "_use", use)  # noqa: B010  # mypy refuses the assignment
 
 
 def leave_running_loop() -> None:

@@ -19,6 +19,7 @@ from filetools.journal.journal import Journal
 from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
+from tests.support.inside import database_of, see_connections
 
 ALICE: Final = Actor(kind="agent", id="alice", session="s", call="c")
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -171,23 +172,15 @@ class _Meter:
 
     def watch(self, journal: SqliteJournal) -> None:
         """See all connections from now on: those for reading when they are lent, however busy they are now."""
-        readers = journal._database._readers
-        take = readers._take
+        see_connections(database_of(journal), self._attach)
 
-        def taken() -> sqlite3.Connection:
-            return self._attached(take())
-
-        readers._take = taken  # type: ignore[method-assign]
-        self._attached(journal._database._writer._connection)
-
-    def _attached(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+    def _attach(self, connection: sqlite3.Connection) -> None:
         # Once and for good: replacing a callback waits, with the interpreter's lock held, for the statement that another
         # thread is in, which may itself be waiting for that lock to call it.
         if connection not in self._connections:
             self._connections.append(connection)
             connection.set_trace_callback(self._trace)
             connection.set_progress_handler(self._step, 10)
-        return connection
 
     def _trace(self, statement: str) -> None:
         if self.statements is not None:

@@ -29,12 +29,12 @@ from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.steps import folders
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.writer import JournalWriter
 from filetools.models.records import Actor, ChangeRecord
 from filetools.sync import recovery
 from tests.support.crashing import snapshot
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.fuse import PowerCutError, Server
+from tests.support.inside import commit_without_sync
 
 CLIENTS: Final = 4
 SIZES: Final = (0, 30, 700, 5_000, 40_000, 200_000)
@@ -53,16 +53,12 @@ Model = dict[str, str | None]
 Say = Callable[[Any], None]
 
 
-def _without_sync(writer: JournalWriter, _synchronous: str) -> None:
-    writer._connection.execute("PRAGMA synchronous = OFF")
-
-
 BUGS: Final[dict[str, Callable[[], object]]] = {
     # A folder counts as durable without a sync of the folder that holds its name.
     "no sync of folders above": lambda: setattr(
         filetools.stores.local.LocalStore, "_sync_names", lambda self, folder: None
     ),
-    "the journal is not synced": lambda: setattr(JournalWriter, "_use", _without_sync),
+    "the journal is not synced": commit_without_sync,
     "large contents are not synced": lambda: setattr(
         BlobFolder, "put_all", partialmethod(BlobFolder.put_all, is_synced=False)
     ),

@@ -54,7 +54,7 @@ class Looker:
     def whole(self) -> list[Told]:
         told = self.look(Observation.whole_tree)
         with self.state.transaction():
-            self.state.note_whole_look()
+            self.state.rows.note_whole_look()
         return told
 
     def hinted(self, *paths: str) -> list[Told]:
@@ -85,7 +85,7 @@ class Looker:
         return Told(record.kind, record.path, record.old_path, before, after, record.size)
 
     def _text(self, digest: bytes | None) -> str | None:
-        return None if digest is None else self.state.contents.read(digest).decode()
+        return None if digest is None else self.state.contents.get(f"sha256:{digest.hex()}").decode()
 
     def write(self, path: str, text: str = "x") -> Path:
         place = self.root / path
@@ -118,8 +118,8 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
             workspace, directory = Workspace.open(root), root / ".filetools" / "state"
             directory.mkdir(parents=True)
             store = LocalStore(workspace, private_directory=directory, capabilities=capabilities)
-            state, lock = open_state(root, store, workspace)
-            stack.callback(close_state, state, lock)
+            state = open_state(root, store, workspace)
+            stack.callback(close_state, state)
             looker = Looker(root, state)
             if not found:
                 assert looker.whole() == []
@@ -194,7 +194,7 @@ def test_a_change_before_the_first_whole_look_is_found_with_the_file(opened: Ope
         read = Observation(looker.state.observation_context(draft)).read_row(row)
     assert read is not None
     assert read.version is not None
-    assert looker.state.contents.read(read.version) == b"newer"
+    assert looker.state.contents.get(f"sha256:{read.version.hex()}") == b"newer"
 
 
 def _leaves_out_build(path: str, _is_folder: bool) -> bool:
@@ -432,7 +432,7 @@ class CaseIgnoringStore(LocalStore):
 def folding(looker: Looker) -> Looker:
     workspace = looker.state.workspace
     store = CaseIgnoringStore(workspace, private_directory=looker.root / ".filetools" / "state")
-    rows = TreeTable(looker.state.database.write, str.casefold)
+    rows = TreeTable(looker.state.database.connection, str.casefold)
     looker.state = structs.replace(looker.state, rows=rows, store=store)
     return looker
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from filetools.journal.core.contents import ContentTable
+from filetools.journal.contents import Contents
 from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import Operation
 from filetools.tree.hints import DirtyFolders, FolderId
@@ -75,13 +75,13 @@ def leave_own_writes_unmarked(patch: pytest.MonkeyPatch) -> None:
 
 
 def keep_own_bytes_only(patch: pytest.MonkeyPatch) -> None:
-    keep = ContentTable.keep
+    keep = Contents.keep_inside
 
-    def stingy(self: ContentTable, digest: bytes, content: bytes) -> None:
+    def stingy(self: Contents, digest: bytes, content: bytes) -> None:
         if content.startswith(b"own"):
             keep(self, digest, content)
 
-    patch.setattr(ContentTable, "keep", stingy)
+    patch.setattr(Contents, "keep_inside", stingy)
 
 
 @pytest.mark.parametrize(

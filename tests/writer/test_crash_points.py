@@ -16,8 +16,7 @@ import pytest
 from msgspec import structs
 
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, StorageFailedError
-from filetools.journal.core.contents import ContentTable
-from filetools.journal.core.database import StateDatabase
+from filetools.journal.contents import Contents
 from filetools.journal.core.tree_rows import TreeRow, TreeTable
 from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder
 from filetools.writer.steps import OperationStep
@@ -178,24 +177,24 @@ def put_as_applied(table: TreeTable, rows: Iterable[TreeRow]) -> None:
         PUT(table, [structs.replace(row, applied=True)])
 
 
-def keep_new(table: ContentTable, digest: bytes, content: bytes) -> None:
+def keep_new(table: Contents, digest: bytes, content: bytes) -> None:
     if content != BEFORE["a"]:
         KEEP(table, digest, content)
 
 
 @contextmanager
-def commit_afterwards(database: StateDatabase, _synchronous: str) -> Iterator[sqlite3.Connection]:
-    is_second = database.write.in_transaction
+def commit_afterwards(database: core_crashes.PlannedDatabase, *, durable: bool) -> Iterator[sqlite3.Connection]:
+    is_second = database.connection.in_transaction
     if not is_second:
-        database.write.execute("BEGIN IMMEDIATE")
-    yield database.write
-    if is_second:
-        database.write.execute("COMMIT")
+        database.connection.execute("BEGIN IMMEDIATE")
+    yield database.connection
+    if is_second or not database.plan.is_armed:  # what opens the database is no step of the turn
+        database.connection.execute("COMMIT")
 
 
-PUT, KEEP = TreeTable.put, ContentTable.keep
+PUT, KEEP = TreeTable.put, Contents.keep_inside
 FAULTS: dict[str, tuple[Case, Callable[[], object]]] = {
-    "former bytes are not kept": (CASES["replace"], plant(ContentTable, "keep", keep_new)),
+    "former bytes are not kept": (CASES["replace"], plant(Contents, "keep_inside", keep_new)),
     "marked before the exchange": (CASES["replace"], plant(TreeTable, "put", put_as_applied)),
     "committed after the exchange": (
         CASES["calls"],

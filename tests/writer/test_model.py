@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathExistsError
-from filetools.journal.core.contents import digest_of
 from filetools.models.records import Actor
 from filetools.writer.cleanup import Cleanup
 from filetools.writer.operations import (
@@ -156,15 +156,15 @@ def stranger_on(tree: Tree, chance: random.Random) -> tuple[Act, Tree] | None:
 def turn(root: Path, acts: Sequence[Act], tree: Tree, plan: Plan, whole: bool, say: Callable[[], object]) -> None:
     """One turn of a process, from its opening to the tidying."""
     plan.is_armed = False
-    state, lock = opened(root, plan)
-    lock.acquire()
+    state = opened(root, plan)
+    state.database.gate.enter()
     plan.is_armed = True
     settle_at_opening(state)
     result = Turn(state, [act.call(tree) for act in acts], TurnScope(whole_tree=whole)).run()
     Cleanup(state).add(result.displaced)
     plan.is_armed = False
-    lock.release()
-    close_state(state, lock)
+    state.database.gate.leave()
+    close_state(state)
     say()
 
 
@@ -205,7 +205,7 @@ def check(root: Path, before: Tree, after: Tree, *, was_done: bool) -> list[str]
         for path, content in before.items() if now == after else ():
             if isinstance(content, bytes) and path in changed and content not in now.values():
                 try:
-                    state.contents.read(digest_of(content))
+                    state.contents.get(version_of(content))
                 except FileToolsError:
                     found.append(f"lost: {path}")
     return found

@@ -183,7 +183,7 @@ async def test_a_full_database_refuses_the_call_that_does_not_fit_and_heals(tmp_
 
         async def limit(pages: int) -> None:
             def set_limit() -> None:
-                core.state.database.write.execute(f"PRAGMA max_page_count = {pages}")
+                core.state.database.connection.execute(f"PRAGMA max_page_count = {pages}")
                 limits.append(pages)
 
             core.writer.submit(set_limit)
@@ -251,8 +251,8 @@ async def test_a_forked_child_is_refused_and_harms_nobody(tmp_path: Path) -> Non
 
 async def test_an_empty_folder_stays_if_a_program_puts_something_into_it_at_that_instant(tmp_path: Path) -> None:
     plan = Plan(acts={"remove_empty_directory": lambda: (tmp_path / "d/new").write_text("a program's")})
-    state, lock = opened(tmp_path, plan)
-    core = Core(tmp_path, state, lock, Writer(state, lock))
+    state = opened(tmp_path, plan)
+    core = Core(tmp_path, state, Writer(state))
     core.writer.start()
     await core.do(MakeFolder(path=at("d")))
     with pytest.raises(DirectoryNotEmptyError):
@@ -263,7 +263,7 @@ async def test_an_empty_folder_stays_if_a_program_puts_something_into_it_at_that
         (Operation.DELETE_DIRECTORY, "d", "call"),
         (Operation.CREATE_DIRECTORY, "d", "set_back"),
     ]
-    close_state(state, lock)
+    close_state(state)
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
@@ -271,8 +271,8 @@ async def test_an_empty_folder_stays_if_a_program_puts_something_into_it_at_that
 
 async def test_64_calls_that_wait_are_one_turn_and_the_next_begins_another(tmp_path: Path) -> None:
     plan = Plan(is_armed=False)
-    state, lock = opened(tmp_path, plan)
-    core = Core(tmp_path, state, lock, Writer(state, lock))
+    state = opened(tmp_path, plan)
+    core = Core(tmp_path, state, Writer(state))
     core.writer.start()
     await core.write("first", "text")
     async with held(core):
@@ -285,7 +285,7 @@ async def test_64_calls_that_wait_are_one_turn_and_the_next_begins_another(tmp_p
     commits = [number for number, call in enumerate(plan.calls) if call.method == "committed"]
     assert sum(commits[0] < exchange < commits[1] for exchange in exchanges) == 64
     assert [each.records[0].number for each in done] == list(range(2, 67))
-    close_state(state, lock)
+    close_state(state)
 
 
 async def test_calls_on_one_path_happen_in_their_order(tmp_path: Path) -> None:
@@ -342,13 +342,13 @@ async def test_a_listener_that_raises_stops_nothing(tmp_path: Path) -> None:
         heard.extend(record.number for record in records)
         raise ValueError("planned")
 
-    state, lock = open_state(tmp_path)
-    core = Core(tmp_path, state, lock, Writer(state, lock, on_records=hear, published=0))
+    state = open_state(tmp_path)
+    core = Core(tmp_path, state, Writer(state, on_records=hear, published=0))
     core.writer.start()
     await core.write("a", "text")
     await core.write("b", "text")
     assert core.writer.close()
-    close_state(state, lock)
+    close_state(state)
     assert heard == [1, 2]
 
 

@@ -32,20 +32,8 @@ OWNER_RIGHTS: Final = 0o700
 OWNER_WRITES: Final = 0o200
 
 
-def undoing(drafts: Sequence[Change], undone: Sequence[Relation]) -> Sequence[Change]:
-    """Return drafts of which the last, the change itself, says what it undoes."""
-    return (*drafts[:-1], saying(drafts[-1], undone))
-
-
-def saying(draft: Change, undone: Sequence[Relation]) -> Change:
-    """Return a draft that says what it undoes."""
-    return replace(draft, relations=(*draft.relations, *undone))
-
-
 class PutBack(PutFile):
     """Gives a file the bytes that it had, also one that is read-only."""
-
-    undone: tuple[Relation, ...] = ()
 
     def prepare(self, parts: Parts) -> None:
         """As of every change; the write protection that somebody gave the file since is no wish of the one who goes back."""
@@ -61,45 +49,9 @@ class PutBack(PutFile):
             with suppress(FileToolsError):
                 parts.store.set_mode(self.path, stat.mode)
 
-    def drafts(self) -> Sequence[Change]:
-        """As of every change, with what it undoes."""
-        return undoing(super().drafts(), self.undone)
-
-
-class TakeAway(RemoveFile):
-    """Removes a file that had been made."""
-
-    undone: tuple[Relation, ...] = ()
-
-    def drafts(self) -> Sequence[Change]:
-        """As of every change, with what it undoes."""
-        return undoing(super().drafts(), self.undone)
-
-
-class MoveBack(MoveFile):
-    """Moves a file to the name it had."""
-
-    undone: tuple[Relation, ...] = ()
-
-    def drafts(self) -> Sequence[Change]:
-        """As of every change, with what it undoes."""
-        return undoing(super().drafts(), self.undone)
-
-
-class MoveFolderBack(MoveFolder):
-    """Moves a folder to the name it had."""
-
-    undone: tuple[Relation, ...] = ()
-
-    def drafts(self) -> Sequence[Change]:
-        """As of every change, with what it undoes."""
-        return undoing(super().drafts(), self.undone)
-
 
 class MakeFolderAgain(MakeFolderStep):
     """Makes a folder that had been removed, and brings back what has no name that calls can say, which had been moved out."""
-
-    undone: tuple[Relation, ...] = ()
 
     def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
         """Stand for the folder.
@@ -120,10 +72,6 @@ class MakeFolderAgain(MakeFolderStep):
             mode = opened(self._mode)
             parts.store.set_directory_mode(self._path, mode)
             self._parents = (*self._parents[:-1], replace(self._parents[-1], mode=mode))
-
-    def drafts(self) -> Sequence[Change]:
-        """As of every change, with what it undoes."""
-        return undoing(super().drafts(), self.undone)
 
     def exchange(self, parts: Parts) -> None:
         """Rename what comes back; the folder stands already."""
@@ -159,30 +107,28 @@ def _move_back(parts: Parts, moved: Sequence[tuple[WorkspacePath, WorkspacePath]
 class RemoveBack(RemoveFolderStep):
     """Removes a folder that was made. Its record says the mode that it had before its owner was given all rights on it."""
 
-    undone: tuple[Relation, ...] = ()
+    def __init__(self, path: WorkspacePath, mode: int | None, permit: Callable[[], None] | None = None) -> None:
+        """Stand for the removal.
 
-    def __init__(self, path: WorkspacePath, mode: int | None, *, recursive: bool) -> None:
-        super().__init__(path, recursive=recursive)
+        Args:
+            path: The folder.
+            mode: Its permission bits.
+            permit: Has it go with links and all else in it that has no versions, as an undo had brought it back; raises
+                the refusal if it is not as it was when the undo was worked out. None if the other steps leave it empty.
+        """
+        super().__init__(path, recursive=permit is not None)
         self._former_mode = mode
+        self._permit = permit
 
     def look(self, parts: Parts) -> None:
         """See the folder."""
         super().look(parts)
         self._mode = self._former_mode
 
-    def drafts(self) -> Sequence[Change]:
-        """As of every change, with what it undoes."""
-        return undoing(super().drafts(), self.undone)
-
-
-class RemoveEmptied(RemoveBack):
-    """Removes a folder that is empty by the time that the other steps are done."""
-
-    def __init__(self, path: WorkspacePath, mode: int | None) -> None:
-        super().__init__(path, mode, recursive=False)
-
     def decide(self, parts: Parts) -> bool:
-        """What is in it now goes with the other steps."""
+        """Refuse if something in it has changed that does not go with the other steps."""
+        if self._permit is not None:
+            self._permit()
         return True
 
     def exchange(self, parts: Parts) -> None:
@@ -193,30 +139,8 @@ class RemoveEmptied(RemoveBack):
             raise PathExistsError(self.paths[0]) from exc
 
 
-class RemoveTree(RemoveBack):
-    """Removes a folder that an undo had brought back, with links and all else in it that has no versions."""
-
-    def __init__(self, path: WorkspacePath, mode: int | None, permit: Callable[[], None]) -> None:
-        """Stand for the removal.
-
-        Args:
-            path: The folder.
-            mode: Its permission bits.
-            permit: Raises the refusal if it is not as it was when the undo was worked out.
-        """
-        super().__init__(path, mode, recursive=True)
-        self._permit = permit
-
-    def decide(self, parts: Parts) -> bool:
-        """Refuse if something in it has changed."""
-        self._permit()
-        return True
-
-
 class RestoreFolder(FolderStep):
     """Brings a folder back out of the trash with everything in it."""
-
-    undone: tuple[Relation, ...] = ()
 
     def __init__(self, path: WorkspacePath, trash: str, inside: Sequence[WorkspacePath]) -> None:
         """Stand for the folder.
@@ -262,7 +186,7 @@ class RestoreFolder(FolderStep):
         """New parents, the folder, then what is in it: so that recovery brings back the folder before its files."""
         # Recovery finds by this where in the trash it is, and a restore that the folder is the one that went.
         said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
-        return (*self._parents, *(saying(change, said) for change in self._changes))
+        return (*self._parents, *(replace(change, relations=said) for change in self._changes))
 
     def exchange(self, parts: Parts) -> None:
         """Rename it back."""
@@ -323,6 +247,5 @@ class RestoreFolder(FolderStep):
 
 
 UndoStep = (
-    PutBack | TakeAway | MoveBack | MoveFolderBack | MakeFolderAgain | RemoveEmptied | RemoveTree | RestoreFolder
-    | PutLink | PutMode
-)  # fmt: skip
+    PutBack | RemoveFile | MoveFile | MoveFolder | MakeFolderAgain | RemoveBack | RestoreFolder | PutLink | PutMode
+)

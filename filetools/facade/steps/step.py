@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from filetools.content.version import version_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
-from filetools.journal.changes import Change
+from filetools.journal.changes import Change, Relation
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
@@ -21,6 +21,8 @@ class Step(ABC):
     def __init__(self, *paths: WorkspacePath) -> None:
         self.paths: Sequence[WorkspacePath] = paths
         """Paths whose locks it needs."""
+        self.undone: Sequence[Relation] = ()
+        """What its record says besides: which records an undo takes back with it."""
         self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
         self._displaced: Displaced | None = None

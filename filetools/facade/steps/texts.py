@@ -10,7 +10,7 @@ from filetools.errors import ChangedMeanwhileError, NotRegularFileError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep
 from filetools.facade.steps.step import sync_names
-from filetools.journal.changes import Change, HeadMovedError, Relation, View
+from filetools.journal.changes import Change, HeadMovedError, View
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -19,7 +19,6 @@ class _PutText(FolderStep):
     """Puts one text in the place of another."""
 
     operation: ClassVar[Operation]
-    undone: tuple[Relation, ...] = ()
 
     def __init__(self, path: WorkspacePath, now: bytes | None, then: bytes | None) -> None:
         """Stand for the change.
@@ -81,7 +80,6 @@ class _PutText(FolderStep):
             before=None if now is None else version_of(now), after=None if then is None else version_of(then),
             content=then, mode=self._mode(then), view=self._view if compensates is None else None,
             applied=compensates is not None, compensates=compensates,
-            relations=self.undone if compensates is None else (),
         )  # fmt: skip
 
     def _mode(self, _text: bytes | None) -> int | None:

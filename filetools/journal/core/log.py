@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from filetools.journal.core.contents import version_from
-from filetools.journal.core.database import StateDatabase
+from filetools.journal.contents import version_from
+from filetools.journal.database import Database
 from filetools.models.records import EXTERNAL, Actor, Operation
 
 Origin = Literal["call", "foreign", "displaced", "set_back"]
@@ -58,39 +58,39 @@ _COLUMNS: Final = (
     "number, batch, kind, path, key, old_path, old_key, file, before, after, size, mode, actor_kind, actor_id, session, call,"
     " time, undoes, origin"
 )
-_INSERT: Final = f"INSERT INTO records ({_COLUMNS}) VALUES ({', '.join('?' * 19)})"
+_INSERT: Final = f"INSERT INTO log ({_COLUMNS}) VALUES ({', '.join('?' * 19)})"
 
 
 class Log:
     """Records by number. `add` is called inside a transaction of the writer; the rest in any thread."""
 
-    def __init__(self, database: StateDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, records: Sequence[LogRecord]) -> None:
         """Add records, whose numbers follow the newest one."""
         for record in records:
-            self._database.write.execute(_INSERT, _values(record))
+            self._database.connection.execute(_INSERT, _values(record))
 
     def newest_inside(self) -> int:
         """Return the newest number inside a transaction of the writer; 0 if there is none."""
-        query = "SELECT coalesce(max(number), 0) FROM records"
-        return int(self._database.write.execute(query).fetchone()[0])
+        query = "SELECT coalesce(max(number), 0) FROM log"
+        return int(self._database.connection.execute(query).fetchone()[0])
 
     def newest(self) -> int:
         """Return the newest committed number; 0 if there is none."""
-        return int(self._database.rows("SELECT coalesce(max(number), 0) FROM records")[0][0])
+        return int(self._database.rows("SELECT coalesce(max(number), 0) FROM log")[0][0])
 
     def after(self, number: int, limit: int = 1000) -> list[LogRecord]:
         """Return the records after a number, oldest first, at most `limit`."""
-        query = f"SELECT {_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ?"
+        query = f"SELECT {_COLUMNS} FROM log WHERE number > ? ORDER BY number LIMIT ?"
         return [record_from(row) for row in self._database.rows(query, (number, limit))]
 
     def batch_inside(self, connection: sqlite3.Connection, batch: int) -> list[LogRecord]:
         """Return the records of one call, oldest first, as a connection sees them."""
         # They follow each other, so that the first other one ends them.
         found = []
-        for row in connection.execute(f"SELECT {_COLUMNS} FROM records WHERE number >= ? ORDER BY number", (batch,)):
+        for row in connection.execute(f"SELECT {_COLUMNS} FROM log WHERE number >= ? ORDER BY number", (batch,)):
             record = record_from(row)
             if record.batch != batch:
                 break
@@ -99,17 +99,17 @@ class Log:
 
     def since_inside(self, connection: sqlite3.Connection, number: int) -> list[LogRecord]:
         """Return all records from a number on, oldest first, as a connection sees them."""
-        query = f"SELECT {_COLUMNS} FROM records WHERE number >= ? ORDER BY number"
+        query = f"SELECT {_COLUMNS} FROM log WHERE number >= ? ORDER BY number"
         return [record_from(row) for row in connection.execute(query, (number,))]
 
     def of_file(self, file: int, limit: int = 1000) -> list[LogRecord]:
         """Return the records of a file, by its id, newest first, at most `limit`."""
-        query = f"SELECT {_COLUMNS} FROM records WHERE file = ? ORDER BY number DESC LIMIT ?"
+        query = f"SELECT {_COLUMNS} FROM log WHERE file = ? ORDER BY number DESC LIMIT ?"
         return [record_from(row) for row in self._database.rows(query, (file, limit))]
 
     def record_inside(self, connection: sqlite3.Connection, number: int) -> LogRecord | None:
         """Return one record, as a connection sees it; None if it is gone."""
-        row = connection.execute(f"SELECT {_COLUMNS} FROM records WHERE number = ?", (number,)).fetchone()
+        row = connection.execute(f"SELECT {_COLUMNS} FROM log WHERE number = ?", (number,)).fetchone()
         return None if row is None else record_from(row)
 
 

@@ -79,6 +79,7 @@ class TreeTable:
         """
         self._connection = connection
         self._known: dict[str, TreeRow | None] = {}
+        self._knows_all = False
         self._generation = -1
         self.key_of: Final = key_of
 
@@ -87,6 +88,18 @@ class TreeTable:
         if generation != self._generation or len(self._known) > MOST_REMEMBERED:
             self._generation = generation
             self._known.clear()
+            self._knows_all = False
+
+    def knows_all(self) -> bool:
+        """Whether the whole tree was looked at since the database was made."""
+        query = "SELECT 1 FROM meta WHERE name = 'looked_at'"
+        self._knows_all = self._knows_all or self._connection.execute(query).fetchone() is not None
+        return self._knows_all
+
+    def note_whole_look(self) -> None:
+        """Remember that the whole tree was looked at."""
+        if not self.knows_all():
+            self._connection.execute("INSERT OR IGNORE INTO meta VALUES ('looked_at', '1')")
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
@@ -146,7 +159,7 @@ class TreeTable:
 
     def _changed_since(self, reached: Literal["applied", "synced"]) -> list[TreeRow]:
         records = self._connection.execute(
-            f"SELECT key, old_key, kind FROM records WHERE number > (SELECT {reached} FROM reached)"
+            f"SELECT key, old_key, kind FROM log WHERE number > (SELECT {reached} FROM reached)"
         ).fetchall()
         keys = {key for *pair, _ in records for key in pair if key is not None}
         # What changed before its folder moved has another key now.
