@@ -15,18 +15,16 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
+
+from msgspec import Meta, ValidationError, convert
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import STATE_DIRECTORY as STATE_DIRECTORY
 from filetools.models.words import Durability, MirrorPolicy, Preset
 
-if TYPE_CHECKING:  # pydantic is needed where somebody has set something
-    from pydantic import BaseModel, Field
-
-    _Kind = type["Settings"] | type["DescriptorSettings"]
-
 _log = logging.getLogger(__name__)
+_Kind: TypeAlias = "type[Settings | DescriptorSettings]"
 
 MIB: Final = 1024 * 1024
 SETTINGS_FILE: Final = "settings.toml"
@@ -116,36 +114,42 @@ def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] |
     Args:
         kind: Whose they are.
         given: By name.
-        sources: Where each comes from, to be told of what is wrong.
+        sources: Where each comes from, to name it with what is wrong.
 
     Raises:
-        InvalidArgumentError: A name is unknown, or a value is wrong.
+        InvalidArgumentError: A name is unknown (names the nearest), or a value is wrong.
     """
     defaults = {each.name: each.default for each in fields(kind)}
-    doubtful = {
-        name: value for name, value in given.items() if name not in defaults or not _is_right(value, defaults[name])
+    told = {name: "" if sources is None else f" from {sources.get(name, 'argument')}" for name in given}
+    return {
+        name: value if value is defaults.get(name, given) else _converted(kind, name, value, told[name])
+        for name, value in given.items()
     }
-    if not doubtful:
-        return dict(given)
-    from pydantic import ValidationError
 
+
+def _converted(kind: _Kind, name: str, value: Any, told: str) -> Any:
+    is_table = kind is DescriptorSettings
+    types = _types(is_table)
+    place = f"file_descriptor.{name}" if is_table else name
+    about = f"Setting {place!r}{told}"
+    if name not in types:
+        from difflib import get_close_matches  # only what is misspelt needs it
+
+        near = get_close_matches(name, types, n=1) or [", ".join(types)]
+        raise InvalidArgumentError(f"{about}: unknown key {name!r}; did you mean {near[0]!r}?")
+    if name == "file_descriptor" and isinstance(value, Mapping):
+        sources = dict.fromkeys(value, told.removeprefix(" from ")) if told else None
+        return DescriptorSettings(**_checked(DescriptorSettings, value, sources))
     try:
-        found = _models()[kind].model_validate(doubtful)
+        # The environment has texts alone; the table, which llmproc checks strictly, has types.
+        return convert(value, types[name], strict=is_table)
     except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        place = [*(["file_descriptor"] if kind is DescriptorSettings else []), *map(str, first["loc"])]
-        name = place[0] if place else "settings"
-        source = "" if sources is None else f" from {sources.get(name, 'argument')}"
-        raise InvalidArgumentError(f"Setting {'.'.join(place)!r}{source}: {first['msg']}") from exc
-    kept = {name: getattr(found, name) for name in doubtful}
-    if "file_descriptor" in kept:
-        kept["file_descriptor"] = DescriptorSettings(**dict(kept["file_descriptor"]))
-    return {**given, **kept}
+        raise InvalidArgumentError(f"{about}: {exc}") from exc
 
 
-def _is_right(value: object, default: object) -> bool:
-    """Whether a value is the default, or of a type that has no wrong values."""
-    return value is default or (type(value) is type(default) and isinstance(value, bool | DescriptorSettings))
+@cache
+def _types(is_table: bool) -> dict[str, Any]:
+    return get_type_hints(DescriptorSettings if is_table else Settings, include_extras=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,11 +162,11 @@ class DescriptorSettings:
 
     enabled: bool = False
     """Whether long results become descriptors wherever there are tools to read them."""
-    default_page_size: Annotated[int, Field(gt=0)] = 4000
+    default_page_size: Annotated[int, Meta(gt=0)] = 4000
     """Most characters of a page."""
-    max_direct_output_chars: Annotated[int, Field(gt=0)] = 8000
+    max_direct_output_chars: Annotated[int, Meta(gt=0)] = 8000
     """Longest text of a result that stays as it is, in characters."""
-    max_input_chars: Annotated[int, Field(gt=0)] = 8000
+    max_input_chars: Annotated[int, Meta(gt=0)] = 8000
     """Longest input of a person that stays as it is, in characters."""
     page_user_input: bool = True
     """Whether longer input of a person becomes a descriptor."""
@@ -170,7 +174,7 @@ class DescriptorSettings:
     """Whether what a model marks with `<ref id="…">` is kept."""
     body: Literal["auto", "xml"] = "auto"
     """"auto": frames quote texts as they are; "xml": escaped."""
-    max_bytes: Annotated[int, Field(gt=0)] = 256 * MIB
+    max_bytes: Annotated[int, Meta(gt=0)] = 256 * MIB
     """Most bytes of one text and of all together; beyond it the least recently used go."""
 
     def __post_init__(self) -> None:
@@ -203,43 +207,43 @@ class Settings:
     """Whether links that stay inside the root are followed; otherwise every link is refused."""
     hard_links: Literal["refuse", "break"] = "break"
     """A write to a file with several names gives the written name a file of its own, with a warning; "refuse" refuses it."""
-    lock_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
+    lock_timeout_seconds: Annotated[float, Meta(gt=0)] = 30.0
     """Longest wait for the locks of one call."""
-    max_read_bytes: Annotated[int, Field(gt=0)] = 10 * MIB
+    max_read_bytes: Annotated[int, Meta(gt=0)] = 10 * MIB
     """Largest file that is read whole."""
-    max_write_bytes: Annotated[int, Field(gt=0)] = 1024 * MIB
+    max_write_bytes: Annotated[int, Meta(gt=0)] = 1024 * MIB
     """Largest file that is written."""
-    mirror_wait_seconds: Annotated[float, Field(ge=0)] = 0.25
+    mirror_wait_seconds: Annotated[float, Meta(ge=0)] = 0.25
     """How long a call waits for an eventual mirror before leaving it behind."""
-    mirror_probe_seconds: Annotated[float, Field(gt=0)] = 5.0
+    mirror_probe_seconds: Annotated[float, Meta(gt=0)] = 5.0
     """First pause before a mirror that missed changes is tried again; doubles up to a minute."""
     watch: bool = True
     """Whether foreign changes are watched for while the workspace is open."""
-    max_foreign_bytes: Annotated[int, Field(ge=0)] = 64 * MIB
+    max_foreign_bytes: Annotated[int, Meta(ge=0)] = 64 * MIB
     """Foreign changes of larger files are recorded without keeping their bytes."""
-    snapshot_max_file_bytes: Annotated[int, Field(ge=0)] = 16 * MIB
+    snapshot_max_file_bytes: Annotated[int, Meta(ge=0)] = 16 * MIB
     """Largest file whose bytes a checkpoint keeps; larger ones are in it by their hash alone, and named in the result."""
-    snapshot_max_bytes: Annotated[int, Field(ge=0)] = 1024 * MIB
+    snapshot_max_bytes: Annotated[int, Meta(ge=0)] = 1024 * MIB
     """Most bytes that one checkpoint adds to what is kept already; files beyond that are in it by their hash alone."""
     auto_checkpoint: Literal["session", "off"] = "off"
     """"session": before the first change of each session a checkpoint is made; the last 20 such ones are kept."""
-    retention_bytes: Annotated[int, Field(ge=0)] = 1024 * MIB
+    retention_bytes: Annotated[int, Meta(ge=0)] = 1024 * MIB
     """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
-    retention_records: Annotated[int, Field(ge=0)] = 1_000_000
+    retention_records: Annotated[int, Meta(ge=0)] = 1_000_000
     """Records that are kept; the oldest go first."""
-    retention_seconds: Annotated[float | None, Field(gt=0)] = None
+    retention_seconds: Annotated[float, Meta(gt=0)] | None = None
     """Age at which records are deleted; None sets no limit of age."""
-    sync_after_seconds: Annotated[float, Field(ge=0)] = 1.0
+    sync_after_seconds: Annotated[float, Meta(ge=0)] = 1.0
     """Pause after which files already covered by the journal are synced themselves."""
-    worker_threads: Annotated[int, Field(ge=1, le=256)] = 16
+    worker_threads: Annotated[int, Meta(ge=1, le=256)] = 16
     """Threads for file work, and so the calls that can be at work at once."""
-    tool_timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+    tool_timeout_seconds: Annotated[float, Meta(gt=0, le=600)] = 30.0
     """Time limit of a tool call; waiting for locks and people is not counted."""
-    approval_wait_seconds: Annotated[float, Field(ge=0)] = 50.0
+    approval_wait_seconds: Annotated[float, Meta(ge=0)] = 50.0
     """How long a call waits for a person before it fails with APPROVAL_REQUIRED; the request stays open longer."""
-    max_text_lines: Annotated[int, Field(ge=1)] = 2000
+    max_text_lines: Annotated[int, Meta(ge=1)] = 2000
     """Most lines of a text that a model gets at once; it can continue where the text was cut."""
-    max_text_characters: Annotated[int, Field(ge=1)] = 50_000
+    max_text_characters: Annotated[int, Meta(ge=1)] = 50_000
     """Most characters of a text that a model gets at once."""
     allow_roots: tuple[str, ...] = ()
     """Folders outside the workspace that the tools of the group `context` may look into, besides registered projects."""
@@ -361,33 +365,6 @@ def descriptor_settings(table: Mapping[str, Any]) -> DescriptorSettings:
         InvalidArgumentError: A key is unknown (names the nearest), or a value is wrong.
     """
     return DescriptorSettings(**_checked(DescriptorSettings, table))
-
-
-@cache
-def _models() -> Mapping[_Kind, type[BaseModel]]:
-    """Return what pydantic checks values by."""
-    from pydantic import ConfigDict, Field, create_model, model_validator
-
-    def rows(kind: _Kind, **others: Any) -> dict[str, Any]:
-        types = {**get_type_hints(kind, {**globals(), "Field": Field}, include_extras=True), **others}
-        return {each.name: (types[each.name], each.default) for each in fields(kind)}
-
-    names: dict[str, Any] = {"names": model_validator(mode="before")(_known_keys)}
-    strict = ConfigDict(extra="forbid", strict=True)
-    table = create_model("DescriptorSettings", __config__=strict, __validators__=names, **rows(DescriptorSettings))
-    whole = create_model("Settings", __config__=ConfigDict(extra="forbid"), **rows(Settings, file_descriptor=table))
-    return {DescriptorSettings: table, Settings: whole}
-
-
-def _known_keys(table: Any) -> Any:
-    from difflib import get_close_matches
-
-    known = [each.name for each in fields(DescriptorSettings)]
-    for key in table if isinstance(table, Mapping) else ():
-        if key not in known:
-            near = get_close_matches(str(key), known, n=1) or [", ".join(known)]
-            raise ValueError(f"unknown key {key!r}; did you mean {near[0]!r}?")
-    return table
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:

@@ -7,14 +7,13 @@ The methods are made from those of the async classes. `blocking.pyi` declares th
 from __future__ import annotations
 
 import functools
-from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from filetools.app.fronts import Front, LoopThread, shown
 from filetools.app.opening import Opening, open_workspace
 from filetools.distribution import require_extra
-from filetools.errors import InvalidArgumentError, WorkspaceGoneError
+from filetools.errors import InvalidArgumentError
 from filetools.events.bus import EventBus
 from filetools.events.subscriptions import Subscription
 from filetools.facade.body_calls import OpenedFile, Upload
@@ -69,19 +68,9 @@ class BlockingBus(Front, of=EventBus):
 class BlockingSubscription(Front, of=Subscription, fields=("pattern",)):
     """What `on` and `subscribe` return."""
 
-    @functools.wraps(Subscription.unsubscribe)
-    def unsubscribe(self) -> None:  # noqa: D102 - the docstring of the async one
-        with suppress(WorkspaceGoneError):  # it has ended with the workspace
-            self._thread.call(self._target.unsubscribe)
-
 
 class BlockingAttendance(Front, of=Attendance):
     """That somebody is there to answer approvals; lives until closed."""
-
-    @functools.wraps(Attendance.close)
-    def close(self) -> None:  # noqa: D102 - the docstring of the async one
-        with suppress(WorkspaceGoneError):  # it has ended with the workspace
-            self._thread.call(self._target.close)
 
 
 class BlockingOpening:

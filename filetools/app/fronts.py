@@ -22,6 +22,8 @@ LISTENING_THREADS: Final = 8
 """Most listeners and approvers that run at the same time; each gets its events in order."""
 _CALLED_BACK: Final = frozenset({"on", "subscribe", "batch", "answer", "answer_approvals"})
 """Methods whose callbacks belong to a program or a person: they may take their time, and call the workspace."""
+_ENDING: Final = frozenset({"unsubscribe", "close"})
+"""Methods of what has ended with the workspace, if not before."""
 _END: Final = object()
 
 
@@ -169,7 +171,9 @@ def _method(name: str, member: Callable[..., Any]) -> Callable[..., Any]:
         if name in _CALLED_BACK:
             arguments = tuple(thread.elsewhere(each) if callable(each) else each for each in arguments)
             options = {key: thread.elsewhere(each) if callable(each) else each for key, each in options.items()}
-        return shown(thread, thread.call(lambda: getattr(target, name)(*arguments, **options)))
+        with suppress(*((WorkspaceGoneError,) if name in _ENDING else ())):
+            return shown(thread, thread.call(lambda: getattr(target, name)(*arguments, **options)))
+        return None
 
     return method
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from shutil import which
 from typing import Final, Literal
 
-from filelock import lock_descriptor
 from msgspec import Struct
 
 from filetools.app.mirrors import home_of, place_of, presence
@@ -26,7 +25,7 @@ from filetools.paths.patterns import compile_patterns
 from filetools.search.contents.candidates import find_ripgrep
 from filetools.settings import Settings
 from filetools.stores.capabilities import Capabilities
-from filetools.stores.examination import examine_folder, left_behind
+from filetools.stores.examination import examine_folder
 
 CheckState = Literal["ok", "note", "warning"]
 MOST_FOLDERS: Final = 500_000
@@ -95,7 +94,7 @@ def look_around(
     """
     state = state_directory or root / STATE_PATH
     found = [*_rights(root), _file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
-    found += [_watches(root, settings), *_left_lying(state), *_locks(state)]
+    found += [_watches(root, settings), *_repaired(state)]
     found += [_added_mirror(row, home_of(root)) for row in added]
     is_named = mirror is not None and place_of(mirror) not in {row.place for row in added}
     return [*found, _mirror(mirror)] if mirror is not None and is_named else found
@@ -193,42 +192,13 @@ def _folders_in(root: Path, folder: str) -> list[str]:
     return []
 
 
-def _left_lying(state: Path) -> Iterator[Check]:
-    left = left_behind(state / "tmp")
-    if left:
-        yield Check(
-            name="left over", state="note", text=f"{left} temporary files of processes that have ended",
-            remedy="none is needed: the next process that has the root open for a while tidies them away",
-        )  # fmt: skip
-    waiting = len(_names(state / "limbo"))
-    if waiting:
-        yield Check(
-            name="left over", state="note",
-            text=f"{waiting} replaced files that another program had still open; their last bytes become versions",
-        )  # fmt: skip
+def _repaired(state: Path) -> Iterator[Check]:
     for name in _names(state):
         if name.startswith("damaged-"):
             yield Check(
                 name="left over", state="note", text=f"{name}: a damaged journal that was repaired",
                 remedy=f"remove {str(state / name)!r} when you miss nothing",
             )  # fmt: skip
-
-
-def _locks(state: Path) -> Iterator[Check]:
-    names = [name for name in _names(state / "locks") if name.isalnum()]
-    held = sum(_is_held(state / "locks" / name) for name in names)
-    if names:
-        yield Check(name="locks", state="ok", text=f"{held} held now; none outlives its process")
-
-
-def _is_held(file: Path) -> bool:
-    with suppress(OSError):
-        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        try:
-            return not lock_descriptor(descriptor, blocking=False)
-        finally:
-            os.close(descriptor)
-    return False
 
 
 def _names(folder: Path) -> list[str]:

@@ -13,16 +13,13 @@ import click
 from click.shell_completion import get_completion_class
 
 from filetools.cli.desk import Desk, SharedOptions
-from filetools.cli.failures import FAILED, INTERRUPTED, exit_code_of
-from filetools.cli.terminal import STDERR, leave_quietly, print_error, use_terminal
+from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, exit_code_of, leave_quietly, print_error, use_terminal
 from filetools.distribution import version_line
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.models.words import Durability
 
 P = ParamSpec("P")
 _NAME: Final = "filetools"
-_SHELLS: Final = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish"}
-"""The shells that complete words, and the file in which each is told to."""
 
 COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Try it": {
@@ -195,27 +192,17 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-def _complete(ctx: click.Context, parameter: click.Parameter, shell: str | None) -> None:
-    """Print the script with which a shell completes words, or have the shell load it at its start."""
-    if shell is None or ctx.resilient_parsing:
-        return
-    if parameter.name == "show_completion":
+def _show_completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
+    """Print the script with which a shell completes words."""
+    if shell is not None and not ctx.resilient_parsing:
         kind = get_completion_class(shell)
         assert kind is not None
         click.echo(kind(ctx.command, {}, _NAME, f"_{_NAME.upper()}_COMPLETE").source())
-    else:
-        line = f"{_NAME} --show-completion {shell}"
-        place = Path.home() / _SHELLS[shell]
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("a", encoding="utf-8") as file:
-            file.write(f"\n{line} | source\n" if shell == "fish" else f'\neval "$({line})"\n')
-        click.echo(f"{place} has a line for it; begin a new {shell}.")
-    ctx.exit()
+        ctx.exit()
 
 
 _BEFORE: Final = ("root", "state_dir", "actor", "as_json")
 """Shared options that may stand before the command, too."""
-_SHELL: Final = click.Choice(tuple(_SHELLS))
 
 
 @click.group(
@@ -234,13 +221,10 @@ _SHELL: Final = click.Choice(tuple(_SHELLS))
 )
 @click.option(
     "--show-completion",
-    type=_SHELL,
+    type=click.Choice(("bash", "zsh", "fish")),
     expose_value=False,
-    callback=_complete,
+    callback=_show_completion,
     help="Print the completion script.",
-)
-@click.option(
-    "--install-completion", type=_SHELL, expose_value=False, callback=_complete, help="Make a shell load that script."
 )
 @_SHARED["root"]
 @_SHARED["state_dir"]
@@ -261,9 +245,10 @@ def main() -> None:
     except click.ClickException as error:
         print_error(_usage_error(error), as_json=_wants_json(sys.argv[1:]))
         code = error.exit_code
-    except click.Abort:
+    except click.Abort as error:
         STDERR.print("aborted")
-        code = FAILED
+        # Ctrl-C before a command has begun, or the end of the answers to a question.
+        code = INTERRUPTED if isinstance(error.__cause__, KeyboardInterrupt) else FAILED
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -17,8 +17,17 @@ import click
 from msgspec import Struct
 
 from filetools.app.opening import Opening
-from filetools.cli.failures import exit_code_of, hint_of
-from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings, printable, styled
+from filetools.cli.terminal import (
+    STDERR,
+    exit_code_of,
+    hint_of,
+    print_error,
+    print_json,
+    print_note,
+    print_warnings,
+    printable,
+    styled,
+)
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -62,53 +62,45 @@ def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
     return _fitting(desk.peek(work), incomplete)
 
 
-def checkpoints(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+def _offering(look: Callable[[FileToolsFacade], Awaitable[Suggested]]) -> Callable[..., Items]:
+    def completed(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+        return _fitting(_desk(ctx).peek(look), incomplete)
+
+    return completed
+
+
+@_offering
+async def checkpoints(files: FileToolsFacade) -> Suggested:
     """Return the names of the checkpoints."""
-
-    async def work(files: FileToolsFacade) -> Suggested:
-        return [(each.name, moment(each.time)) for each in (await files.checkpoints()).checkpoints]
-
-    return _fitting(_desk(ctx).peek(work), incomplete)
+    return [(each.name, moment(each.time)) for each in (await files.checkpoints()).checkpoints]
 
 
-def actors(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+@_offering
+async def actors(files: FileToolsFacade) -> Suggested:
     """Return who has changed something lately."""
-
-    async def work(files: FileToolsFacade) -> Suggested:
-        return [(record.actor.id, record.actor.kind) for record in await files.latest_changes(_MOST)]
-
-    return _fitting(_desk(ctx).peek(work), incomplete)
+    return [(record.actor.id, record.actor.kind) for record in await files.latest_changes(_MOST)]
 
 
-def numbers(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+@_offering
+async def numbers(files: FileToolsFacade) -> Suggested:
     """Return the numbers of the newest changes."""
-
-    async def work(files: FileToolsFacade) -> Suggested:
-        return [
-            (str(record.number), f"{record.actor.id} {verb_of(record.operation)} {record.path}")
-            for record in await files.latest_changes(_MOST)
-        ]
-
-    return _fitting(_desk(ctx).peek(work), incomplete)
+    return [
+        (str(record.number), f"{record.actor.id} {verb_of(record.operation)} {record.path}")
+        for record in await files.latest_changes(_MOST)
+    ]
 
 
-def runs(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+@_offering
+async def runs(files: FileToolsFacade) -> Suggested:
     """Return the newest runs of agents."""
-
-    async def work(files: FileToolsFacade) -> Suggested:
-        found = await files.runs.list(_MOST)
-        return [(run.id, f"{run.status}, {moment(run.started)}: {run.prompt or run.command}") for run in found]
-
-    return _fitting(_desk(ctx).peek(work), incomplete)
+    found = await files.runs.list(_MOST)
+    return [(run.id, f"{run.status}, {moment(run.started)}: {run.prompt or run.command}") for run in found]
 
 
-def questions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
+@_offering
+async def questions(files: FileToolsFacade) -> Suggested:
     """Return the requests that wait for an answer."""
-
-    async def work(files: FileToolsFacade) -> Suggested:
-        return [(request.id, f"{request.actor.id}: {request.description}") for request in await files.approvals()]
-
-    return _fitting(_desk(ctx).peek(work), incomplete)
+    return [(request.id, f"{request.actor.id}: {request.description}") for request in await files.approvals()]
 
 
 def sessions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
@@ -212,3 +204,11 @@ async def whole_version(files: FileToolsFacade, path: str, given: str | None) ->
             suggested_action="List them with versions().",
         )  # fmt: skip
     return found[0]
+
+
+async def is_folder(files: FileToolsFacade, path: str) -> bool:
+    """True if a folder stands at a path."""
+    try:
+        return (await files.file_info(path)).type == "directory"
+    except FileToolsError:
+        return False  # what comes next says what is wrong

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed
+from filetools.content.file_patch import LINE_KINDS, RANGE, FileHunk, FilePatch, PatchLine, PatchReader, malformed
 
 BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
@@ -19,7 +19,6 @@ _FILE_KINDS: Final[dict[str, Literal["add", "delete", "update"]]] = {
     "*** Delete File: ": "delete",
     "*** Update File: ": "update",
 }
-_LINE_KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
 
 
 def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
@@ -47,12 +46,8 @@ def begin_of(lines: Sequence[str]) -> int | None:
     return first if is_begin and not lines[second].startswith(("--- ", "diff --git ")) else None
 
 
-class _CodexReader:
+class _CodexReader(PatchReader):
     """Reads one patch from its first line to its last."""
-
-    def __init__(self, lines: Sequence[str], at: int) -> None:
-        self._lines = lines
-        self._at = at
 
     def files(self) -> list[FilePatch]:
         found: list[FilePatch] = []
@@ -121,7 +116,7 @@ class _CodexReader:
         lines: list[PatchLine] = []
         while self._at < len(self._lines) and not self._is_mark() and not self._peek().startswith("@@"):
             line = self._take()
-            if line.strip("\r") and line[0] not in _LINE_KINDS:
+            if line.strip("\r") and line[0] not in LINE_KINDS:
                 raise malformed(self._at, "a line of a hunk begins with a blank, '-' or '+'")
             lines.append(_line(line))
         if not lines:
@@ -139,17 +134,10 @@ class _CodexReader:
     def _is(self, mark: str) -> bool:
         return self._peek().rstrip() == mark
 
-    def _peek(self) -> str:
-        return self._lines[self._at] if self._at < len(self._lines) else ""
-
-    def _take(self) -> str:
-        self._at += 1
-        return self._lines[self._at - 1]
-
 
 def _line(line: str) -> PatchLine:
     # Models write an unchanged empty line without the blank before it.
-    kind = _LINE_KINDS.get(line[:1], "context")
-    text = line[1:] if line[:1] in _LINE_KINDS else line
+    kind = LINE_KINDS.get(line[:1], "context")
+    text = line[1:] if line[:1] in LINE_KINDS else line
     end = "\r\n" if text.endswith("\r") else "\n"
     return PatchLine(kind=kind, text=text.removesuffix("\r"), end=end)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Final
 
 from msgspec import Struct, structs
 
 from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.ends import mark_of, split_at, split_lines, without_end
-from filetools.content.file_patch import RANGE, quoted_name
+from filetools.content.file_patch import quoted_name
 from filetools.content.myers import common_prefix, common_suffix
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.words import split_words, starts_of
@@ -168,22 +168,6 @@ def unified_diff(
         for hunk in _hunks(old, new, context, _exact_line if is_exact else _without_line_feed)
     ]
     return f"--- {_label(path_a)}\n+++ {_label(path_b)}\n{''.join(parts)}" if parts else ""
-
-
-def hunks_of(diff: str) -> list[PatchHunk]:
-    """Return the hunks of a text that `unified_diff` has made: those of `structured_patch`."""
-    rows = diff.split("\n")[2:-1]
-    # Every other row begins with a blank, "-", "+" or a backslash.
-    heads = [place for place, row in enumerate(rows) if row.startswith("@@")]
-    return [_read_hunk(rows[start:end]) for start, end in pairwise([*heads, len(rows)])]
-
-
-def _read_hunk(rows: Sequence[str]) -> PatchHunk:
-    found = RANGE.match(rows[0])
-    assert found is not None
-    old_start, old_lines, new_start, new_lines = (int(number or 1) for number in found.groups())
-    lines = tuple(row.removesuffix("\r") for row in rows[1:])
-    return PatchHunk(old_start=old_start, old_lines=old_lines, new_start=new_start, new_lines=new_lines, lines=lines)
 
 
 def changed_hunk(old: Sequence[str], old_at: int, new: Sequence[str], new_at: int) -> PatchHunk:

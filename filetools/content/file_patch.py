@@ -102,6 +102,25 @@ class FilePatch(Struct, frozen=True, kw_only=True):
     """Whether it was a unified diff, in which missing line ends mean something."""
 
 
+LINE_KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
+
+
+class PatchReader:
+    """The lines of a patch, read from the first to the last. Base of the readers of both forms."""
+
+    def __init__(self, lines: Sequence[str], at: int = 0) -> None:
+        self._lines = lines
+        self._at = at
+
+    def _peek(self, ahead: int = 0) -> str:
+        at = self._at + ahead
+        return self._lines[at] if at < len(self._lines) else ""
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._lines[self._at - 1]
+
+
 def malformed(line: int, reason: str) -> InvalidArgumentError:
     """Return the error that says where a patch cannot be understood; lines count from 1."""
     return InvalidArgumentError(f"Malformed patch, line {line}: {reason}", details={"line": line})

@@ -41,34 +41,49 @@ def tick_of(stamp_ns: int, tick_ns: int = CLOCK_TICK_NS) -> int:
 
 
 class IdentityCache(Generic[Value]):
-    """Values by file identity, the least recently used dropped first. Safe in every thread; each call is O(1)."""
+    """Values by file identity, the least recently used dropped first. Safe in every thread; each call is O(1).
+
+    Args:
+        max_entries: Most values, or most of what their weights count.
+        tick_ns: Tick of the clock that stamps files.
+    """
 
     def __init__(self, max_entries: int = 4096, *, tick_ns: int = CLOCK_TICK_NS) -> None:
-        self._max_entries = max_entries
+        self._left = max_entries
         self._tick_ns = tick_ns
-        self._values: OrderedDict[Identity, Value] = OrderedDict()
+        self._values: OrderedDict[tuple[str, Identity], tuple[Value, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, identity: Identity) -> Value | None:
-        """Return what is kept for a file, or None."""
-        with self._lock:
-            value = self._values.get(identity)
-            if value is not None:
-                self._values.move_to_end(identity)
-            return value
+    def __len__(self) -> int:
+        return len(self._values)
 
-    def put(self, identity: Identity, facts: Value, *, taken_ns: int) -> None:
+    def get(self, identity: Identity, *, place: str = "") -> Value | None:
+        """Return what is kept for a file, or None."""
+        if (place, identity) not in self._values:  # without the lock: whoever is not in time may read the file
+            return None
+        with self._lock:
+            kept = self._values.get((place, identity))
+            if kept is None:
+                return None
+            self._values.move_to_end((place, identity))
+            return kept[0]
+
+    def put(self, identity: Identity, facts: Value, *, taken_ns: int, place: str = "", weight: int = 1) -> None:
         """Keep what was learnt from a file, unless the file is so young that it may change unnoticed.
 
         Args:
             identity: What the file was while it was read.
             facts: What was learnt.
             taken_ns: `time.time_ns()` before the bytes were read.
+            place: Where the file is, if what was learnt depends on that.
+            weight: How much of the cache it takes.
         """
         if not is_settled(identity, taken_ns, tick_ns=self._tick_ns):
             return
         with self._lock:
-            self._values[identity] = facts
-            self._values.move_to_end(identity)
-            if len(self._values) > self._max_entries:
-                self._values.popitem(last=False)
+            _, before = self._values.pop((place, identity), (None, 0))
+            self._values[place, identity] = facts, weight
+            self._left += before - weight
+            while self._left < 0:
+                _, (_, dropped) = self._values.popitem(last=False)
+                self._left += dropped

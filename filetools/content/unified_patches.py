@@ -11,18 +11,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed, read_name
+from filetools.content.file_patch import (
+    LINE_KINDS,
+    RANGE,
+    FileHunk,
+    FilePatch,
+    PatchLine,
+    PatchReader,
+    malformed,
+    read_name,
+)
 
 _MODE: Final = re.compile(r"(?:new|new file) mode (\d+)$")
 _NOTHING: Final = "/dev/null"
 _TIME: Final = re.compile(r"\t(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ([-+]\d{4})")
 _WITHOUT_PLACE: Final = re.compile(r"[\s\d.,…+-]*")
 """What stands between the marks of a hunk's head that says nothing."""
-_KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
 _BEHIND: Final = ("@@", "diff ", "--- ", "-- ", "Index: ", "From ", "```", "*** End Patch")
 """What may stand behind the last line of a hunk."""
 _UNSUPPORTED: Final = {
@@ -60,12 +68,8 @@ class _Header(Struct):
     is_deleted: bool = False
 
 
-class _UnifiedReader:
+class _UnifiedReader(PatchReader):
     """Reads one diff from its first line to its last."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = lines
-        self._at = 0
 
     def files(self) -> list[FilePatch]:
         found: list[FilePatch] = []
@@ -87,7 +91,7 @@ class _UnifiedReader:
         while self._at < len(self._lines) and self._is_header(header):
             self._read_header(header, self._take().rstrip("\r"))
         hunks: list[FileHunk] = []
-        if header.new is not None and self._peek()[:1] in _KINDS and self._is_line():
+        if header.new is not None and self._peek()[:1] in LINE_KINDS and self._is_line():
             hunks.append(self._unnumbered("", self._at))
         while self._peek().startswith("@@"):
             hunks.append(self._hunk())
@@ -171,7 +175,7 @@ class _UnifiedReader:
             new_left -= line.kind != "remove"
             if old_left < 0 or new_left < 0:
                 return None
-        is_longer = self._at < len(self._lines) and self._peek()[:1] in _KINDS and self._is_line()
+        is_longer = self._at < len(self._lines) and self._peek()[:1] in LINE_KINDS and self._is_line()
         return None if is_longer else lines
 
     def _until_next(self) -> list[PatchLine]:
@@ -192,25 +196,17 @@ class _UnifiedReader:
         line = self._peek()
         if line.startswith("--- ") and self._peek(1).startswith("+++ "):
             return is_counted and not self._peek(2).startswith("@@")
-        return (line[:1] in _KINDS or not line.strip("\r")) and (is_counted or line.rstrip("\r") != "-- ")
+        return (line[:1] in LINE_KINDS or not line.strip("\r")) and (is_counted or line.rstrip("\r") != "-- ")
 
     def _line(self, line: str) -> PatchLine:
-        kind = _KINDS.get(line[:1], "context")
-        if line.strip("\r") and line[0] not in _KINDS:
+        kind = LINE_KINDS.get(line[:1], "context")
+        if line.strip("\r") and line[0] not in LINE_KINDS:
             raise malformed(self._at, "a line of a hunk begins with a blank, '-' or '+', or the hunk is too short")
         text = line[1:]
         if self._peek().startswith("\\"):
             self._take()
             return PatchLine(kind=kind, text=text.removesuffix("\r"), end="\r" if text.endswith("\r") else "")
         return PatchLine(kind=kind, text=text.removesuffix("\r"), end="\r\n" if text.endswith("\r") else "\n")
-
-    def _peek(self, ahead: int = 0) -> str:
-        at = self._at + ahead
-        return self._lines[at] if at < len(self._lines) else ""
-
-    def _take(self) -> str:
-        self._at += 1
-        return self._lines[self._at - 1]
 
 
 def _file_patch(header: _Header, hunks: tuple[FileHunk, ...]) -> FilePatch:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from filetools.content.facts import ContentFacts, inspect
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
+    DirectoryNotFoundError,
     FileBusyError,
     FileTooLargeError,
     NotRegularFileError,
@@ -37,6 +38,7 @@ class Look(Struct, frozen=True, kw_only=True):
     """What stands at a path, and what the journal knew of it. True while the path's lock is held, or its commit refuses."""
 
     path: WorkspacePath
+    """As the disk spells it, which may differ from what the call asked for where case is ignored."""
     key: str
     view: View
     taken_ns: int
@@ -83,6 +85,7 @@ def look(
     key = parts.workspace.key(path)
     parts.views.take(key)  # whoever looks may change what is remembered
     view = _settled(parts, path, key, view or parts.journal.view(key))
+    path = _as_spelled(parts, path, view)
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)
     if stat is None:
@@ -201,6 +204,18 @@ def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
         parts.recovery.settle(path, key)
         view = parts.journal.view(key)
     return view
+
+
+def _as_spelled(parts: Parts, path: WorkspacePath, view: View) -> WorkspacePath:
+    """Return a path as the disk spells it: in another spelling some drivers go on showing a file that was replaced."""
+    head = view.head
+    if head is None or head.version is None or head.path == path:
+        return path
+    try:
+        is_spelled_so = any(entry.name == path.name for entry in parts.store.scan(path.parent))
+    except (DirectoryNotFoundError, PathNotDirectoryError):
+        return path
+    return path if is_spelled_so else WorkspacePath(head.path)
 
 
 def _is_opaque(parts: Parts, stat: FileStat) -> bool:

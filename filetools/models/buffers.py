@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from filetools.models.result import Result
-from filetools.models.words import MirrorStatus, Newline
+from filetools.models.result import ChangeResult, Result
+from filetools.models.words import Newline
 
 
 class BufferResult(Result):
@@ -46,7 +46,7 @@ class BufferChange(Result):
     """Who did it, if one alone did: kind, id, session."""
 
 
-class BufferSave(Result):
+class BufferSave(ChangeResult):
     """What saving a document did."""
 
     path: str
@@ -62,9 +62,6 @@ class BufferSave(Result):
     unchanged: bool = False
     merged: bool = False
     """Whether changes of the file were merged in."""
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
 
 
 class BufferClose(Result):

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import SkipValidation
 
-from filetools.models.result import Result
-from filetools.models.words import EntryType, MirrorStatus, Newline
+from filetools.models.result import ChangeResult, Result
+from filetools.models.words import EntryType, Newline
 
 Hunks: TypeAlias = SkipValidation[list[dict[str, Any]]]
 """Hunks of a structured patch as JSON. A worker makes them; going through them once more would hold up the loop."""
@@ -55,7 +55,7 @@ class ReadResult(Result):
     """Whether the file has changed in a way that is not in the unsaved text that `content` is."""
 
 
-class WriteResult(Result):
+class WriteResult(ChangeResult):
     """What `write_file`, `create_file`, `append_file` and `copy_file` did."""
 
     path: str
@@ -76,13 +76,9 @@ class WriteResult(Result):
     foreign: Hunks = []
     """After a merge, the hunks that the file has and the sent text has not."""
     newline: Newline | None = None
-    number: int | None = None
-    """Journal number of the change; None if unchanged."""
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
 
 
-class EditResult(Result):
+class EditResult(ChangeResult):
     """What `edit_file` or `insert_lines` did, or in a dry run would do."""
 
     path: str
@@ -99,9 +95,6 @@ class EditResult(Result):
     """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
     disk_version: str | None = None
     """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
 
 
 class PatchedFile(Result):
@@ -114,14 +107,11 @@ class PatchedFile(Result):
     structured_patch: Hunks = []
 
 
-class PatchResult(Result):
+class PatchResult(ChangeResult):
     """What `apply_patch` did to its files, all or nothing, or in a dry run would do."""
 
     files: list[PatchedFile]
     dry_run: bool = False
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
 
 
 class DiffResult(Result):
@@ -134,39 +124,30 @@ class DiffResult(Result):
     """A unified diff; empty if they are equal."""
 
 
-class DeleteResult(Result):
+class DeleteResult(ChangeResult):
     """What `delete_file` or `delete_directory` removed."""
 
     path: str
     deleted_version: str | None = None
     entries: int = 1
     """How many files and directories went, the named one included."""
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
 
 
-class MoveResult(Result):
+class MoveResult(ChangeResult):
     """What `move_file` did; the bytes are untouched."""
 
     source: str
     destination: str
     version: str | None = None
     replaced_version: str | None = None
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
 
 
-class DirectoryResult(Result):
+class DirectoryResult(ChangeResult):
     """What `create_directory` did."""
 
     path: str
     created: bool
     """False if the directory already existed."""
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
 
 
 class InfoResult(Result):

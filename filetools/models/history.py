@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from filetools.models.result import Result
-from filetools.models.words import MirrorStatus
+from filetools.models.result import ChangeResult, Result
 
 
 class UndoneChange(Result):
@@ -69,7 +68,7 @@ class NotUndone(Result):
     """Why, in a few words."""
 
 
-class UndoResult(Result):
+class UndoResult(ChangeResult):
     """What `undo`, `redo` or `restore` did, or in a dry run would do; no changes if there was nothing to undo."""
 
     changes: list[UndoneChange] = Field(default_factory=list)
@@ -84,10 +83,6 @@ class UndoResult(Result):
     unread: list[str] = Field(default_factory=list)
     """Where the whole tree was looked at before: paths that could not be read, or that kept changing meanwhile."""
     dry_run: bool = False
-    number: int | None = None
-    """Journal number of the newest record of the undo, which can be undone itself."""
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class LookResult(Result):

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from filetools.models.words import MirrorStatus
+
 
 class Result(BaseModel):
     """Base of what facade calls return; frozen, and the same fields in Python and JSON."""
@@ -21,6 +23,15 @@ class Result(BaseModel):
         """
         plain = self.model_dump(mode="json", exclude_none=True)
         return plain if style == "snake" else camel_keys(plain)
+
+
+class ChangeResult(Result):
+    """Base of what calls return that change the tree."""
+
+    number: int | None = None
+    """Journal number of the change, the newest of several; None if nothing was changed."""
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = []
 
 
 def camel_keys(plain: Mapping[str, Any]) -> dict[str, Any]:

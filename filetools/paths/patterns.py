@@ -298,11 +298,5 @@ def _bracket(pattern: str, start: int) -> tuple[str, int]:
     end = pattern.find("]", first + 1)
     if end < 0:
         return re.escape("["), start + 1
-    ranges: list[tuple[str, str]] = []
-    members, position = pattern[first:end], 0
-    while position < len(members):
-        low = members[position]
-        is_range = members[position + 1 : position + 2] == "-" and position + 2 < len(members)
-        ranges.append((low, members[position + 2] if is_range else low))
-        position += 3 if is_range else 1
+    ranges = [(each[0], each[-1]) for each in re.findall(r".-.|.", pattern[first:end], re.DOTALL)]
     return class_expression(ranges, negated=negated), end + 1

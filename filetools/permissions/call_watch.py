@@ -5,8 +5,9 @@ Who counts a call's time installs itself for the call's task; whoever waits for 
 
 from __future__ import annotations
 
-from contextvars import ContextVar, Token
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, Protocol
 
 
@@ -34,37 +35,25 @@ def current_watch() -> CallWatch | None:
     return _current.get()
 
 
-class watched:  # noqa: N801 - read as a statement: with watched(watch)
+@contextmanager
+def watched(watch: CallWatch) -> Iterator[None]:
     """Within the block, the running task and the tasks it starts belong to the call of this watch."""
-
-    __slots__ = ("_token", "_watch")
-
-    def __init__(self, watch: CallWatch) -> None:
-        self._watch = watch
-        self._token: Token[CallWatch | None] | None = None
-
-    def __enter__(self) -> None:
-        self._token = _current.set(self._watch)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._token is not None:
-            _current.reset(self._token)
+    token = _current.set(watch)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
-class uncounted:  # noqa: N801 - read as a statement: with uncounted()
+@contextmanager
+def uncounted() -> Iterator[None]:
     """Time inside the block is not counted against the call's limit: put it around waiting for a lock or a person."""
-
-    __slots__ = ("_watch",)
-
-    def __enter__(self) -> None:
-        self._watch = _current.get()
-        if self._watch is not None:
-            self._watch.pause()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._watch is not None:
-            self._watch.resume()
+    watch = _current.get()
+    if watch is None:
+        yield
+        return
+    watch.pause()
+    try:
+        yield
+    finally:
+        watch.resume()

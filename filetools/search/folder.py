@@ -1,10 +1,8 @@
-"""The names of one folder in the order in which listings show them, and a small memory of the widest folders."""
+"""The names of one folder in the order in which listings show them."""
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
@@ -16,16 +14,8 @@ from filetools.paths.names import is_state_name
 from filetools.paths.patterns import Sieve
 from filetools.stores.owners import FOREIGN_NAME
 
-YOUNG_NS: Final = 20_000_000
-"""A folder changed so recently may change again without a new time stamp."""
 SORTED_AT_ONCE: Final = 8_192
 """Names sorted in one call, which no other thread can interrupt; a few milliseconds."""
-MIN_CACHED_NAMES: Final = 512
-"""Smaller folders are read again sooner than looked up."""
-MAX_CACHED_NAMES: Final = 1_048_576
-
-Identity = tuple[int, int, int, int]
-"""Device, inode, mtime and ctime of a folder: equal identities mean equal names, unless it was young."""
 
 
 class SortedFolder(Struct):
@@ -121,53 +111,6 @@ def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:
         pairs = zip_longest(runs[::2], runs[1::2], fillvalue=())
         runs = [sorted([*first, *second], key=key) for first, second in pairs]
     return runs[0]
-
-
-class FolderCache:
-    """Remembers wide folders by identity, the least recently used go first. Thread-safe; one a process is enough."""
-
-    def __init__(self, max_names: int = MAX_CACHED_NAMES) -> None:
-        self.is_used = False
-        """Whether there ever was anything to remember."""
-        self._max_names = max_names
-        self._names = 0
-        self._folders: OrderedDict[tuple[int, int], tuple[Identity, SortedFolder]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, identity: Identity) -> SortedFolder | None:
-        """Return the folder if it is remembered and unchanged."""
-        if identity[:2] not in self._folders:
-            return None  # nearly always; without the lock, since whoever is not in time may read the folder
-        with self._lock:
-            kept = self._folders.get(identity[:2])
-            if kept is None or kept[0] != identity:
-                return None
-            self._folders.move_to_end(identity[:2])
-            return kept[1]
-
-    def put(self, identity: Identity, folder: SortedFolder, *, taken_ns: int) -> None:
-        """Remember a folder, unless it is small, larger than the whole cache, or was young.
-
-        Args:
-            identity: As it was before the names were read.
-            folder: What was read.
-            taken_ns: Time since the epoch, taken before the names were read.
-        """
-        is_young = taken_ns - max(identity[2:]) < YOUNG_NS
-        with self._lock:
-            self._drop(identity[:2])
-            if is_young or not MIN_CACHED_NAMES <= folder.size <= self._max_names:
-                return
-            self._folders[identity[:2]] = (identity, folder)
-            self._names += folder.size
-            self.is_used = True
-            while self._names > self._max_names:
-                self._drop(next(iter(self._folders)))
-
-    def _drop(self, key: tuple[int, int]) -> None:
-        kept = self._folders.pop(key, None)
-        if kept is not None:
-            self._names -= kept[1].size
 
 
 def combined(sieves: Iterable[Sieve | None]) -> Sieve | None:

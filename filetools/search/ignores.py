@@ -6,60 +6,30 @@ import logging
 import os
 import stat
 import subprocess
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from shutil import which
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from filetools.content.identity_cache import Identity, IdentityCache
 from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError, PathIsDirectoryError
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.folder import YOUNG_NS
 from filetools.search.source import GONE, Listable, OpensDirectories
 from filetools.settings import variables
 
 logger = logging.getLogger(__name__)
 
-MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
 MAX_IGNORE_BYTES: Final = 64 * 1024 * 1024
 """A larger ignore file is left aside; git's own limit is 100 MB."""
 _GIT_SECONDS: Final = 5.0
 
-_Identity = tuple[int, int, int, int, int]
-
-
-class IgnoreCache:
-    """Compiled ignore files by identity and place, within a bound of bytes. Thread-safe; one a process is enough."""
-
-    def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._kept: OrderedDict[str, tuple[_Identity, IgnoreRules]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, place: str, identity: _Identity) -> IgnoreRules | None:
-        """Return the rules of an unchanged file."""
-        with self._lock:
-            kept = self._kept.get(place)
-            return kept[1] if kept is not None and kept[0] == identity else None
-
-    def put(self, place: str, identity: _Identity, rules: IgnoreRules, *, taken_ns: int) -> None:
-        """Keep rules, unless the file was young when it was read."""
-        size = identity[2]
-        with self._lock:
-            old = self._kept.pop(place, None)
-            self._bytes -= old[0][2] if old is not None else 0
-            if size > self._max_bytes or taken_ns - max(identity[3:]) < YOUNG_NS:
-                return
-            self._kept[place] = (identity, rules)
-            self._bytes += size
-            while self._bytes > self._max_bytes:
-                _, (dropped, _) = self._kept.popitem(last=False)
-                self._bytes -= dropped[2]
+IgnoreCache: TypeAlias = IdentityCache[IgnoreRules]
+"""Compiled ignore files by identity and place; one a process is enough."""
+_BLOCK_BYTES: Final = 4096
+"""Of an ignore file, that count as one entry of the cache."""
 
 
 def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) -> IgnoreRules | None:
@@ -69,7 +39,7 @@ def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) ->
         facts = store.stat(path)
         if facts is None or facts.type != "file":
             return None
-        if (kept := cache.get(path, facts.identity)) is not None:
+        if (kept := cache.get(facts.identity, place=path)) is not None:
             return kept
         taken_ns = time.time_ns()
         content, facts = store.read(path, limit=MAX_IGNORE_BYTES)
@@ -81,10 +51,10 @@ def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) ->
     return rules
 
 
-def _keep(rules: IgnoreRules, place: str, identity: _Identity, cache: IgnoreCache, taken_ns: int) -> None:
+def _keep(rules: IgnoreRules, place: str, identity: Identity, cache: IgnoreCache, taken_ns: int) -> None:
     for problem in rules.problems:
         logger.warning("%s, line %d is ignored: %s", place.partition("\0")[0], problem.line, problem.reason)
-    cache.put(place, identity, rules, taken_ns=taken_ns)
+    cache.put(identity, rules, taken_ns=taken_ns, place=place, weight=1 + identity[2] // _BLOCK_BYTES)
 
 
 class OuterIgnoreFile(NamedTuple):
@@ -93,7 +63,7 @@ class OuterIgnoreFile(NamedTuple):
     path: Path
     above: str
     """The root, relative to the folder in which its rules begin; "" if they begin at the root."""
-    identity: tuple[int, int, int, int, int]
+    identity: Identity
     """Device, inode, size, mtime and ctime."""
 
 
@@ -158,7 +128,7 @@ def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
     stack = IgnoreStack()
     for file in outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
         place = f"{file.path}\0{file.above}"
-        rules = cache.get(place, file.identity)
+        rules = cache.get(file.identity, place=place)
         if rules is None:
             taken_ns = time.time_ns()
             try:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Final, get_args
 
+from filetools.content.identity_cache import IdentityCache
 from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.errors import InvalidArgumentError
 from filetools.models.listing import ListResult
@@ -15,13 +16,14 @@ from filetools.models.searching import SearchResult
 from filetools.models.words import EntryType, Row
 from filetools.paths.names import escaped
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.folder import FolderCache
+from filetools.search.folder import SortedFolder
 from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions
 from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import OrderedWalk
 
-FOLDERS: Final = FolderCache()
+MAX_CACHED_NAMES: Final = 1_048_576
+FOLDERS: Final = IdentityCache[SortedFolder](MAX_CACHED_NAMES)
 """Shared by all listings of the process."""
 IGNORES: Final = IgnoreCache()
 

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from filetools.content.identity_cache import Identity, IdentityCache
 from filetools.errors import (
     AbortedError,
     AccessDeniedError,
@@ -20,7 +21,7 @@ from filetools.errors import (
 )
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.folder import MIN_CACHED_NAMES, FolderCache, Identity, SortedFolder, sorted_folder
+from filetools.search.folder import SortedFolder, sorted_folder
 from filetools.stores.store import FileStat, ScanEntry
 
 Abort = Callable[[], bool]
@@ -34,6 +35,8 @@ _FOLDER_FLAGS: Final[int] = (
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_CLOEXEC", 0)
 )
+MIN_CACHED_NAMES: Final = 512
+"""Smaller folders are read again sooner than looked up."""
 LOOK_EVERY: Final = 1_024
 """Names between two looks at the abort signal."""
 MAX_KEPT: Final = 16
@@ -77,7 +80,7 @@ class OpensDirectories(Protocol):
 class Source:
     """Reads folders for one listing."""
 
-    def __init__(self, store: Listable, cache: FolderCache, abort: Abort | None, what: str) -> None:
+    def __init__(self, store: Listable, cache: IdentityCache[SortedFolder], abort: Abort | None, what: str) -> None:
         self.store = store
         self._cache = cache
         self._abort = abort
@@ -146,7 +149,7 @@ class Source:
 
     def _scanned(self, path: WorkspacePath) -> SortedFolder:
         facts = self.store.stat(path)
-        identity = (facts.device, facts.inode, facts.modified_ns, facts.changed_ns) if facts else None
+        identity = facts.identity if facts else None
         if identity is not None and (kept := self._cache.get(identity)) is not None:
             return kept
         taken_ns = time.time_ns()
@@ -156,12 +159,12 @@ class Source:
             names.add([(entry.name, entry.type) for entry in batch])
             self.check()
         folder = names.folder()
-        if identity is not None:
-            self._cache.put(identity, folder, taken_ns=taken_ns)
+        if identity is not None and folder.size >= MIN_CACHED_NAMES:
+            self._cache.put(identity, folder, taken_ns=taken_ns, weight=folder.size)
         return folder
 
     def _opened(self, descriptor: int) -> SortedFolder:
-        if self._cache.is_used and (kept := self._cache.get(_identity(descriptor))) is not None:
+        if len(self._cache) and (kept := self._cache.get(_identity(descriptor))) is not None:
             return kept
         taken_ns = time.time_ns()
         with os.scandir(descriptor) as rows:
@@ -180,7 +183,7 @@ class Source:
         folder = names.folder()
         if folder.size >= MIN_CACHED_NAMES:
             # Taken afterwards: if it is older than the beginning, nothing has changed in between.
-            self._cache.put(_identity(descriptor), folder, taken_ns=taken_ns)
+            self._cache.put(_identity(descriptor), folder, taken_ns=taken_ns, weight=folder.size)
         return folder
 
 
@@ -221,7 +224,7 @@ class _FoundNames:
 
 def _identity(descriptor: int) -> Identity:
     found = os.fstat(descriptor)
-    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _type_of(row: os.DirEntry[str]) -> EntryType:

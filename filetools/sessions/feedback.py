@@ -14,8 +14,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.agent_messages import paths_by_call
 from filetools.sessions.conversation import Conversation
 from filetools.sessions.log import INTERRUPTED, LogEntry, by_instant, extract_text, is_trivial, read_entries
-from filetools.sessions.log_folders import Agents, ProjectLogs, encode_project_path, opened_logs, real_project
-from filetools.sessions.log_sessions import listed
+from filetools.sessions.log_folders import Agents, ProjectLogs, encode_project_path, listed, opened_logs, real_project
 from filetools.settings import session_logs_folder
 
 logger = logging.getLogger(__name__)

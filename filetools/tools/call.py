@@ -173,8 +173,8 @@ class ToolCall:
                 error.suggested_action = _UNCHANGED if tool.is_all_or_nothing else _LOOK_FIRST
             raise
         except (PathNotFoundError, DirectoryNotFoundError) as error:
-            # The tools of a dialect tell of failures in words of their own.
-            if tool.present is None:
+            # Most dialects tell of failures in words of their own.
+            if tool.present is None or self._desk.offered.suggests_paths:
                 await suggest_paths(self._desk.files, error)
             raise
 

@@ -66,6 +66,8 @@ class Names(Struct, frozen=True, kw_only=True):
     """Our own tools that it has by another name."""
     actions: Mapping[str, str] = field(default_factory=dict)
     """What it says to do next, by the code of an error."""
+    suggests_paths: bool = False
+    """Whether a path that leads nowhere is answered with those of the root that are like it."""
 
 
 class Offered:
@@ -81,6 +83,7 @@ class Offered:
         self._tools = tools
         self._called = names.called
         self._actions = names.actions
+        self.suggests_paths = names.suggests_paths
         known = (own | names.all) - _WORDS
         listed = "|".join(sorted(known, key=len, reverse=True))
         name = rf"(?<![\w./'\"=-])(?:{listed})(?![\w/'\"=-]|\.\w)"

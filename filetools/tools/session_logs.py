@@ -11,11 +11,10 @@ from typing import Any
 
 from filetools.errors import FileToolsError
 from filetools.project import git, recent
-from filetools.sessions import feedback, log_sessions
+from filetools.sessions import feedback, log_folders
 from filetools.sessions.feedback import FeedbackItem
 from filetools.sessions.log import instant
-from filetools.sessions.log_folders import real_project
-from filetools.sessions.log_sessions import SessionInfo
+from filetools.sessions.log_folders import SessionInfo, real_project
 from filetools.sessions.rules import analyze, parse_items, rules
 
 __all__ = [
@@ -35,9 +34,9 @@ Folder = str | os.PathLike[str]
 
 
 def list_sessions(project: Folder, *, logs: Folder | None = None, with_worktrees: bool = True) -> list[SessionInfo]:
-    """As `filetools.sessions.log_sessions.list_sessions`, of a project whose path may be relative; blocks."""
+    """As `filetools.sessions.log_folders.list_sessions`, of a project whose path may be relative; blocks."""
     place, worktrees = _place(project, with_worktrees)
-    return log_sessions.list_sessions(place, logs=logs, worktrees=worktrees)
+    return log_folders.list_sessions(place, logs=logs, worktrees=worktrees)
 
 
 def extract_feedback(
@@ -77,7 +76,7 @@ def recent_sessions(project: Folder, *, limit: int = 5) -> dict[str, Any]:
     now, place, rows = time.time(), real_project(os.path.abspath(project)), []
     # A repository of strangers can name any folder as its work tree: what counts is named from there, too.
     worktrees = [tree for tree in other_worktrees(place) if place in other_worktrees(tree)]
-    for info in log_sessions.list_sessions(place, worktrees=worktrees)[:limit]:
+    for info in log_folders.list_sessions(place, worktrees=worktrees)[:limit]:
         begun = instant(info.timestamp)
         age = recent.age(now - (info.modified if begun is None else begun))
         rows.append({"id": info.session_id, "title": info.title, "age": age})

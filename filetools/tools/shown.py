@@ -122,24 +122,18 @@ def _without_text(facts: Mapping[str, Any]) -> Mapping[str, Any]:
 
 MOST_CHARACTERS: Final = 8_000
 """Of an answer, as JSON, that has no limit of its own."""
-_TRUNCATED: Final = ',"truncated":true'
 _FENCES: Final = re.compile("`{3,}")
 Answer = dict[str, Any]
 
 
 def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
     """Return an answer whose JSON has at most so many characters: the longest list loses its last rows, and it says so."""
-    while (over := len(printable_json(answer)) - most) > 0:
+    while len(printable_json(answer)) > most:
         lists = {name: each for name, each in answer.items() if isinstance(each, list) and each}
         if not lists:
-            return answer
-        sizes = {name: len(printable_json(each)) for name, each in lists.items()}
-        name = max(sizes, key=lambda each: sizes[each])
-        rows, size = lists[name], sizes.pop(name)
-        # Down to the size of the next, or half of it: a list that is long must not lose all its rows to another.
-        cut = min(over + len(_TRUNCATED), max(size - max(sizes.values(), default=0), size // 2))
-        share = cut * len(rows) // size
-        answer = {**answer, name: rows[: -max(1, share)], "truncated": True}
+            break
+        name = max(lists, key=lambda each: len(printable_json(lists[each])))
+        answer = {**answer, name: lists[name][: len(lists[name]) * 7 // 8], "truncated": True}
     return answer
 
 

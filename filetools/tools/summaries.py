@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import Any, Final
 
 from msgspec import Struct
@@ -29,8 +28,6 @@ from filetools.tools.bodies import Body, counted, short
 
 MOST_HUNK_LINES: Final = 40
 """Lines of hunks that a change shows; the rest is counted."""
-MOST_RUN_LINES: Final = 12
-"""Lines removed, or added, in a row where not all can be shown: what came in their place is to be seen, too."""
 MOST_LINE_CHARACTERS: Final = 300
 """Of one line of a hunk."""
 MOST_ROWS: Final = 100
@@ -69,36 +66,18 @@ def summary_of(result: type[Result], data: Facts) -> Body | None:
 
 
 def _lines(found: _Summary) -> Iterator[str]:
-    rows = [(row.head, _hunk_lines(row.hunks)) for row in found.rows[: found.most_rows]]
-    is_all = sum(len(lines) for _, lines in rows) <= MOST_HUNK_LINES
     left, more = MOST_HUNK_LINES, 0
-    for head, lines in rows:
-        if head:
-            yield head
-        shown, untold = (lines, 0) if is_all else _fewer(lines, left)
-        yield from map(_narrow, shown)
-        left -= len(shown)
-        more += untold
+    for row in found.rows[: found.most_rows]:
+        if row.head:
+            yield row.head
+        lines = _hunk_lines(row.hunks)
+        yield from map(_narrow, lines[:left])
+        more += max(0, len(lines) - left)
+        left -= min(left, len(lines))
     if more:
         yield f"… {counted(more, 'more line')} of the change"
-    if rest := len(found.rows) - len(rows):
+    if rest := len(found.rows[found.most_rows :]):
         yield f"… {rest} more"
-
-
-def _fewer(lines: Sequence[str], most: int) -> tuple[list[str], int]:
-    """Return the beginning of a change, with both sides of what was replaced, and how many lines nothing tells of."""
-    shown: list[str] = []
-    told = 0
-    for sign, each in groupby(lines, lambda line: line[:1]):
-        run = list(each)
-        is_long = sign in ("-", "+") and len(run) > MOST_RUN_LINES
-        part = run[: min(MOST_RUN_LINES if is_long else len(run), most - len(shown))]
-        shown += part
-        told += len(part)
-        if is_long and len(shown) < most:
-            shown.append(f"{sign}… {len(run) - len(part)} more")
-            told += len(run) - len(part)
-    return shown, len(lines) - told
 
 
 def _hunk_lines(hunks: Sequence[Facts]) -> list[str]:

@@ -1,20 +1,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from filelock import lock_descriptor
 
 import filetools.app.surroundings as module
 from filetools.app.surroundings import Check, extras, installation, look_around
 from filetools.settings import Settings
 from tests.support.declared import project
 from tests.support.unprivileged import as_nobody
-
-OWNED = "from filetools.stores.owners import Owner; print(Owner().new_name())"
 
 
 def found(root: Path, name: str, settings: Settings | None = None, mirror: Path | None = None) -> list[Check]:
@@ -67,36 +62,11 @@ def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (check.state, check.text.endswith(" MiB are free")) == ("warning", True)
 
 
-def test_what_dead_processes_left_is_counted_and_what_the_living_use_is_not(tmp_path: Path, state: Path) -> None:
-    dead = subprocess.run((sys.executable, "-c", OWNED), capture_output=True, text=True, check=True).stdout.strip()
-    (state / "tmp" / dead).touch()
-    living = subprocess.Popen((sys.executable, "-c", f"{OWNED}; input()"), stdin=-1, stdout=-1, text=True)
-    with living:
-        assert living.stdout is not None
-        (state / "tmp" / living.stdout.readline().strip()).touch()
-        (check,) = found(tmp_path, "left over")
-        living.communicate("\n")
-    assert (check.state, check.text) == ("note", "1 temporary files of processes that have ended")
-
-
-def test_waiting_files_and_repaired_journals_are_named(tmp_path: Path, state: Path) -> None:
+def test_repaired_journals_are_named(tmp_path: Path, state: Path) -> None:
     assert found(tmp_path, "left over") == []
-    (state / "limbo" / "7").touch()
     (state / "damaged-20261120-120000").mkdir()
-    waiting, damaged = found(tmp_path, "left over")
-    assert waiting.text.startswith("1 replaced files")
+    (damaged,) = found(tmp_path, "left over")
     assert damaged.remedy == f"remove {str(state / 'damaged-20261120-120000')!r} when you miss nothing"
-
-
-def test_held_locks_are_counted(tmp_path: Path, state: Path) -> None:
-    descriptors = [os.open(state / "locks" / name, os.O_RDWR | os.O_CREAT) for name in ("0001", "0002")]
-    assert lock_descriptor(descriptors[0], blocking=False)
-    (check,) = found(tmp_path, "locks")
-    assert check.text.startswith("1 held now")
-    for descriptor in descriptors:
-        os.close(descriptor)
-    (check,) = found(tmp_path, "locks")
-    assert check.text.startswith("0 held now")
 
 
 def test_abilities_are_tried_where_there_is_a_state_and_nothing_is_left_of_it(tmp_path: Path, state: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.app.token import TOKEN_FILE, own_token, read_token
+from filetools.app.state import TOKEN_FILE, own_token, read_token
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.app.token import read_token
+from filetools.app.state import read_token
 from filetools.app.trust import accept, newest_aside, own_folder
 from filetools.errors import InvalidArgumentError
 from filetools.settings import user_directory

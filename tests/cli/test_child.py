@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from filetools.cli.child import run_child
+from filetools.cli.commands.agents import run_child
 
 OUTER = """
 import asyncio, os, sys
-from filetools.cli.child import run_child
+from filetools.cli.commands.agents import run_child
 
 async def main():
     beat = asyncio.create_task(asyncio.sleep(0, "the loop went on"))

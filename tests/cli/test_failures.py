@@ -8,7 +8,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.cli.failures import envelope_of, exit_code, exit_code_of, hint_of, sentence_of
+from filetools.cli.terminal import envelope_of, exit_code, exit_code_of, hint_of, sentence_of
 from filetools.errors import (
     BatchFailedError,
     EditNotFoundError,

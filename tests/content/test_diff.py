@@ -9,7 +9,6 @@ from filetools.content.diff import (
     Hunk,
     PatchHunk,
     diff_lines,
-    hunks_of,
     minimal_edits,
     patch_of_edits,
     refined,
@@ -151,11 +150,6 @@ def test_refined_edits_do_the_same(old: str, new: str) -> None:
 def test_unified_diff_names_its_files_as_git_does() -> None:
     assert unified_diff("a\n", "b\n", "a/x y", 'b/"q"') == '--- a/x y\t\n+++ "b/\\"q\\""\n@@ -1 +1 @@\n-a\n+b\n'
     assert unified_diff("a\n", "a\n", "a/x", "b/x") == ""
-
-
-@given(TEXTS, TEXTS)
-def test_the_hunks_of_a_unified_diff_are_those_of_the_texts(old: str, new: str) -> None:
-    assert hunks_of(unified_diff(old, new, "a/x", "b/x")) == structured_patch(old, new)
 
 
 @given(TEXTS, TEXTS)

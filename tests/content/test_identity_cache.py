@@ -45,3 +45,22 @@ def test_the_least_recently_used_goes_first() -> None:
     cache.get(identity(1))
     cache.put(identity(3), FACTS, taken_ns=NOW)
     assert [cache.get(identity(inode)) is not None for inode in (1, 2, 3)] == [True, False, True]
+
+
+def test_heavy_values_take_the_place_of_several() -> None:
+    cache = FactsCache(max_entries=3)
+    for inode in (1, 2):
+        cache.put(identity(inode), FACTS, taken_ns=NOW)
+    cache.put(identity(2), FACTS, taken_ns=NOW, weight=2)
+    assert [cache.get(identity(inode)) is not None for inode in (1, 2)] == [True, True]
+    cache.put(identity(3), FACTS, taken_ns=NOW, weight=2)
+    assert [cache.get(identity(inode)) is not None for inode in (1, 2, 3)] == [False, False, True]
+    cache.put(identity(4), FACTS, taken_ns=NOW, weight=4)
+    assert len(cache) == 0
+
+
+def test_what_depends_on_the_place_is_kept_for_each() -> None:
+    cache = FactsCache()
+    cache.put(identity(1), FACTS, taken_ns=NOW, place="a")
+    assert cache.get(identity(1), place="a") is FACTS
+    assert cache.get(identity(1), place="b") is None

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AccessDeniedError, WorkspaceGoneError
-from filetools.sessions.log_folders import encode_project_path, opened_logs, project_of
-from filetools.sessions.log_sessions import list_sessions
+from filetools.sessions.log_folders import encode_project_path, list_sessions, opened_logs, project_of
 from tests.support.agent_logs import ENCODED, PROJECT, LogWriter
 from tests.support.unprivileged import as_nobody
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.sessions.log_sessions import SessionInfo, list_sessions
+from filetools.sessions.log_folders import SessionInfo, list_sessions
 from filetools.settings import MIB
 from tests.support.agent_logs import ENCODED, INTERRUPTED, PROJECT, Log, LogWriter, hostile_lines
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from filetools.sessions.conversation import conversation
 from filetools.sessions.log import LogEntry, extract_text, format_title, instant, read_entries
-from filetools.sessions.log_folders import Agents, encode_project_path, opened_logs
-from filetools.sessions.log_sessions import SessionInfo, list_sessions
+from filetools.sessions.log_folders import Agents, SessionInfo, encode_project_path, list_sessions, opened_logs
 from tests.support.agent_logs import ENCODED, PROJECT, Log, LogWriter, grown
 from tests.support.dose import dose
 from tests.support.session_oracle import Oracle, is_missing, serving

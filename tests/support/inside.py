@@ -23,7 +23,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.stores.store import FileStat
-from filetools.tools.dialects.mcp_filesystem.looking import PathGlob
 from filetools.tree import moves
 from filetools.tree.inotify import InotifyThread
 from filetools.tree.observe import Observation
@@ -53,11 +52,6 @@ async def end_of(agent: AgentProcess) -> None:
 
 def exit_code_of(agent: AgentProcess) -> int | None:
     return agent._process.returncode
-
-
-def expression_of(glob: PathGlob) -> str:
-    """Return the regular expression a glob of the filesystem server became."""
-    return glob._expression.pattern
 
 
 def known_watches(thread: InotifyThread) -> int:

@@ -20,11 +20,11 @@ from filetools.content.transforming import transform
 from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.servers.http.live.frames import TOLD
+from filetools.servers.http.live.frames import Outbox
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.outbox import Outbox
 from filetools.servers.http.live.session import LiveSession
 from tests.support import bearer
+from tests.support.live_frames import check
 
 Frame = dict[str, Any]
 PATIENCE_SECONDS = 60.0
@@ -41,7 +41,7 @@ class Wire(Protocol):
 
 
 class LiveClient:
-    """Sends frames and keeps all that come; checks each against the models of the server."""
+    """Sends frames and keeps all that come; checks each against what the page about the protocol says."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
@@ -110,7 +110,7 @@ class LiveClient:
     async def _pump(self) -> None:
         while (text := await self.wire.receive()) is not None:
             frame = json.loads(text)
-            TOLD.validate_json(text)
+            check(frame)
             self.heard.append(frame)
             self._pass_on(frame)
             self._news.set()

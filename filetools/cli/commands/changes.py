@@ -10,8 +10,8 @@ import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, READING, Desk
-from filetools.cli.failures import DIFFERS
 from filetools.cli.parameters import (
+    is_folder,
     path_argument,
     run_option,
     since_option,
@@ -36,6 +36,7 @@ from filetools.cli.records import (
     verb_of,
 )
 from filetools.cli.terminal import (
+    DIFFERS,
     STDERR,
     STDOUT,
     amount,
@@ -47,7 +48,7 @@ from filetools.cli.terminal import (
     printable_line,
 )
 from filetools.content.ends import split_lines, without_end
-from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.errors import InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import VersionEntry, VersionsResult
 from filetools.models.history import LineRange, ProvenanceResult
@@ -98,7 +99,7 @@ def log(
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         where = None if path is None else desk.path(path) or None
-        seen = await files.look() if await _is_folder(files, where) else models.LookResult()
+        seen = await files.look() if await is_folder(files, where or "") else models.LookResult()
         is_each = patch or desk.options.as_json
         records = await files.latest_changes(
             number if is_each else _MOST_GROUPED, path=where, actor=of, session=session, run=run, since=start, until=end
@@ -253,7 +254,7 @@ def diff(
 
     async def work(files: FileToolsFacade) -> Result:
         where = "" if path is None else desk.path(path)
-        if is_of_tree or (old is None and await _is_folder(files, where)):
+        if is_of_tree or (old is None and await is_folder(files, where)):
             name = since or await checkpoint_to_compare(files, run)
             if name is None:
                 raise InvalidArgumentError(
@@ -273,15 +274,6 @@ def diff(
         return file
 
     desk.read(work, _show)
-
-
-async def _is_folder(files: FileToolsFacade, where: str | None) -> bool:
-    if not where:
-        return True
-    try:
-        return (await files.file_info(where)).type == "directory"
-    except FileToolsError:
-        return False  # what says so of a file says it better
 
 
 def _is_for_programs(desk: Desk) -> bool:

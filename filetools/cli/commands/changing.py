@@ -13,7 +13,7 @@ from rich.text import Text
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, Desk
-from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, path_argument
+from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, is_folder, path_argument
 from filetools.cli.terminal import STDOUT, amount, print_line, print_note, printable, printable_line
 from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
@@ -330,16 +330,9 @@ def _new_path(desk: Desk, path: str) -> str:
 async def _target(files: FileToolsFacade, desk: Desk, origin: str, destination: str) -> str:
     """Return where something goes: into a folder that stands at the destination, as everywhere on a command line."""
     target = desk.path(destination)
-    if destination.endswith("/") or await _is_folder(files, target):
+    if destination.endswith("/") or await is_folder(files, target):
         return f"{target}/{origin.rpartition('/')[2]}"
     return target
-
-
-async def _is_folder(files: FileToolsFacade, path: str) -> bool:
-    try:
-        return (await files.file_info(path)).type == "directory"
-    except PathNotFoundError:
-        return False
 
 
 def _show_deleted(result: DeleteResult) -> None:

@@ -16,8 +16,8 @@ from filetools.app.state import own_directory
 from filetools.app.surroundings import Check, extras, facts, installation, look_around
 from filetools.cli.command import command
 from filetools.cli.desk import CHECKING, NO_STATE, Desk
-from filetools.cli.failures import FAILED
 from filetools.cli.terminal import (
+    FAILED,
     STDOUT,
     amount,
     print_beside,

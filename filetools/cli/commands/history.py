@@ -22,8 +22,7 @@ from msgspec.structs import asdict
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.desk import Desk, SharedOptions
-from filetools.cli.failures import FAILED
-from filetools.cli.terminal import STDOUT, printable, printable_text
+from filetools.cli.terminal import FAILED, STDOUT, printable, printable_text
 from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade

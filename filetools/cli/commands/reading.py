@@ -14,9 +14,9 @@ import click
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.desk import READING, Desk
-from filetools.cli.failures import FAILED
 from filetools.cli.parameters import path_argument, whole_version
 from filetools.cli.terminal import (
+    FAILED,
     STDOUT,
     amount,
     fact_table,

@@ -15,10 +15,9 @@ import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, READING, Desk
-from filetools.cli.failures import CONFLICT
 from filetools.cli.parameters import dry_run_option, since_option, time_or_number, until_option
 from filetools.cli.records import moment, print_unread
-from filetools.cli.terminal import STDERR, print_line, print_note, printable
+from filetools.cli.terminal import CONFLICT, STDERR, print_line, print_note, printable
 from filetools.errors import EditConflictError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult

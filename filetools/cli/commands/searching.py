@@ -16,8 +16,7 @@ import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.desk import READING, Desk
-from filetools.cli.failures import FAILED
-from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_line
+from filetools.cli.terminal import FAILED, STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepMatch, GrepResult, SearchResult

@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Final, NoReturn, get_args
 import click
 from msgspec import structs
 
-from filetools.app.folders import Folder, folder_at
 from filetools.app.opening import Opening, open_workspace
-from filetools.app.state import own_directory
-from filetools.app.token import TOKEN_FILE, own_token, read_token
+from filetools.app.state import TOKEN_FILE, own_directory, own_token, read_token
 from filetools.cli.command import command
 from filetools.cli.desk import Desk, SharedOptions, user_name
-from filetools.cli.failures import FAILED
-from filetools.cli.terminal import print_line, print_note, print_refusal, printable
+from filetools.cli.terminal import FAILED, print_line, print_note, print_refusal, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
@@ -37,6 +34,7 @@ if TYPE_CHECKING:  # `mcp` needs nothing of HTTP
     from filetools.servers.http.application import ServerApplication
     from filetools.servers.http.serving import Listener
     from filetools.servers.mcp.options import DoorOptions
+    from filetools.servers.mcp.roots_door import Folder
 
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
 allow_roots_option = click.option(
@@ -170,6 +168,8 @@ def _leave(received: signal.Signals | None) -> NoReturn:
 
 def _folders(names: Sequence[str]) -> list[Folder]:
     """Return the folders of the command line; of several, those that are missing are left out with a warning."""
+    from filetools.servers.mcp.roots_door import folder_at
+
     found = {name: folder_at(name) for name in names}
     missing = [name for name, folder in found.items() if folder is None]
     if missing and len(missing) == len(found):
@@ -288,7 +288,7 @@ def serve(
     settings = allowing(replace(settings, permissions="ask") if must_ask else settings, allow_root)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
-        host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), door=door,
+        host=host, port=port, names=tuple(name), origins=tuple(allow_origin), door=door,
         person=user_name(), token=token,
         agent=None if not agent else AgentOptions(command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)),
     )  # fmt: skip
@@ -338,12 +338,3 @@ def _announce(
     if new_code is not None:
         # A code counts once: with the printed one this browser would make that address useless to any other.
         webbrowser.open(f"{here}/login#code={new_code()}")
-
-
-def _host_names(given: Sequence[str]) -> tuple[str, ...]:
-    from filetools.servers.http.hosts import is_host_name
-
-    for name in given:
-        if not is_host_name(name):
-            raise click.BadParameter(f"{name!r} is not a host name; leave out scheme and port", param_hint="--name")
-    return tuple(given)

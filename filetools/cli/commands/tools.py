@@ -15,10 +15,10 @@ from rich.text import Text
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, READING, Desk
-from filetools.cli.failures import exit_code
 from filetools.cli.terminal import (
     STDOUT,
     amount,
+    exit_code,
     print_json,
     print_line,
     print_note,

@@ -19,7 +19,6 @@ from filetools.app.state import keeps_state, prepare_state
 from filetools.app.trust import accept, brought_journal, newest_aside
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
-from filetools.cli.failures import FAILED
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
     MOST_LISTED,
@@ -33,7 +32,17 @@ from filetools.cli.records import (
     unsure_lines,
     verb_of,
 )
-from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_line, print_note, print_table, printable
+from filetools.cli.terminal import (
+    FAILED,
+    STDERR,
+    STDOUT,
+    amount,
+    fact_table,
+    print_line,
+    print_note,
+    print_table,
+    printable,
+)
 from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Final
 
-from filetools.app.state import own_directory
-from filetools.app.token import own_token
+from filetools.app.state import own_directory, own_token
 from filetools.errors import NetworkError
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from filetools.content.version import version_of
 from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
@@ -18,8 +17,7 @@ from filetools.errors import (
 )
 from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import Step, put_back, sync_names
+from filetools.facade.steps.step import Step, is_same_file, put_back, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -128,22 +126,11 @@ class MoveFile(Step):
         """A foreign save at the destination in the same instant: kept as a version."""
         with suppress(FileToolsError):  # it is only faster to know
             self._remember(parts)
-        if self._displaced is None or is_same_file(parts, self.seen[1], self._displaced.stat):
-            return ()
-        content = self._displaced.read()
-        version = version_of(content)
-        if version == self.seen[1].version:
-            return ()
-        end = self.seen[1]
-        came_between = Change(
-            operation=Operation.MODIFY, path=end.path, key=end.key, before=self.seen[0].version, after=version,
-            content=content, size=len(content), applied=True, external=True,
-        )  # fmt: skip
+        source, end = self.seen
         on_top = Change(
-            operation=Operation.MODIFY, path=end.path, key=end.key, before=version, after=self.seen[0].version,
-            size=self._size(), applied=True,
+            operation=Operation.MODIFY, path=end.path, key=end.key, after=source.version, size=self._size(), applied=True
         )  # fmt: skip
-        return (came_between, on_top)
+        return self._foreign_save(parts, end, source.version, lambda before: replace(on_top, before=before))
 
     def set_back(self, parts: Parts) -> None:
         """Rename back, and put the replaced destination into its place."""

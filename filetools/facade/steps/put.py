@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from filetools.content.identity_cache import tick_of
-from filetools.content.version import version_of
 from filetools.errors import FileToolsError, HardLinkedError
 from filetools.facade.linked import other_names
 from filetools.facade.look import Look, keep_large, look
@@ -70,6 +68,7 @@ class PutFile(Step):
         self.is_from_memory = remembered is not None and self._seen.adoption is None
         if remembered is not None and not self.is_from_memory:
             self._seen = look(parts, self.path)
+        self.path = self.seen.path
 
     def adoptions(self) -> Sequence[Change]:
         """The file found, or its foreign change."""
@@ -139,11 +138,7 @@ class PutFile(Step):
             return ()
         with suppress(FileToolsError):  # it is only faster to know
             self._remember(parts)
-        if self._displaced is None or is_same_file(parts, self.seen, self._displaced.stat):
-            return ()
-        content = self._displaced.read()
-        version = version_of(content)
-        return () if version == self.seen.version else self._surprise(content, version)
+        return self._foreign_save(parts, self.seen, self.version, self._on_top)
 
     def set_back(self, parts: Parts) -> None:
         """Put the former bytes back, or take the new file away."""
@@ -252,30 +247,5 @@ class PutFile(Step):
         )  # fmt: skip
         parts.views.put(self.seen.key, View(position=self._number, head=head))
 
-    def _surprise(self, content: bytes, version: str) -> Sequence[Change]:
-        """The chain as it happened: the stranger's save replaced by this change a moment later."""
-        assert self._displaced is not None
-        came_between = Change(
-            operation=Operation.MODIFY,
-            path=self.path,
-            key=self.seen.key,
-            before=self.version,
-            after=version,
-            content=content,
-            size=len(content),
-            mode=self._displaced.stat.mode,
-            applied=True,
-            external=True,
-        )
-        on_top = structs.replace(self._change(), before=version, view=None, applied=True, document=None)
-        return (came_between, on_top)
-
-
-def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:
-    """Whether a displaced file is, beyond doubt, the one that was looked at."""
-    if seen.stat is None:
-        return False
-    same = (stat.inode, stat.size, stat.modified_ns) == (seen.stat.inode, seen.stat.size, seen.stat.modified_ns)
-    # Within a tick of the file system's clock a file can change and keep its time; then only its bytes tell.
-    tick_ns = tick_of(stat.modified_ns, parts.store.tick_ns)
-    return same and (tick_ns == 0 or seen.taken_ns - stat.modified_ns > tick_ns)
+    def _on_top(self, before: str) -> Change:
+        return structs.replace(self._change(), before=before, view=None, applied=True, document=None)

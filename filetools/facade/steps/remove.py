@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from filetools.content.version import version_of
 from filetools.errors import PathNotFoundError
 from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.put import is_same_file
 from filetools.facade.steps.step import Step, put_back, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
@@ -93,25 +91,10 @@ class RemoveFile(Step):
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and removal: kept as a version, and deleted on top of it."""
-        assert self._displaced is not None
-        if self.seen.is_opaque or is_same_file(parts, self.seen, self._displaced.stat):
+        if self.seen.is_opaque:
             return ()  # the trash keeps whatever came out
-        content = self._displaced.read()
-        version = version_of(content)
-        if version == self.seen.version:
-            return ()
-        came_between = Change(
-            operation=Operation.CREATE,
-            path=self.path,
-            key=self.seen.key,
-            after=version,
-            content=content,
-            size=len(content),
-            applied=True,
-            external=True,
-        )
-        gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, before=version, applied=True)
-        return (came_between, gone_again)
+        gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, applied=True)
+        return self._foreign_save(parts, self.seen, None, lambda before: structs.replace(gone_again, before=before))
 
     def set_back(self, parts: Parts) -> None:
         """Put it back into its place, unless there is a new file."""

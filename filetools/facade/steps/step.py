@@ -6,11 +6,13 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
+from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.journal.changes import Change, Relation
-from filetools.models.records import ChangeRecord
+from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
 
@@ -76,6 +78,30 @@ class Step(ABC):
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Records of what came out unexpectedly in the exchange: a foreign save of the same instant, kept."""
         return ()
+
+    def _foreign_save(
+        self, parts: Parts, seen: Look, ours: str | None, on_top: Callable[[str], Change]
+    ) -> Sequence[Change]:
+        """Return the chain as it happened: what a stranger saved between look and exchange, and this change on top of it.
+
+        Args:
+            parts: The workspace.
+            seen: What was looked at.
+            ours: Version that this change has put there; None if it took the file away.
+            on_top: Returns the record of this change on top of a version.
+        """
+        displaced = self._displaced
+        if displaced is None or is_same_file(parts, seen, displaced.stat):
+            return ()
+        content = displaced.read()
+        version = version_of(content)
+        if version == seen.version:
+            return ()
+        came_between = Change(
+            operation=Operation.CREATE if ours is None else Operation.MODIFY, path=seen.path, key=seen.key, before=ours,
+            after=version, content=content, size=len(content), mode=displaced.stat.mode, applied=True, external=True,
+        )  # fmt: skip
+        return (came_between, on_top(version))
 
     @abstractmethod
     def set_back(self, parts: Parts) -> None:
@@ -147,3 +173,13 @@ def release(displaced: Displaced | None, number: int) -> None:
         displaced.discard()
     else:
         shelve(displaced, number)
+
+
+def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:
+    """Whether a displaced file is, beyond doubt, the one that was looked at."""
+    if seen.stat is None:
+        return False
+    same = (stat.inode, stat.size, stat.modified_ns) == (seen.stat.inode, seen.stat.size, seen.stat.modified_ns)
+    # Within a tick of the file system's clock a file can change and keep its time; then only its bytes tell.
+    tick_ns = tick_of(stat.modified_ns, parts.store.tick_ns)
+    return same and (tick_ns == 0 or seen.taken_ns - stat.modified_ns > tick_ns)

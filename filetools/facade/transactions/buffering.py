@@ -126,7 +126,7 @@ class BufferingRunner(CallRunner):
         """Have steps change the overlay, all or nothing; nothing is locked, recorded or told.
 
         Raises:
-            ChangedMeanwhileError: Others were moving a folder in each of five tries.
+            ChangedMeanwhileError: Others were moving a folder in every try.
             FileToolsError: A step refused; the overlay is as it was.
         """
         async with self._turn:

@@ -276,11 +276,8 @@ class _Page:
         every = self._options.only_matching
         if mode == "content" and not skipped and not every:
             most = self._options.limit + 1 - len(self._rows)
-        if mode == "count" and not every and not self._options.multiline:
-            spans, count = [], self._pattern.count(text, path, abort=self._abort)
-        else:
-            spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
-            count = len(spans) // 2
+        spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
+        count = len(spans) // 2
         if not count:
             return
         shown = path if is_addressable(path) else escaped(path)

@@ -14,17 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from filetools.app.agent_runs import AgentRuns
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http.bodies import Bodies
-from filetools.servers.http.callers import Callers
 from filetools.servers.http.editor_page import MonacoFiles, installed_page
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.logins import Logins
 from filetools.servers.http.openapi import describe
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.problems import answer_failures
-from filetools.servers.http.routes import changes, chat, files, live, looking, pages, state, tools
-from filetools.servers.http.security import AGENT_PATHS, Guard
-from filetools.servers.http.shared import Shared
+from filetools.servers.http.routes import changes, chat, files, live, looking, pages, tools
+from filetools.servers.http.security import AGENT_PATHS, Bodies, Guard
+from filetools.servers.http.shared import Callers, Logins, Shared
 from filetools.servers.http.telemetry import Metrics, tracing
 from filetools.servers.mcp.options import DEFAULT_GROUP
 from filetools.servers.mcp.transports import http_application as mcp_application
@@ -149,7 +146,7 @@ def _routes(shared: Shared) -> FastAPI:
         openapi_url="/openapi.json",
     )
     application.state.shared = shared
-    modules = (state, pages, files, looking, tools, changes, live, *(() if shared.agents is None else (chat,)))
+    modules = (pages, files, looking, tools, changes, live, *(() if shared.agents is None else (chat,)))
     routers = [module.router for module in modules]
     for router in routers:
         application.include_router(router)

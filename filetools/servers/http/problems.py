@@ -156,39 +156,27 @@ async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send:
 def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
     """Answer every failure of an application with a problem; the routers are all that it has."""
     application.state.routers = routers
-    application.add_exception_handler(FileToolsError, _failed)
-    application.add_exception_handler(Refusal, _refused)
-    application.add_exception_handler(RequestValidationError, _invalid)
-    application.add_exception_handler(HTTPException, _unrouted)
-    application.add_exception_handler(Exception, _broken)
+    for kind in (FileToolsError, Refusal, RequestValidationError, HTTPException, Exception):
+        application.add_exception_handler(kind, _answered)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, FileToolsError)
-    return problem_of(error).response()
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return error.problem.response()
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return Problem(422, "INVALID_ARGUMENT", told_faults(error.errors())).response()
-
-
-async def _unrouted(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    headers = dict(error.headers or {})
-    if error.status_code == 405:
-        headers["Allow"] = ", ".join(_methods(request))
-    code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
-    return Problem(error.status_code, code, str(error.detail), headers).response()
-
-
-async def _broken(request: Request, error: Exception) -> Response:
-    return problem_of(InternalError("The request failed unexpectedly; the log of the server says why")).response()
+async def _answered(request: Request, error: Exception) -> Response:
+    match error:
+        case FileToolsError():
+            return problem_of(error).response()
+        case Refusal():
+            return error.problem.response()
+        case RequestValidationError():
+            return Problem(422, "INVALID_ARGUMENT", told_faults(error.errors())).response()
+        case HTTPException():
+            headers = dict(error.headers or {})
+            if error.status_code == 405:
+                headers["Allow"] = ", ".join(_methods(request))
+            code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
+            return Problem(error.status_code, code, error.detail, headers).response()
+        case _:
+            sentence = "The request failed unexpectedly; the log of the server says why"
+            return problem_of(InternalError(sentence)).response()
 
 
 def _methods(request: Request) -> list[str]:

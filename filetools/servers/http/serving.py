@@ -19,8 +19,7 @@ from filetools.app.registration import Registration
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.application import ServerApplication, http_application
-from filetools.servers.http.hosts import reachable_hosts, shown_host
-from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.options import HttpOptions, reachable_hosts, shown_host
 
 GRACE_SECONDS: Final = 1
 """What answers under way are given when the server stops; then they are cancelled."""

@@ -1,11 +1,21 @@
-"""What all routes of one server share, and how a route gets at it and at its caller."""
+"""What all routes of one server share, who has logged in and who calls, and how a route gets at them.
+
+What sort of party calls is decided by how it was let in, never by what it says of itself.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
-from typing import Annotated, Final
+from functools import lru_cache, partial
+from typing import Annotated, Final, Literal
 
 from fastapi import Depends
 from fastapi.requests import HTTPConnection
@@ -13,15 +23,177 @@ from msgspec import Struct, field
 
 from filetools.app.agent_runs import AgentRuns
 from filetools.app.registration import Registration
+from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http.callers import Admission, Caller, Callers
+from filetools.models.records import Actor
 from filetools.servers.http.editor_page import EditorPage
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.logins import Logins
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.telemetry import Metrics
 from filetools.tools.call_log import CallLog
 from filetools.tools.execution import ParsingRuns
+from filetools.tools.registry import ToolRegistry
+
+CODE_SECONDS: Final = 60.0
+LOGIN_SECONDS: Final = 12 * 3600.0
+MOST_LOGINS: Final = 64
+
+
+class Credentials(Struct, frozen=True, kw_only=True):
+    """What a browser needs to act as a person; it is told once."""
+
+    secret: str
+    """Value of the cookie."""
+    key: str
+    """What the page keeps, and sends as a header."""
+
+
+class _Login(Struct, frozen=True, kw_only=True):
+    name: str
+    key: str
+    """Digest of the key."""
+    origin: str
+    until: float
+
+
+class Logins:
+    """The codes that wait to be used, and the browsers that have used one; both end with the server.
+
+    Args:
+        clock: Tells seconds that never go back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._codes: dict[str, float] = {}
+        self._known: OrderedDict[str, _Login] = OrderedDict()
+
+    def new_code(self) -> str:
+        """Return a code that lets one browser in, within 60 s."""
+        code = secrets.token_urlsafe(32)
+        self._codes[_digest(code)] = self._clock() + CODE_SECONDS
+        return code
+
+    def redeem(self, code: str, origin: str) -> Credentials | None:
+        """Return the secrets of a new login for a code, which is used up by that; None if it is none, or too late.
+
+        Args:
+            code: As it stood in the address that was opened.
+            origin: Origin of the page that logs in; the login counts for no other.
+        """
+        # Kept and compared as digests: what a lookup tells by its time is worth nothing.
+        until = self._codes.pop(_digest(code), None)
+        if until is None or self._clock() > until:
+            return None
+        made = Credentials(secret=secrets.token_urlsafe(32), key=secrets.token_urlsafe(32))
+        name, until = f"login-{secrets.token_hex(4)}", self._clock() + LOGIN_SECONDS
+        self._known[_digest(made.secret)] = _Login(name=name, key=_digest(made.key), origin=origin.lower(), until=until)
+        if len(self._known) > MOST_LOGINS:
+            self._known.popitem(last=False)
+        return made
+
+    def login_of(self, secret: str, key: str, origin: str | None) -> str | None:
+        """Return the id of the login that both secrets belong to; None if they do not, or it is over.
+
+        Args:
+            secret: Value of the cookie.
+            key: The page's own secret.
+            origin: Origin of the page, where the browser tells one.
+        """
+        found = self._known.get(_digest(secret))
+        if found is None or self._clock() > found.until or origin not in (None, found.origin):
+            return None
+        return found.name if hmac.compare_digest(_digest(key), found.key) else None
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+AGENT: Final = "http"
+"""Name of every agent: clients have none that can be trusted."""
+MOST_CALLERS: Final = 1000
+LONGEST_SESSION: Final = 120
+
+
+class Admission(Struct, frozen=True, kw_only=True):
+    """How a request was let in."""
+
+    login: str | None = None
+    """Id of the login of a person; None for everybody else."""
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a person has logged in, who may edit and approve."""
+        return self.login is not None
+
+
+class Caller(Struct, frozen=True, kw_only=True):
+    """One party that calls, with all that is bound to it."""
+
+    files: FileToolsFacade
+    """The workspace as this caller's; replacing a file needs no version."""
+    registry: ToolRegistry
+    """Its tools; an agent's replace a file only if they name its version."""
+    is_person: bool
+    descriptors: DescriptorCalls
+    """Its long results, under ids that nobody can guess."""
+
+    @property
+    def actor(self) -> Actor:
+        """Whom the calls belong to."""
+        return self.files.actor
+
+    @property
+    def owner(self) -> str:
+        """What tells this caller from others."""
+        return f"{self.actor.kind}:{self.actor.id}:{self.actor.session}"
+
+
+class Callers:
+    """The callers of one server; lives as long as it.
+
+    Args:
+        files: The opened workspace.
+        person: Name of the person who logs in.
+        log: Where the calls of tools are logged.
+        keeps_results: Whether long results of agents' calls become descriptors.
+    """
+
+    def __init__(self, files: FileToolsFacade, *, person: str, log: CallLog, keeps_results: bool = False) -> None:
+        self._keeps_results = keeps_results
+        self._files = files
+        self._person = person
+        self._log = log
+        self._process = f"process-{secrets.token_hex(4)}"
+        self._made = lru_cache(MOST_CALLERS)(self._make)
+
+    def caller(self, admission: Admission, session: str | None = None) -> Caller:
+        """Return the caller that was let in, in the session that it names; else in that of its login, or of this process."""
+        return self._made(admission.is_person, (session or "").strip()[:LONGEST_SESSION] or admission.login)
+
+    def _make(self, is_person: bool, told: str | None) -> Caller:
+        kind: Literal["editor", "agent"] = "editor" if is_person else "agent"
+        actor = Actor(kind=kind, id=self._person if is_person else AGENT, session=told or self._process)
+        # Where an agent's text meets unsaved text, the person at the editor decides.
+        files = self._files.for_actor(
+            actor,
+            require_version=False,
+            on_conflict="merge" if is_person else "ask_if_attended",
+            ephemeral=not told,
+        )
+        # Without the process: a client that names no session comes back to its results after a restart.
+        owner = json.dumps(["http", actor.kind, actor.id, told])
+        descriptors = files.descriptors(owner=owner, is_opaque=True)
+        # Agents may share a session without knowing of each other: what one saw must not justify another's overwrite.
+        registry = ToolRegistry(
+            files,
+            require_version=not is_person,
+            log=self._log,
+            descriptors=descriptors if self._keeps_results and not is_person else None,
+        )
+        return Caller(files=files, registry=registry, is_person=is_person, descriptors=descriptors)
+
 
 SESSION_HEADER: Final = "filetools-session"
 ADMISSION: Final = "filetools.admission"

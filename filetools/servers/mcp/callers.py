@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from mcp.server import ServerRequestContext
@@ -63,7 +63,7 @@ class McpCallers:
         self._tools = tools
         self._log = CallLog() if log is None else log
         self._process = options.session or new_session()
-        self._known: OrderedDict[tuple[str, str, bool], tuple[FileToolsFacade, ToolRegistry]] = OrderedDict()
+        self._bound = lru_cache(MOST_CALLERS)(self._bind)
 
     @property
     def limits(self) -> TextLimits:
@@ -81,25 +81,18 @@ class McpCallers:
 
     def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
         actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
-        asks = can_ask(request, self._options)
-        who = (actor.id, actor.session or "", asks)
-        if who not in self._known:
-            # Callers may share a session without knowing of each other: what one saw must not justify another's overwrite.
-            # The tools of a dialect cannot name a version; there what the session saw must do.
-            files = self._files.for_actor(
-                actor,
-                require_version=self._options.dialect is None,
-                on_conflict=usual_conflict(request, self._options),
-                ephemeral=self._options.session is None and actor.session == self._process,
-            )
-            self._known[who] = (
-                files,
-                self._options.registry(files, self._tools, self._log, owner=self.principal(request)),
-            )
-        self._known.move_to_end(who)
-        if len(self._known) > MOST_CALLERS:
-            self._known.popitem(last=False)
-        return self._known[who]
+        return self._bound(actor, usual_conflict(request, self._options), self.principal(request))
+
+    def _bind(self, actor: Actor, on_conflict: OnConflict, owner: str) -> tuple[FileToolsFacade, ToolRegistry]:
+        # Callers may share a session without knowing of each other: what one saw must not justify another's overwrite.
+        # The tools of a dialect cannot name a version; there what the session saw must do.
+        files = self._files.for_actor(
+            actor,
+            require_version=self._options.dialect is None,
+            on_conflict=on_conflict,
+            ephemeral=self._options.session is None and actor.session == self._process,
+        )
+        return files, self._options.registry(files, self._tools, self._log, owner=owner)
 
     def session(self, request: Request) -> str:
         """Return the session of a request."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from contextlib import suppress
-from types import TracebackType
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import mcp_types as wire
@@ -14,15 +13,15 @@ from mcp.shared.exceptions import MCPError
 
 from filetools.errors import FileToolsError
 from filetools.printable import printable
-from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
+from filetools.servers.mcp.resources import descriptor_address, file_address
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
 from filetools.tools.seen import FileLink, Medium, ShownCall
 from filetools.tools.shown import shown
-from filetools.tools.tool import AnyTool
+from filetools.tools.tool import AnyTool, ReportProgress
 
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 ALWAYS_LOAD_KEY: Final = "anthropic/alwaysLoad"
@@ -93,8 +92,8 @@ class ToolCalls:
         abort = AbortSignal()
         try:
             registry = await self._callers.registry(request)
-            async with ProgressLane(request.session) as lane:
-                call = registry.call(tool.name, given.arguments or {}, abort=abort, progress=lane.report)
+            async with _reporting(request.session) as report:
+                call = registry.call(tool.name, given.arguments or {}, abort=abort, progress=report)
                 return await (call if tool.effect == "read" else self._kept_apart(call))
         except FileToolsError as error:  # of finding the workspaces; a call raises none
             return failure_envelope(error)
@@ -130,50 +129,36 @@ class ToolCalls:
         return published.model_copy(update={"meta": size | at_once or None})
 
 
-_Step = tuple[int, int | None, str | None]
+@asynccontextmanager
+async def _reporting(session: ServerSession) -> AsyncIterator[ReportProgress]:
+    """Yield what reports the progress of one call, which a task of its own sends to the client."""
+    steps: asyncio.Queue[tuple[int, int | None, str | None] | None] = asyncio.Queue()
+    last = -1
+    sender: asyncio.Task[None] | None = None
 
+    async def send() -> None:
+        while (step := await steps.get()) is not None:
+            await session.report_progress(*step)
 
-class ProgressLane:
-    """Carries the progress of one call to its client; used once, as `async with lane`.
+    def report(current: int, total: int | None, message: str | None) -> None:
+        nonlocal last, sender
+        if current > last:  # what goes back or stands still is not sent, as the protocol demands
+            last = current
+            steps.put_nowait((current, total, message))
+            if sender is None:
+                sender = asyncio.create_task(send())
 
-    Args:
-        session: Where to send it.
-    """
-
-    def __init__(self, session: ServerSession) -> None:
-        self._session = session
-        self._steps: asyncio.Queue[_Step | None] = asyncio.Queue()
-        self._last = -1
-        self._sender: asyncio.Task[None] | None = None
-
-    def report(self, current: int, total: int | None, message: str | None) -> None:
-        """Tell how far the call is; what goes back or stands still is not sent, as the protocol demands."""
-        if current > self._last:
-            self._last = current
-            self._steps.put_nowait((current, total, message))
-            if self._sender is None:
-                self._sender = asyncio.create_task(self._send())
-
-    async def __aenter__(self) -> ProgressLane:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            # What worker threads told last is still on its way through the loop, and after the result it counts no more.
-            await asyncio.sleep(0)
-        if self._sender is None:
-            return
-        if kind is not None:
-            self._sender.cancel()
-            return
-        self._steps.put_nowait(None)
-        await self._sender
-
-    async def _send(self) -> None:
-        while (step := await self._steps.get()) is not None:
-            await self._session.report_progress(*step)
+    try:
+        yield report
+    except BaseException:
+        if sender is not None:
+            sender.cancel()
+        raise
+    # What worker threads told last is still on its way through the loop, and after the result it counts no more.
+    await asyncio.sleep(0)
+    if sender is not None:
+        steps.put_nowait(None)
+        await sender
 
 
 def _result(seen: ShownCall) -> wire.CallToolResult:

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app.registration import Registration
-from filetools.app.token import own_token
+from filetools.app.state import own_token
 from filetools.app.trust import own_folder
 from filetools.distribution import installed_version
 from filetools.facade.facade import FileToolsFacade

@@ -25,10 +25,9 @@ from filetools.errors import BufferClosedError, FileToolsError
 from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp.addresses import BUFFERS, file_address, local_address, parse_address
 from filetools.servers.mcp.callers import Request
 from filetools.servers.mcp.options import DoorOptions
-from filetools.servers.mcp.resources import protocol_error
+from filetools.servers.mcp.resources import BUFFERS, file_address, local_address, parse_address, protocol_error
 
 QUIET_SECONDS: Final = 0.1
 """After a notice of an address, further changes of it are sent as one."""

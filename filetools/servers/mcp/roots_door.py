@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import mcp_types as wire
 from mcp.server import Server
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct
 
-from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.opening import Opening
 from filetools.app.registration import Registration
 from filetools.errors import FileToolsError, InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
+from filetools.models.words import OnConflict
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import (
     MOST_CALLERS,
@@ -44,6 +45,41 @@ from filetools.tools.roots import Root, Roots
 from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool
 
+
+class Folder(Struct, frozen=True):
+    """An existing folder."""
+
+    given: Path
+    """Absolute, as it was named."""
+    real: Path
+    """With its links resolved."""
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Its absolute paths, each once."""
+        return tuple(dict.fromkeys((self.given.as_posix(), self.real.as_posix())))
+
+
+def folder_at(name: str | os.PathLike[str]) -> Folder | None:
+    """Return the folder of a name, or None if there is none."""
+    try:
+        given = Path(os.path.abspath(Path(name).expanduser()))
+        real = Path(os.path.realpath(given, strict=True))
+        return Folder(given, real) if real.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # no such home, too long, NUL: no name of a folder
+        return None
+
+
+def outermost(folders: Sequence[Folder]) -> list[Folder]:
+    """Return those that lie in none of the others, each once, in the order they are given."""
+    kept = {folder.real: folder for folder in reversed(folders)}
+    return [
+        folder
+        for folder in dict.fromkeys(kept[each.real] for each in folders)
+        if not any(parent in kept for parent in folder.real.parents)
+    ]
+
+
 logger = logging.getLogger(__name__)
 
 MOST_ROOTS: Final = 50
@@ -57,8 +93,11 @@ _SERVE_ONE: Final = "Start the server with a folder, or from a client that names
 OpenFolder = Callable[[Path], Opening]
 
 
-class RootsDoor:
-    """Folders for one MCP client, in a dialect that takes several; used as `async with door`.
+@asynccontextmanager
+async def roots_server(
+    opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions
+) -> AsyncIterator[Server[Any]]:
+    """Open folders for one MCP client, in a dialect that takes several.
 
     Args:
         opener: Opens the workspace of a folder.
@@ -67,55 +106,35 @@ class RootsDoor:
 
     Raises:
         InvalidArgumentError: The options name no dialect of several roots, or a tool that there is none of.
+        FileToolsError: None of the folders can be opened.
     """
-
-    def __init__(self, opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions) -> None:
-        if options.dialect is None or not options.dialect.takes_several_roots:
-            raise InvalidArgumentError("Only a dialect that takes several roots can be served over several")
-        self._dialect = options.dialect
-        self._folders = folders
-        self._options = options
-        self._tools = options.selected()
-        self._workspaces = Workspaces(opener)
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Server[Any]:
-        """Open the folders.
-
-        Raises:
-            FileToolsError: None of them can be opened.
-        """
-        async with AsyncExitStack() as opened:
-            await opened.enter_async_context(self._workspaces)
-            # Before any client tells roots: one inside these folders shares their journal then, and their mirror.
-            usual = await self._workspaces.roots(self._folders)
-            callers = RootedCallers(self._workspaces, usual, self._dialect, self._options, self._tools)
-            registration = await opened.enter_async_context(Registration(self._workspaces.all))
-            asking = Asking(self._workspaces.all, self._options)
-            calls = ToolCalls(callers, self._tools, asking, is_deferred=self._options.is_deferred)
-            opened.push_async_callback(calls.aclose)
-            self._stack = opened.pop_all()
-        server: Server[Any] = Server(
-            "filetools",
-            version=product_version(),
-            title="filetools",
-            instructions=self._dialect.instructions,
-            on_list_tools=calls.list_tools,
-            on_call_tool=calls.call_tool,
-            get_tool_input_schema=calls.input_schema,
-        )
-        server.add_notification_handler(
-            "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed
-        )
-        server.middleware.append(noting(registration))
-        # Over which folders a client works changes with it, so this key is no folder's: the process's own.
-        server.middleware.append(Sealing(secrets.token_hex(32), callers.session, server.name))
-        return server
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
+    dialect = options.dialect
+    if dialect is None or not dialect.takes_several_roots:
+        raise InvalidArgumentError("Only a dialect that takes several roots can be served over several")
+    tools = options.selected()
+    async with aclosing(Workspaces(opener)) as workspaces:
+        # Before any client tells roots: one inside these folders shares their journal then, and their mirror.
+        usual = await workspaces.roots(folders)
+        callers = RootedCallers(workspaces, usual, dialect, options, tools)
+        asking = Asking(workspaces.all, options)
+        calls = ToolCalls(callers, tools, asking, is_deferred=options.is_deferred)
+        async with Registration(workspaces.all) as registration, aclosing(calls):
+            server: Server[Any] = Server(
+                "filetools",
+                version=product_version(),
+                title="filetools",
+                instructions=dialect.instructions,
+                on_list_tools=calls.list_tools,
+                on_call_tool=calls.call_tool,
+                get_tool_input_schema=calls.input_schema,
+            )
+            server.add_notification_handler(
+                "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed
+            )
+            server.middleware.append(noting(registration))
+            # Over which folders a client works changes with it, so this key is no folder's: the process's own.
+            server.middleware.append(Sealing(secrets.token_hex(32), callers.session, server.name))
+            yield server
 
 
 class RootedCallers:
@@ -148,7 +167,7 @@ class RootedCallers:
         self._log = CallLog()
         self._process = options.session or new_session()
         self._served: asyncio.Task[Roots] | None = None
-        self._known: OrderedDict[tuple[str, str], tuple[Roots, ToolRegistry]] = OrderedDict()
+        self._bound = lru_cache(MOST_CALLERS)(self._bind)
 
     @property
     def limits(self) -> TextLimits:
@@ -172,20 +191,13 @@ class RootedCallers:
             error = WorkspaceGoneError(_NONE_SERVED)
             error.suggested_action = _SERVE_ONE
             raise error
-        who = (client_of(request), self.session(request))
-        if who not in self._known or self._known[who][0] is not served:
-            actor = Actor(kind=self._options.kind, id=who[0], session=who[1])
-            roots = served.for_actor(
-                actor,
-                on_conflict=usual_conflict(request, self._options),
-                ephemeral=self._options.session is None and who[1] == self._process,
-            )
-            registry = self._dialect.registry(roots=roots, tools=self._tools, log=self._log)
-            self._known[who] = served, registry
-        self._known.move_to_end(who)
-        if len(self._known) > MOST_CALLERS:
-            self._known.popitem(last=False)
-        return self._known[who][1]
+        actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
+        return self._bound(served, actor, usual_conflict(request, self._options))
+
+    def _bind(self, served: Roots, actor: Actor, on_conflict: OnConflict) -> ToolRegistry:
+        is_ephemeral = self._options.session is None and actor.session == self._process
+        roots = served.for_actor(actor, on_conflict=on_conflict, ephemeral=is_ephemeral)
+        return self._dialect.registry(roots=roots, tools=self._tools, log=self._log)
 
     async def roots_changed(self, request: Request, given: wire.NotificationParams) -> None:
         """Ask the client for its roots again, at the next call."""
@@ -224,7 +236,7 @@ def _folder_of(uri: str) -> Folder | None:
 
 
 class Workspaces:
-    """The opened workspaces of one door; used as `async with workspaces`.
+    """The opened workspaces of one server; lives until it is closed.
 
     Args:
         opener: Opens the workspace of a folder.
@@ -275,9 +287,7 @@ class Workspaces:
         self._open[folder.real] = await self._stack.enter_async_context(self._opener(folder.given))
         return folder.real
 
-    async def __aenter__(self) -> Workspaces:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
+        """Close them all."""
         async with self._turn:
             await self._stack.aclose()

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from filetools.content.file_patch import quoted_name
 from filetools.content.patches import parse_patch
-from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirectoryError, PathNotFoundError
+from filetools.errors import InvalidArgumentError
 from filetools.models.files import PatchedFile
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
@@ -60,19 +60,7 @@ async def apply_patch(context: ToolContext, given: PatchOrOperation) -> dict[str
     if (given.patch is None) == (given.operation is None):
         raise InvalidArgumentError("apply_patch needs either patch or operation")
     text = given.patch if given.operation is None else patch_of(given.operation)
-    try:
-        made = await context.files.apply_patch(text or "")
-    except PathExistsError as error:
-        error.suggested_action = (
-            "Update the file that is there (update_file, *** Update File:), or choose another path."
-        )
-        raise
-    except PathIsDirectoryError as error:
-        error.suggested_action = "Name a file in it; a patch changes files only."
-        raise
-    except PathNotFoundError as error:
-        error.suggested_action = "Check the path; a new file is made by the type 'create_file', or *** Add File:."
-        raise
+    made = await context.files.apply_patch(text or "")
     rows = "".join(f"{_MARKS[file.kind]} {printable(_named(file))}\n" for file in made.files)
     files = [file.to_dict() for file in made.files]
     return {
@@ -179,4 +167,9 @@ APPLY_PATCH: Final = Dialect(
         ),
     ),
     hosted={"type": "apply_patch"},
+    actions={
+        "FILE_EXISTS": "Update the file that is there (update_file, *** Update File:), or choose another path.",
+        "IS_A_DIRECTORY": "Name a file in it; a patch changes files only.",
+        "FILE_NOT_FOUND": "Check the path; a new file is made by the type 'create_file', or *** Add File:.",
+    },
 )

@@ -100,6 +100,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Our own tools, as hints name them, that it has by another name."""
     actions: Mapping[str, str] = field(default_factory=dict)
     """What it says to do next, by the code of an error."""
+    suggests_paths: bool = False
+    """Whether a path that leads nowhere is answered with those of the root that are like it."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that differ from the usual ones where nobody has set them."""
 
@@ -121,7 +123,12 @@ class Dialect(Struct, frozen=True, kw_only=True):
         served = roots or (Roots.of(*files) if self.takes_absolute_paths else None)
         first = files[0] if served is None else served.first.files
         offered = self.tools if tools is None else tools
-        names = Names(all=frozenset(tool.name for tool in self.tools), called=self.called, actions=self.actions)
+        names = Names(
+            all=frozenset(tool.name for tool in self.tools),
+            called=self.called,
+            actions=self.actions,
+            suggests_paths=self.suggests_paths,
+        )
         return ToolRegistry(
             first, offered, require_version=False, require_read=self.require_read, roots=served, log=log, dialect=names
         )

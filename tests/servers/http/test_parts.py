@@ -18,12 +18,11 @@ from filetools import errors
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.models.files import DeleteResult
 from filetools.servers.http.conditions import ByteRange, Conditions, Tags
-from filetools.servers.http.hosts import Hosts
-from filetools.servers.http.logins import CODE_SECONDS, LOGIN_SECONDS, Logins
-from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.operations import decoded_path, file_location
+from filetools.servers.http.options import Hosts, HttpOptions
 from filetools.servers.http.problems import STATUS, TITLES, problem_of
-from filetools.servers.http.raw_paths import decoded_path, file_location
 from filetools.servers.http.routes.files import FileAnswer, under
+from filetools.servers.http.shared import CODE_SECONDS, LOGIN_SECONDS, Logins
 from filetools.servers.http.telemetry import Metrics
 from tests.support.declared import REPOSITORY
 

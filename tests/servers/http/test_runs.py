@@ -14,8 +14,8 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.application import http_application
-from filetools.servers.http.callers import Admission
 from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.shared import Admission
 from filetools.sessions.runs import Run
 
 ADDRESS = "http://127.0.0.1:8765"

@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from filetools.app.state import own_directory
-from filetools.servers.http.hosts import is_host_name
+from filetools.servers.http.options import is_host_name
 from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server, refused, request, statuses
 

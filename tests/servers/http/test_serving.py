@@ -14,8 +14,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from filetools.app.state import own_directory
-from filetools.app.token import TOKEN_FILE
+from filetools.app.state import TOKEN_FILE, own_directory
 from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server, refused, request, statuses
 

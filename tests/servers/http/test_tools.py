@@ -15,8 +15,8 @@ import pytest
 
 import filetools
 from filetools.servers.http.application import http_application
-from filetools.servers.http.callers import Admission
 from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.shared import Admission
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import Tool, ToolContext
 from tests.support import bearer

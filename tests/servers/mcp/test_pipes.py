@@ -17,7 +17,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
-from filetools.servers.mcp.pipes import MessageReader, MessageWriter
+from filetools.servers.mcp.transports import MessageReader, MessageWriter
 from tests.servers.mcp.test_stdio import HELLO
 from tests.support.declared import REPOSITORY
 from tests.support.mcp_clients import command
@@ -200,12 +200,10 @@ async def test_messages_are_whole_and_in_order_however_slow_the_client_and_whoev
 
 PRINTS = """
 import asyncio, os, sys
-from filetools.servers.mcp.pipes import standard_pipes
+from filetools.servers.mcp.transports import standard_streams
 
 async def main():
-    with standard_pipes() as pipes:
-        assert pipes is not None
-        reader, writer = pipes
+    async with standard_streams() as (reader, writer):
         print("printed", flush=True)
         os.system("echo by a child; cat")
         async for message in reader:

@@ -12,7 +12,7 @@ from mcp_types import INVALID_PARAMS, BlobResourceContents, ResourceTemplateRefe
 from filetools.content.version import version_of
 from filetools.errors import InvalidPathError
 from filetools.models.records import Actor
-from filetools.servers.mcp.addresses import Address, file_address, local_address, parse_address
+from filetools.servers.mcp.resources import Address, file_address, local_address, parse_address
 from tests.support.mcp_clients import ERAS, opened_door, refused
 
 FILE_TEMPLATE = ResourceTemplateReference(uri="filetools:///files/{+path}")

@@ -17,11 +17,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import filetools
-from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.opening import Opening
 from filetools.errors import InvalidArgumentError
 from filetools.servers.mcp.options import DoorOptions
-from filetools.servers.mcp.roots_door import RootsDoor
+from filetools.servers.mcp.roots_door import Folder, folder_at, outermost, roots_server
 from filetools.tools.dialects import dialect_named
 from tests.support.crashing import grow
 from tests.support.mcp_clients import ERAS, RELAXED, command, failure, forked, text
@@ -65,7 +64,7 @@ async def connected(
     """Connect a client, with roots of its own or without, to a door for some folders."""
     named = [found for each in folders if (found := folder_at(each)) is not None]
     async with (
-        RootsDoor(opening, named, OPTIONS) as server,
+        roots_server(opening, named, OPTIONS) as server,
         Client(server, mode=mode, list_roots_callback=roots, **client or {}) as calling,
     ):
         yield calling
@@ -84,11 +83,12 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
-def test_only_a_dialect_of_several_roots_has_such_a_door() -> None:
+async def test_only_a_dialect_of_several_roots_is_served_over_several() -> None:
     with pytest.raises(InvalidArgumentError):
-        RootsDoor(opening, [], DoorOptions())
+        await roots_server(opening, [], DoorOptions()).__aenter__()
+    wrong = DoorOptions(dialect=OPTIONS.dialect, tools=("raed_file",))
     with pytest.raises(InvalidArgumentError, match="did you mean 'read_file'"):
-        RootsDoor(opening, [], DoorOptions(dialect=OPTIONS.dialect, tools=("raed_file",)))
+        await roots_server(opening, [], wrong).__aenter__()
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -257,7 +257,7 @@ async def test_a_person_decides_what_overlaps_with_unsaved_text(
     folders = [found for each in places if (found := folder_at(each)) is not None]
     async with (
         opening(places[1]) as files,
-        RootsDoor(opening, folders, OPTIONS) as server,
+        roots_server(opening, folders, OPTIONS) as server,
         Client(server, mode=mode, **shown_to(person)) as client,
     ):
         ann = files.for_actor(filetools.Actor(kind="editor", id="ann"))

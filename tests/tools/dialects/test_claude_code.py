@@ -65,7 +65,7 @@ async def test_an_edit_says_where_a_hard_link_keeps_the_old_text(session: Sessio
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("Read", {}, "INVALID_ARGUMENT", "Missing parameter 'file_path'"),
     ("Read", {"file_path": "src/app.py", "lines": 3}, "INVALID_ARGUMENT", "Unknown parameter 'lines'"),
-    ("Read", {"file_path": "src/no.py"}, "FILE_NOT_FOUND", "find the file with Glob"),
+    ("Read", {"file_path": "src/no.py"}, "FILE_NOT_FOUND", "Check the path with Glob"),
     ("Read", {"file_path": "src"}, "IS_A_DIRECTORY", "Use Glob"),
     ("Read", {"file_path": "data.bin"}, "INVALID_ARGUMENT", "cannot show binary files"),
     ("Read", {"file_path": "../secret"}, "PATH_TRAVERSAL", "'..'"),

@@ -38,7 +38,7 @@ def session(files: FileToolsFacade) -> Session:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ({"pattern": "zz("}, "INVALID_ARGUMENT", "a backslash before a character"),
+        ({"pattern": "zz("}, "INVALID_ARGUMENT", "Correct the pattern."),
         ({"pattern": "a", "output_mode": "names"}, "INVALID_ARGUMENT", "files_with_matches"),
         ({"pattern": "a", "-X": 1}, "INVALID_ARGUMENT", "Unknown parameter '-X'"),
         ({"pattern": "a", "path": "no"}, "FILE_NOT_FOUND", "Glob"),

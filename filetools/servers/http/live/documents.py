@@ -10,13 +10,12 @@ from typing import Any
 from filetools.content.text_edits import TextEdit
 from filetools.errors import BufferClosedError, InvalidArgumentError, ResyncRequiredError
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.buffers import BufferChange, BufferClose, BufferResult
+from filetools.models.buffers import BufferClose, BufferResult
 from filetools.models.records import SYSTEM
 from filetools.servers.http.live import frames
-from filetools.servers.http.live.frames import Ack, Edits, ResyncFrame, text_of
+from filetools.servers.http.live.frames import Outbox, frame_text
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.open_document import OpenDocument
-from filetools.servers.http.live.outbox import Outbox
 
 
 class DocumentDesk:
@@ -67,7 +66,7 @@ class DocumentDesk:
         ):
             return
         # Read again now that nothing done to it escapes us: something may have been, just before.
-        await self._send_whole(document, lambda plain: Ack.model_validate({"id": frame.id, "of": "open", **plain}))
+        await self._send_whole(document, lambda plain: frame_text("ack", id=frame.id, of="open", **plain))
 
     async def change(self, frame: frames.ChangeFrame) -> None:
         """Put the client's edits in, and send what others did meanwhile."""
@@ -89,7 +88,7 @@ class DocumentDesk:
             if is_overtaken:
                 facts |= {"edits": [], "buffer_version": document.known}
             await self._outbox.room()
-            self._outbox.put_now(text_of(Ack.model_validate(facts)))
+            self._outbox.put_now(frame_text("ack", **facts))
             document.is_at(made.buffer_version)
         if is_overtaken:
             await self.bring_up(frame.handle, "overtaken")
@@ -123,7 +122,7 @@ class DocumentDesk:
             return
         with suppress(BufferClosedError):
             await self._send_whole(
-                document, lambda plain: ResyncFrame(reason=reason, handle=document.handle, document=plain)
+                document, lambda plain: frame_text("resync", reason=reason, handle=document.handle, document=plain)
             )
 
     async def bring_all_up(self) -> None:
@@ -174,20 +173,21 @@ class DocumentDesk:
                 "handle": document.handle, "document": document.document, "path": document.path,
             }  # fmt: skip
             facts |= {"buffer_version": frame.buffer_version, "dirty": moved.dirty, "resumed": True}
-            self._outbox.put_now(text_of(Ack.model_validate({"id": frame.id, "of": "open", **facts})))
+            self._outbox.put_now(frame_text("ack", id=frame.id, of="open", **facts))
             if moved.buffer_version > frame.buffer_version:
-                self._outbox.put_now(text_of(_missed(document.handle, frame.buffer_version, moved)))
+                # All that was done while the client was away, by whomever.
+                missed = {"edits": moved.edits, "dirty": moved.dirty, "reason": "missed", "actor": SYSTEM.to_dict()}
+                span = {"since": frame.buffer_version, "buffer_version": moved.buffer_version}
+                self._outbox.put_now(frame_text("edits", handle=document.handle, **span, **missed))
             document.is_at(moved.buffer_version)
         return True
 
-    async def _send_whole(
-        self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], Ack | ResyncFrame]
-    ) -> None:
+    async def _send_whole(self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], str]) -> None:
         # One text at a time, and only if there is room: however many a client asks for, they do not pile up.
         async with self._one_text, document.turn():
             await self._outbox.room()
             opened = await self._files.buffers.read(document.handle)
-            self._outbox.put_now(text_of(frame_of(opened.to_dict())))
+            self._outbox.put_now(frame_of(opened.to_dict()))
             document.is_at(opened.buffer_version, is_whole=True)
 
     def _of(self, handle: str) -> OpenDocument:
@@ -199,19 +199,6 @@ class DocumentDesk:
     def _drop(self, document: OpenDocument) -> None:
         self._open.pop(document.handle, None)
         self._hub.forget(document)
-
-
-def _missed(handle: str, since: int, moved: BufferChange) -> Edits:
-    """Return the frame of all that was done while a client was away, by whomever."""
-    return Edits(
-        handle=handle,
-        since=since,
-        buffer_version=moved.buffer_version,
-        edits=moved.edits,
-        dirty=moved.dirty,
-        reason="missed",
-        actor=SYSTEM.to_dict(),
-    )
 
 
 _TOLD_BY_EDITS = ("edits", "buffer_version")

@@ -1,13 +1,15 @@
-"""The frames of the live protocol, one JSON object each: what clients send, strictly checked, and what the server sends."""
+"""The frames of the live protocol, one JSON object each: what clients send, strictly checked, and what waits for a client."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
+from collections import deque
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
@@ -15,6 +17,9 @@ from filetools.tools.envelope import failure_envelope
 
 PROTOCOL: Final = 1
 MOST_EDITS: Final = 10_000
+MOST_FRAMES: Final = 1000
+MOST_CHARACTERS: Final = 512 * 1024
+_UNTOLD: Final = ("success", "attempts")
 _LARGEST_NUMBER: Final = 2**53 - 1
 
 FrameId = Annotated[str, Field(max_length=64)] | Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
@@ -156,147 +161,115 @@ def frame_of(plain: object) -> Hello | Request:
         raise InvalidArgumentError(f"Bad frame{f' at {place}' if place else ''}: {first['msg']}") from exc
 
 
-class ServerFrame(BaseModel):
-    """Base of the frames that the server sends; fields that are None are left out."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
 def asked(request: ApprovalRequest) -> dict[str, Any]:
     """Return an open request with the seconds that are left to answer it, for clients whose clocks are wrong."""
     return request.to_dict() | {"seconds_left": max(0.0, request.expires - time.time())}
 
 
-class Snapshot(ServerFrame):
-    """How things stand, where events tell how they change."""
+def frame_text(kind: str, **fields: Any) -> str:
+    """Return a frame of the server as it travels; fields that are None are left out.
 
-    root: str
-    """Name of the folder."""
-    documents: list[dict[str, Any]]
-    """What editors have open: path, dirty, buffer_version, editors."""
-    locks: list[dict[str, Any]]
-    """What calls through this server hold: path, owner, since."""
-    approvals: list[dict[str, Any]]
-    """What waits for a person."""
-    runs: list[dict[str, Any]]
-    """Calls of tools that run in this server."""
-    mirror: dict[str, dict[str, Any]]
-    """State of each mirror, by its name: state, behind, last_error."""
-
-
-class Welcome(Snapshot):
-    """Answers hello."""
-
-    type: Literal["welcome"] = "welcome"
-    id: str | int | None = None
-    protocol: int = PROTOCOL
-    position: str
-    """Events that follow come after it."""
-    actor: dict[str, Any]
-    """Who the client is: kind, id, session."""
-    can_answer: bool
-    """Whether it may answer approvals."""
-    lease_seconds: float
-    """How long handles outlive the connection."""
-
-
-class EventFrame(BaseModel):
-    """Something happened. Changes of the tree carry their position, and are told once each, in order."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
-
-    type: Literal["event"] = "event"
-    event: str
-    position: str | None = None
-
-
-class Edits(ServerFrame):
-    """Others have changed a document that the client has open. To be applied to the text at `since`, and only to that."""
-
-    type: Literal["edits"] = "edits"
-    handle: str
-    since: int
-    buffer_version: int
-    edits: list[dict[str, Any]]
-    dirty: bool
-    reason: str
-    actor: dict[str, Any]
-
-
-class Ack(BaseModel):
-    """What the client asked for is done; the other fields are the result."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
-
-    type: Literal["ack"] = "ack"
-    id: str | int | None = None
-    of: str
-    """Type of the frame that is answered."""
-
-
-class Approval(ServerFrame):
-    """A person is asked, or has answered."""
-
-    type: Literal["approval"] = "approval"
-    state: Literal["asked", "allowed", "denied"]
-    approval_id: str
-    request: dict[str, Any] | None = None
-    """With "asked": what it is about."""
-    reason: str | None = None
-
-
-class Progress(ServerFrame):
-    """How far a long call is."""
-
-    type: Literal["progress"] = "progress"
-    call: str
-    current: int
-    total: int | None = None
-    message: str | None = None
-
-
-class ResyncFrame(ServerFrame):
-    """Something is missing: of a document if it names a handle, else of what events tell."""
-
-    type: Literal["resync"] = "resync"
-    reason: str
-    position: str | None = None
-    """Look at the files again; events go on after it."""
-    snapshot: Snapshot | None = None
-    """How things stand now, after events were left out."""
-    handle: str | None = None
-    document: dict[str, Any] | None = None
-    """With a handle: the document as it is now, as opening it gave it; take its text in place of your own."""
-
-
-class ErrorFrame(ServerFrame):
-    """What the client asked for was refused, or failed."""
-
-    type: Literal["error"] = "error"
-    id: str | int | None = None
-    error: str
-    error_code: str
-    retryable: bool
-    suggested_action: str | None = None
-    details: dict[str, Any] = {}
-
-
-AnyTold = Welcome | EventFrame | Edits | Ack | Approval | Progress | ResyncFrame | ErrorFrame
-TOLD: Final[TypeAdapter[AnyTold]] = TypeAdapter(Annotated[AnyTold, Field(discriminator="type")])
-"""Checks what a server has sent; for clients in Python."""
-
-
-def text_of(frame: BaseModel) -> str:
-    """Return a frame as it travels."""
+    `docs/live.md` has the frames, and what is in each.
+    """
+    plain = {"type": kind, **{name: value for name, value in fields.items() if value is not None}}
     try:
-        return frame.model_dump_json(exclude_none=True)
+        return to_json(plain).decode("utf-8")
     except PydanticSerializationError:
         # A name on the disk need not be Unicode; as an escape it travels all the same.
-        return json.dumps(frame.model_dump(exclude_none=True), separators=(",", ":"))
+        return json.dumps(plain, separators=(",", ":"))
 
 
-def error_frame(error: FileToolsError, frame_id: str | int | None) -> ErrorFrame:
-    """Return the frame of a failure, with what every other door tells of it."""
+def error_text(error: FileToolsError, frame_id: str | int | None) -> str:
+    """Return the frame of a failure, with what every other interface reports of it."""
     envelope = failure_envelope(error)
-    told = {name: value for name, value in envelope.items() if name not in ("success", "attempts")}
-    return ErrorFrame(id=frame_id, **told)
+    return frame_text("error", id=frame_id, **{name: value for name, value in envelope.items() if name not in _UNTOLD})
+
+
+class Outbox:
+    """The queue between a session and its sender; lives as long as the connection, belongs to one loop.
+
+    What was asked for waits for room and is never dropped. What nobody asked for is offered: if there is no room, all that
+    was offered and still waits goes, and whoever offered it has to bring the client up to date once it reads again.
+
+    Args:
+        most_frames: Frames after which there is no room.
+        most_characters: Characters after which there is no room; the one frame that exceeds it still goes in.
+    """
+
+    def __init__(self, most_frames: int = MOST_FRAMES, most_characters: int = MOST_CHARACTERS) -> None:
+        self._most_frames = most_frames
+        self._most_characters = most_characters
+        self._waiting: deque[tuple[str, bool]] = deque()
+        self._characters = 0
+        self._is_closed = False
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def characters(self) -> int:
+        """Characters of all frames that wait."""
+        return self._characters
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another frame may go in now."""
+        return len(self._waiting) < self._most_frames and self._characters < self._most_characters
+
+    def offer(self, text: str) -> bool:
+        """Add a frame that may be dropped; False if there was no room, and everything offered that waited is dropped."""
+        if self._is_closed:
+            return True
+        if self.has_room:
+            self._add(text, is_offer=True)
+            return True
+        self._waiting = deque(entry for entry in self._waiting if not entry[1])
+        self._characters = sum(len(text) for text, _ in self._waiting)
+        self._wake()
+        return False
+
+    def put_now(self, text: str) -> None:
+        """Add a frame that must arrive, after `room`."""
+        if not self._is_closed:
+            self._add(text, is_offer=False)
+
+    async def put(self, text: str) -> None:
+        """Add a frame that must arrive, as soon as there is room."""
+        await self.room()
+        self.put_now(text)
+
+    async def room(self) -> None:
+        """Wait until there is room, or the outbox is closed."""
+        while not (self.has_room or self._is_closed):
+            await self._changed.wait()
+
+    async def drained(self) -> None:
+        """Wait until nothing waits any more, or the outbox is closed."""
+        while self._waiting and not self._is_closed:
+            await self._changed.wait()
+
+    async def take(self) -> str | None:
+        """Return the next frame to send, waiting for one; None after `close`."""
+        while not self._waiting:
+            if self._is_closed:
+                return None
+            await self._changed.wait()
+        text, _ = self._waiting.popleft()
+        self._characters -= len(text)
+        self._wake()
+        return text
+
+    def close(self) -> None:
+        """Take nothing more; what waits may still be sent. May be called twice."""
+        self._is_closed = True
+        self._wake()
+
+    def _add(self, text: str, *, is_offer: bool) -> None:
+        self._waiting.append((text, is_offer))
+        self._characters += len(text)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Final
 
 from filetools.errors import FileToolsError
 from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.feed import FeedPage
-from filetools.servers.http.live.frames import Approval, EventFrame, Progress, ResyncFrame, asked, text_of
+from filetools.models.records import ChangeRecord
+from filetools.servers.http.live.frames import asked, frame_text
 from filetools.servers.http.live.open_document import DocumentStep, OpenDocument
 from filetools.tools.call_log import CallLog
 
 REMEMBERED_TEXTS: Final = 1024
 _STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed", "tool:rejected": "denied"}
-
-
-class LiveConnection(Protocol):
-    """One connection, as the hub sees it."""
-
-    def offer(self, text: str) -> bool:
-        """Send a frame; False if there was no room for it."""
 
 
 class Hub:
@@ -42,10 +36,9 @@ class Hub:
         self._files = files
         self.handover = asyncio.Lock()
         """Held while one connection gives a handle up, or another one takes it over."""
-        self._members: set[LiveConnection] = set()
+        self._members: set[Callable[[str], bool]] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
-        self._texts: OrderedDict[str, str] = OrderedDict()
         # Plain, so that edits go out in the turn of the loop that brings them; what must be looked up has a lane of its own.
         self._subscriptions = [files.on("*", self._hear), files.on("tool:*", self._ask), files.on("feed:*", self._warn)]
 
@@ -54,13 +47,13 @@ class Hub:
         """How many connections are told."""
         return len(self._members)
 
-    def join(self, member: LiveConnection) -> None:
-        """Tell a connection from now on."""
-        self._members.add(member)
+    def join(self, offer: Callable[[str], bool]) -> None:
+        """Send a connection frames from now on, by what returns False if there was no room for one."""
+        self._members.add(offer)
 
-    def leave(self, member: LiveConnection, documents: Iterable[OpenDocument]) -> None:
-        """Tell it no more, nor its documents."""
-        self._members.discard(member)
+    def leave(self, offer: Callable[[str], bool], documents: Iterable[OpenDocument]) -> None:
+        """Send it no more, nor its documents."""
+        self._members.discard(offer)
         for document in documents:
             self.forget(document)
 
@@ -88,17 +81,7 @@ class Hub:
     def texts_of(self, page: FeedPage) -> list[str]:
         """Return the frames of a page of the feed; many members read the same one."""
         epoch = page.position.partition(":")[0]
-        found = []
-        for record in page.records:
-            position = f"{epoch}:{record.number}"
-            text = self._texts.get(position)
-            if text is None:
-                [event] = from_record(record)
-                text = self._texts[position] = text_of(_event_frame(event, position))
-                if len(self._texts) > REMEMBERED_TEXTS:
-                    self._texts.popitem(last=False)
-            found.append(text)
-        return found
+        return [_record_text(record, f"{epoch}:{record.number}") for record in page.records]
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, TreeEvent) or event.name.startswith(("tool:", "feed:")):
@@ -106,7 +89,7 @@ class Hub:
         if isinstance(event, BufferEvent):
             self._hear_document(event)
         elif self._members:
-            self._tell(text_of(_event_frame(event)))
+            self._tell(frame_text("event", **event.to_dict()))
 
     def _hear_document(self, event: BufferEvent) -> None:
         step = DocumentStep.of(event)
@@ -123,7 +106,7 @@ class Hub:
         elif event.name == "buffer:changed":
             return  # those who have it open get the edits; to the others only the flag is news
         if self._members:
-            self._tell(text_of(_event_frame(event, without="edits")))
+            self._tell(frame_text("event", **event.to_dict() | {"edits": None}))
 
     async def _ask(self, event: Event) -> None:
         """Tell of approvals and progress, in order."""
@@ -131,19 +114,14 @@ class Hub:
             return
         plain = event.to_dict()
         if event.name == "tool:progress":
-            call, current = plain["tool_call_id"], plain["current"]
-            frame = Progress(call=call, current=current, total=plain.get("total"), message=plain.get("message"))
-            self._tell(text_of(frame))
+            facts = {name: plain.get(name) for name in ("current", "total", "message")}
+            self._tell(frame_text("progress", call=plain["tool_call_id"], **facts))
         elif event.name in _STATES:
-            self._tell(text_of(await self._approval(event.name, plain["approval_id"], plain.get("reason"))))
-
-    async def _approval(self, name: str, approval_id: str, reason: str | None) -> Approval:
-        if name != "tool:approval_required":
-            state = "allowed" if name == "tool:approved" else "denied"
-            return Approval.model_validate({"state": state, "approval_id": approval_id, "reason": reason})
-        found = [each for each in await self._files.approvals() if each.id == approval_id]
-        request = asked(found[0]) if found else None
-        return Approval(state="asked", approval_id=approval_id, request=request, reason=reason)
+            approval_id, state = plain["approval_id"], _STATES[event.name]
+            open_now = await self._files.approvals() if state == "asked" else []
+            request = next((asked(each) for each in open_now if each.id == approval_id), None)
+            reason = plain.get("reason")
+            self._tell(frame_text("approval", state=state, approval_id=approval_id, request=request, reason=reason))
 
     async def _warn(self, event: Event) -> None:
         """Tell that changes of the tree may have been missed."""
@@ -151,15 +129,14 @@ class Hub:
             position = await self._files.position()
         except FileToolsError:  # the workspace is being closed, and with it every connection
             return
-        self._tell(text_of(ResyncFrame(reason=str(event.to_dict().get("reason", "unknown")), position=position)))
+        self._tell(frame_text("resync", reason=event.to_dict().get("reason", "unknown"), position=position))
 
     def _tell(self, text: str) -> None:
-        for member in list(self._members):
-            member.offer(text)
+        for offer in list(self._members):
+            offer(text)
 
 
-def _event_frame(event: Event, position: str | None = None, *, without: str | None = None) -> EventFrame:
-    plain = {name: value for name, value in event.to_dict().items() if name != without}
-    if position is not None:
-        plain["position"] = position
-    return EventFrame.model_validate(plain)
+@lru_cache(REMEMBERED_TEXTS)
+def _record_text(record: ChangeRecord, position: str) -> str:
+    [event] = from_record(record)
+    return frame_text("event", **event.to_dict(), position=position)

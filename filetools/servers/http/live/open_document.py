@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from filetools.events.buffers import BufferEvent
 from filetools.models.records import Actor
-from filetools.servers.http.live.frames import Edits, text_of
+from filetools.servers.http.live.frames import frame_text
 
 MOST_HELD: Final = 1000
 """Changes by others that wait while the client's own is put in; of more, the text is sent anew."""
@@ -113,7 +113,8 @@ class OpenDocument:
             self._miss()
             return
         self._known = step.version
-        told = Edits(
+        text = frame_text(
+            "edits",
             handle=self.handle,
             since=step.version - 1,
             buffer_version=step.version,
@@ -122,5 +123,5 @@ class OpenDocument:
             reason=step.reason,
             actor=step.actor.to_dict(),
         )
-        if not self._offer(text_of(told)):
+        if not self._offer(text):
             self.is_stale = True

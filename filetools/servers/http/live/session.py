@@ -15,9 +15,8 @@ from filetools.errors import BufferClosedError, FileToolsError, InternalError, I
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.documents import DocumentDesk
-from filetools.servers.http.live.frames import Ack, ResyncFrame, Snapshot, Welcome, asked, error_frame, text_of
+from filetools.servers.http.live.frames import PROTOCOL, Outbox, asked, error_text, frame_text
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.outbox import Outbox
 from filetools.servers.http.options import HttpLimits
 from filetools.tools.call_log import CallLog
 
@@ -83,7 +82,7 @@ class LiveSession:
         self.outbox.close()
         if self._leave is not None:
             self._leave()
-        self._hub.leave(self, [] if self._desk is None else self._desk.documents)
+        self._hub.leave(self.offer, [] if self._desk is None else self._desk.documents)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -124,13 +123,13 @@ class LiveSession:
         await self._refuse(InvalidArgumentError(reason), None)
 
     async def _refuse(self, error: FileToolsError, frame_id: str | int | None) -> None:
-        await self.outbox.put(text_of(error_frame(error, frame_id)))
+        await self.outbox.put(error_text(error, frame_id))
 
     async def _greet(self, hello: frames.Hello) -> None:
         if self._files is not None:
             raise InvalidArgumentError("hello is said once")
         files = self._open_files(hello.session)
-        self._hub.join(self)
+        self._hub.join(self.offer)
         position = await files.position()
         if hello.since is not None:
             await files.changes(hello.since, limit=1)  # refuses what is not a position
@@ -138,18 +137,19 @@ class LiveSession:
         is_person = files.actor.kind == "editor"
         if is_person and self._leave is None:
             self._leave = files.attend_approvals().close
-        facts = await _snapshot(files, self._hub.log)
-        welcome = Welcome(
+        welcome = frame_text(
+            "welcome",
             id=hello.id,
+            protocol=PROTOCOL,
             position=position,
             actor=files.actor.to_dict(),
             can_answer=is_person,
             lease_seconds=LEASE_SECONDS,
-            **facts.model_dump(),
+            **await _snapshot(files, self._hub.log),
         )
         self._files = files
         self._desk = DocumentDesk(files, self._hub, self.outbox, self.offer, self._behind.set)
-        self.outbox.put_now(text_of(welcome))
+        self.outbox.put_now(welcome)
         early, self._early = self._early or [], None
         for text in early:
             self.offer(text)
@@ -198,14 +198,14 @@ class LiveSession:
                 await self._acknowledge(frame, {})
 
     async def _acknowledge(self, frame: frames.Request, facts: dict[str, Any]) -> None:
-        await self.outbox.put(text_of(Ack.model_validate({"id": frame.id, "of": frame.type, **facts})))
+        await self.outbox.put(frame_text("ack", id=frame.id, of=frame.type, **facts))
 
     async def _follow(self, since: str) -> None:
         """Send the changes of the tree, at the pace at which the client reads."""
         assert self._files is not None
         async for page in self._files.follow_pages(since):
             if page.resync:
-                await self.outbox.put(text_of(ResyncFrame(reason="forgotten", position=page.position)))
+                await self.outbox.put(frame_text("resync", reason="forgotten", position=page.position))
             for text in self._hub.texts_of(page):
                 await self.outbox.put(text)
 
@@ -220,15 +220,15 @@ class LiveSession:
             was_dropping, self._is_dropping = self._is_dropping, False
             await self._desk.bring_all_up()
             if was_dropping:
-                facts = await _snapshot(self._files, self._hub.log)
-                await self.outbox.put(text_of(ResyncFrame(reason="overflow", snapshot=facts)))
+                snapshot = await _snapshot(self._files, self._hub.log)
+                await self.outbox.put(frame_text("resync", reason="overflow", snapshot=snapshot))
 
     async def _lasting(self, work: Awaitable[None]) -> None:
         """Do what lasts as long as the connection; without it there is no connection."""
         try:
             await work
         except FileToolsError as error:
-            self.outbox.put_now(text_of(error_frame(error, None)))
+            self.outbox.put_now(error_text(error, None))
         self.outbox.close()
 
     async def _renew(self) -> None:
@@ -245,14 +245,14 @@ class LiveSession:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _snapshot(files: FileToolsFacade, log: CallLog) -> Snapshot:
+async def _snapshot(files: FileToolsFacade, log: CallLog) -> dict[str, Any]:
     """Return the root's name, documents, locks, approvals, runs and mirrors as they are now."""
     status = await files.status()
-    return Snapshot(
-        root=status["root"],
-        documents=status["documents"],
-        locks=[{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
-        approvals=[asked(request) for request in await files.approvals()],
-        runs=[record.to_dict() for record in log.running()],
-        mirror=status["mirrors"],
-    )
+    return {
+        "root": status["root"],
+        "documents": status["documents"],
+        "locks": [{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
+        "approvals": [asked(request) for request in await files.approvals()],
+        "runs": [record.to_dict() for record in log.running()],
+        "mirror": status["mirrors"],
+    }

@@ -1,10 +1,10 @@
-"""Routes to what has changed: the feed, transactions, taking changes back, and the runs of agents."""
+"""Routes to what has changed or waits to: the feed, transactions, taking changes back, runs of agents, approvals."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
@@ -17,14 +17,13 @@ from filetools.facade.transactions.results import TransactionResult
 from filetools.facade.watching import change_entry
 from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult
-from filetools.servers.http.callers import Caller
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
+from filetools.servers.http.live.frames import asked
 from filetools.servers.http.openapi import Described, failures
-from filetools.servers.http.operations import OperationList, UndoOrder
+from filetools.servers.http.operations import FILES, OperationList, StrictModel, UndoOrder, decoded_path, file_location
 from filetools.servers.http.problems import Refusal
-from filetools.servers.http.raw_paths import FILES, decoded_path, file_location
 from filetools.servers.http.routes.looking import MOST_ROWS, Asked, PathQuery, RowsQuery
-from filetools.servers.http.shared import Calling, SharedParts
+from filetools.servers.http.shared import Caller, Calling, SharedParts
 from filetools.sessions.runs import Run
 
 router: Final = APIRouter()
@@ -183,3 +182,38 @@ def with_urls(metadata: dict[str, Any]) -> dict[str, Any]:
             decoded_path(location.removeprefix(FILES))
             file["url"] = location
     return metadata
+
+
+class ApprovalsPage(BaseModel):
+    """What `GET /v1/approvals` returns."""
+
+    approvals: list[dict[str, Any]]
+    """Requests that are open, oldest first."""
+
+
+class Answered(BaseModel):
+    """What `POST /v1/approvals/{id}` returns."""
+
+    id: str
+    answer: str
+
+
+class ApprovalAnswer(StrictModel):
+    """What a person says."""
+
+    answer: Literal["allow", "allow_for_run", "deny", "merge", "cancel"]
+    edited_text: str | None = None
+    """With "merge": the whole text that shall be written instead."""
+
+
+@router.get("/v1/approvals", tags=["approvals"], responses=failures())
+async def approvals(caller: Calling) -> ApprovalsPage:
+    """Return what waits for a person's answer, in whatever process it was asked."""
+    return ApprovalsPage(approvals=[asked(request) for request in await caller.files.approvals()])
+
+
+@router.post("/v1/approvals/{approval_id}", tags=["approvals"], responses=failures())
+async def answer_approval(caller: Calling, approval_id: str, answer: ApprovalAnswer) -> Answered:
+    """Answer a request. Only who has logged in may; a token of an agent never does."""
+    await caller.files.answer_approval(approval_id, answer.answer, edited_text=answer.edited_text)
+    return Answered(id=approval_id, answer=answer.answer)

@@ -19,9 +19,8 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
 from filetools.servers.http.conditions import ByteRange, Conditions, asked_range, conditions_of, etag
 from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
-from filetools.servers.http.operations import EditList
+from filetools.servers.http.operations import EditList, FilePath, file_location
 from filetools.servers.http.problems import Refusal, told_faults
-from filetools.servers.http.raw_paths import FilePath, file_location
 from filetools.servers.http.shared import Calling, SharedParts
 
 router: Final = APIRouter()

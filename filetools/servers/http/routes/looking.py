@@ -1,21 +1,22 @@
-"""Routes that list and search: folders, names, contents, and the versions of a path."""
+"""Routes that only look: at folders, names, contents, the versions of a path, and the state of server and workspace."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from filetools.models.files import VersionsResult
 from filetools.models.listing import ListResult
 from filetools.models.searching import GrepResult, SearchResult
 from filetools.servers.http.openapi import failures
-from filetools.servers.http.raw_paths import FilePath
-from filetools.servers.http.shared import Calling
+from filetools.servers.http.operations import FilePath
+from filetools.servers.http.shared import Calling, SharedParts
+from filetools.servers.http.telemetry import MEDIA_TYPE
 
-router: Final = APIRouter(tags=["searching"])
+router: Final = APIRouter()
 MOST_ROWS: Final = 1000
 MOST_CONTEXT: Final = 20
 PathQuery = Annotated[str, Field(max_length=4096)]
@@ -67,7 +68,7 @@ class GrepQuery(Asked):
     cursor: CursorQuery = None
 
 
-@router.get("/v1/list", response_model=ListResult, responses=failures(404, 409, 504))
+@router.get("/v1/list", tags=["searching"], response_model=ListResult, responses=failures(404, 409, 504))
 async def list_files(asked: Annotated[ListQuery, Query()], caller: Calling) -> Response:
     """Return one page of a folder, or of the tree below it: folders first, then by name."""
     page = await caller.files.list_files(
@@ -77,7 +78,7 @@ async def list_files(asked: Annotated[ListQuery, Query()], caller: Calling) -> R
     return JSONResponse(page.to_dict())
 
 
-@router.get("/v1/search", response_model=SearchResult, responses=failures(404, 409, 504))
+@router.get("/v1/search", tags=["searching"], response_model=SearchResult, responses=failures(404, 409, 504))
 async def search_files(asked: Annotated[SearchQuery, Query()], caller: Calling) -> Response:
     """Return one page of the files and folders whose path fits a pattern."""
     page = await caller.files.search_files(
@@ -86,14 +87,38 @@ async def search_files(asked: Annotated[SearchQuery, Query()], caller: Calling) 
     return JSONResponse(page.to_dict())
 
 
-@router.get("/v1/grep", response_model=GrepResult, responses=failures(404, 409, 504))
+@router.get("/v1/grep", tags=["searching"], response_model=GrepResult, responses=failures(404, 409, 504))
 async def grep_files(asked: Annotated[GrepQuery, Query()], caller: Calling) -> Response:
     """Return one page of the lines in which a pattern matches; text that an editor has not saved counts."""
     options = asked.model_dump(exclude={"pattern"})
     return JSONResponse((await caller.files.grep_files(asked.pattern, **options)).to_dict())
 
 
-@router.get("/v1/versions/{path:path}", response_model=VersionsResult, responses=failures(504))
+@router.get("/v1/versions/{path:path}", tags=["searching"], response_model=VersionsResult, responses=failures(504))
 async def versions(path: FilePath, caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100) -> Response:
     """Return the versions that a path has had, newest first; the file need not exist any more."""
     return JSONResponse((await caller.files.versions(path, limit=limit)).to_dict())
+
+
+@router.head("/healthz", response_class=PlainTextResponse, include_in_schema=False)
+@router.get("/healthz", response_class=PlainTextResponse)
+async def healthz() -> str:
+    """Tell that the server answers."""
+    return "ok\n"
+
+
+@router.get("/v1/status")
+async def status(caller: Calling) -> dict[str, Any]:
+    """Return the state of the workspace: position of the feed, mirror, keeper, listeners."""
+    return await caller.files.status()
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(shared: SharedParts) -> Response:
+    """Return counts and gauges in the text form that Prometheus reads."""
+    gauges = {
+        "filetools_http_open_requests": ("Requests being answered.", float(shared.metrics.open_requests)),
+        "filetools_live_connections": ("Connections to what is live.", float(shared.hub.members)),
+        "filetools_running_calls": ("Calls of tools under way.", float(len(shared.log.running()))),
+    }
+    return Response(shared.metrics.text(gauges), media_type=MEDIA_TYPE)

@@ -13,12 +13,11 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import Field
 
 from filetools.distribution import install_command
-from filetools.servers.http.logins import LOGIN_SECONDS
 from filetools.servers.http.openapi import failures
 from filetools.servers.http.operations import StrictModel
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.security import cookie_name, wants_page
-from filetools.servers.http.shared import Shared, SharedParts
+from filetools.servers.http.shared import LOGIN_SECONDS, Shared, SharedParts
 
 router: Final = APIRouter(include_in_schema=False)
 # A proxy may have TLS, of which the server knows nothing: the browser knows under which address it is called. What needs

@@ -15,11 +15,10 @@ from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.result import Result
-from filetools.servers.http.callers import Caller
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.openapi import Described, failures
 from filetools.servers.http.problems import Refusal
-from filetools.servers.http.shared import Calling, Shared, SharedParts
+from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
 from filetools.tools.bodies import bounded
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope

@@ -18,7 +18,7 @@ from filetools.content.diff import minimal_edits
 from filetools.content.text_edits import TextEdit
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented
 from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -139,62 +139,32 @@ class NotebookEdit(Parameters):
         return self.notebook_path
 
 
-class CellChange:
-    """One change of a cell, computed from the notebook that stands there; lives for one call."""
+def _changed(notebook: Notebook, given: NotebookEdit, known: str | None, path: str) -> dict[str, Any]:
+    """Change a notebook, and return what is told of the cell.
 
-    def __init__(self, given: NotebookEdit, path: str) -> None:
-        self._given = given
-        self._path = path
-        self._new_id = secrets.token_hex(4)
-        self.result: dict[str, Any] = {}
-
-    def compute(self, text: str, known: str | None) -> Sequence[TextEdit]:
-        """Return the replacements, and keep the result.
-
-        Raises:
-            InvalidArgumentError: It is not a notebook, or has no such cell.
-            EditConflictError: Somebody else has changed the cell since the caller read it.
-        """
-        given, notebook = self._given, read_notebook(text)
-        cell = None if given.cell_id is None else notebook.cell(given.cell_id)
-        if given.edit_mode == "insert":
-            _insert_cell(notebook, cell, given.new_source, given.cell_type or "code", self._new_id)
-            return self._made(notebook, None, text)
-        if cell is None:
-            raise InvalidArgumentError("cell_id is needed, unless a cell is inserted")
-        if known is not None:
-            self._refuse_unknown(cell, read_notebook(known))
-        if given.edit_mode == "delete":
-            del notebook.value["cells"][notebook.cells.index(cell)]
-        else:
-            _change_cell(cell, given.new_source, given.cell_type)
-        return self._made(notebook, cell, text)
-
-    def _refuse_unknown(self, cell: Cell, former: Notebook) -> None:
-        """Refuse to put away a text that the caller has not seen."""
-        seen = [each for each in former.cells if each.id == cell.id]
-        if not seen or seen[0].source != cell.source:
-            raise EditConflictError(
-                f"Somebody changed cell {cell.id!r} of {self._path} since you read it",
-                path=self._path,
-                details={"cell_id": cell.id, "current": cell.source, "known": seen[0].source if seen else None},
-            )
-
-    def _made(self, notebook: Notebook, cell: Cell | None, text: str) -> Sequence[TextEdit]:
-        given, updated = self._given, _write(notebook, text)
-        inserted_id = self._new_id if notebook.has_ids else None
-        cell_id = inserted_id if cell is None else cell.id
-        self.result = {
-            "new_source": given.new_source,
-            **({} if cell is None else {"old_source": cell.source}),
-            **({} if cell_id is None else {"cell_id": cell_id}),
-            "cell_type": given.cell_type or ("code" if cell is None else cell.type),
-            "language": notebook.language,
-            "edit_mode": given.edit_mode,
-            "original_file": text,
-            "updated_file": updated,
-        }
-        return minimal_edits(text, updated)
+    Raises:
+        InvalidArgumentError: It has no such cell.
+        EditConflictError: Somebody else has changed the cell since the caller read it.
+    """
+    cell = None if given.cell_id is None else notebook.cell(given.cell_id)
+    if given.edit_mode == "insert":
+        new_id, kind = secrets.token_hex(4), given.cell_type or "code"
+        _insert_cell(notebook, cell, given.new_source, kind, new_id)
+        return ({"cell_id": new_id} if notebook.has_ids else {}) | {"cell_type": kind}
+    if cell is None:
+        raise InvalidArgumentError("cell_id is needed, unless a cell is inserted")
+    seen = [] if known is None else [each.source for each in read_notebook(known).cells if each.id == cell.id]
+    if known is not None and seen[:1] != [cell.source]:  # a text that the caller has not seen is not put away
+        raise EditConflictError(
+            f"Somebody changed cell {cell.id!r} of {path} since you read it",
+            path=path,
+            details={"cell_id": cell.id, "current": cell.source, "known": seen[0] if seen else None},
+        )
+    if given.edit_mode == "delete":
+        del notebook.value["cells"][notebook.cells.index(cell)]
+    else:
+        _change_cell(cell, given.new_source, given.cell_type)
+    return {"old_source": cell.source, "cell_id": cell.id, "cell_type": given.cell_type or cell.type}
 
 
 async def edit_notebook(context: ToolContext, given: NotebookEdit) -> dict[str, Any]:
@@ -204,15 +174,22 @@ async def edit_notebook(context: ToolContext, given: NotebookEdit) -> dict[str, 
     if given.edit_mode == "insert" and given.cell_type is None:
         raise InvalidArgumentError("cell_type is needed to insert a cell")
     place = await located(context, given.notebook_path)
-    change = CellChange(given, place.path)
-    async with own_hints(place):
-        await place.files.change_text(
-            place.path,
-            change.compute,
-            arguments=given.model_dump(exclude={"notebook_path"}),
-            require_read=context.require_read and given.edit_mode != "insert",
-        )
-    return change.result | {"notebook_path": place.absolute}
+    result: dict[str, Any] = {"new_source": given.new_source, "edit_mode": given.edit_mode}
+
+    def compute(text: str, known: str | None) -> Sequence[TextEdit]:
+        notebook = read_notebook(text)
+        result.update(_changed(notebook, given, known, place.path))
+        updated = _write(notebook, text)
+        result.update({"language": notebook.language, "original_file": text, "updated_file": updated})
+        return minimal_edits(text, updated)
+
+    await place.files.change_text(
+        place.path,
+        compute,
+        arguments=given.model_dump(exclude={"notebook_path"}),
+        require_read=context.require_read and given.edit_mode != "insert",
+    )
+    return result | {"notebook_path": place.absolute}
 
 
 def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str:

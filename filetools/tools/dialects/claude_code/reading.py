@@ -12,7 +12,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.notebooks import read_notebook
-from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import numbered, presented
 from filetools.tools.roots import ServedPath
 from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits, clipped
@@ -39,9 +39,8 @@ async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     """Read a file, or some of its lines."""
     place = await located(context, given.file_path)
     is_notebook = place.path.endswith(".ipynb") and given.offset is None and given.limit is None
-    async with own_hints(place):
-        # What no model is shown must not count as read.
-        made = await _lines(place, given.offset, given.limit, page=not is_notebook)
+    # What no model is shown must not count as read.
+    made = await _lines(place, given.offset, given.limit, page=not is_notebook)
     if made.is_binary:
         return _binary(made, place.absolute)
     if is_notebook and (cells := _cells(made.content)) is not None:

@@ -17,7 +17,7 @@ from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters, nearest_name
 from filetools.tools.bodies import Line, Lines, line_groups, lines_of
-from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented
 from filetools.tools.roots import ServedPath
 from filetools.tools.searching import SearchProgress
@@ -169,30 +169,29 @@ async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
     rows: list[str] = []
     warnings: list[dict[str, Any]] = []
     cursor: str | None = None
-    async with own_hints(place):
-        for _ in range(MOST_ROWS // _PAGE):
-            page = await place.files.grep_files(
-                given.pattern,
-                path=place.path,
-                glob=glob,
-                output_mode=_MODES[given.output_mode],
-                ignore_case=given.ignore_case,
-                multiline=given.multiline,
-                context=max(_around(given)),
-                only_matching=given.output_mode == "content" and given.only_matching,
-                all=_names_hidden(place.path) or _names_hidden(given.glob or ""),
-                limit=_PAGE,
-                cursor=cursor,
-                abort=context.is_aborted,
-                progress=progress.page(),
-            )
-            warnings += page.warnings
-            matches += [match for match in page.matches if wants(match.path)]
-            files += [file for file in page.files if wants(file.path)]
-            rows = list(rows_of(matches, given)) if given.output_mode == "content" else [file.path for file in files]
-            cursor = page.next_cursor
-            if cursor is None or len(rows) > given.offset + limit:
-                break
+    for _ in range(MOST_ROWS // _PAGE):
+        page = await place.files.grep_files(
+            given.pattern,
+            path=place.path,
+            glob=glob,
+            output_mode=_MODES[given.output_mode],
+            ignore_case=given.ignore_case,
+            multiline=given.multiline,
+            context=max(_around(given)),
+            only_matching=given.output_mode == "content" and given.only_matching,
+            all=_names_hidden(place.path) or _names_hidden(given.glob or ""),
+            limit=_PAGE,
+            cursor=cursor,
+            abort=context.is_aborted,
+            progress=progress.page(),
+        )
+        warnings += page.warnings
+        matches += [match for match in page.matches if wants(match.path)]
+        files += [file for file in page.files if wants(file.path)]
+        rows = list(rows_of(matches, given)) if given.output_mode == "content" else [file.path for file in files]
+        cursor = page.next_cursor
+        if cursor is None or len(rows) > given.offset + limit:
+            break
     shown = slice(given.offset, given.offset + limit)
     data = _shaped(given.output_mode, rows[shown], files[shown])
     data |= {"appliedLimit": limit} if len(rows) > given.offset + limit else {}
@@ -255,11 +254,10 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     started, progress = time.perf_counter(), SearchProgress(context, "names looked at")
     place = await located(context, given.path)
     pattern = await _from_root(context, given.pattern, place)
-    async with own_hints(place):
-        found, is_complete = await _found(context, progress, place, pattern, everywhere=False)
-        if not found:
-            # Hidden and ignored files count where nothing else matches: then they are what is meant.
-            found, is_complete = await _found(context, progress, place, pattern, everywhere=True)
+    found, is_complete = await _found(context, progress, place, pattern, everywhere=False)
+    if not found:
+        # Hidden and ignored files count where nothing else matches: then they are what is meant.
+        found, is_complete = await _found(context, progress, place, pattern, everywhere=True)
     found.sort(key=_age)
     names = [entry.path for entry in found[:MOST_FILES]]
     return {

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.content.diff import hunks_of, structured_patch
+from filetools.content.diff import structured_patch
 from filetools.content.edits import Edit
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError
 from filetools.models.files import ReadResult, WriteResult
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented, repairs_of
 from filetools.tools.roots import ServedPath
 from filetools.tools.seen import TextLimits
@@ -54,8 +55,7 @@ class EditText(Parameters):
 async def write(context: ToolContext, given: Write) -> dict[str, Any]:
     """Create or replace a file."""
     place = await located(context, given.file_path)
-    async with own_hints(place):
-        made = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
+    made = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
     return await _written(place, given.content, made)
 
 
@@ -67,8 +67,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
     if not given.old_string:
         return await _created(place, given.new_string)
     change = Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)
-    async with own_hints(place):
-        made = await place.files.edit_file(place.path, [change])
+    made = await place.files.edit_file(place.path, [change])
     original = await _version(place, made.replaced_version)
     edited = _edited(place, given, None if original is None else original.content, made.structured_patch)
     return edited | ({"inBuffer": True} if made.in_buffer else {}) | repairs_of(made.warnings)
@@ -81,8 +80,7 @@ async def _created(place: ServedPath, content: str) -> dict[str, Any]:
         error.suggested_action = "Give the text to be replaced as old_string; an empty one creates a new file."
         raise
     given = EditText(file_path=place.absolute, old_string="", new_string=content)
-    hunks = structured_patch("", content) if len(content) <= MOST_COMPARED else []
-    return _edited(place, given, None, [hunk.to_dict() for hunk in hunks])
+    return _edited(place, given, None, await _patch("", content))
 
 
 def _edited(place: ServedPath, given: EditText, original: str | None, patch: list[dict[str, Any]]) -> dict[str, Any]:
@@ -101,7 +99,7 @@ async def _written(place: ServedPath, content: str, made: WriteResult) -> dict[s
     original = None if made.created else await _version(place, made.replaced_version or made.version)
     now = await _version(place, made.version)
     stands = content if now is None else now.content
-    patch = [] if original is None or now is None else await _patch(place, original, now)
+    patch = [] if original is None or now is None else await _patch(original.content, now.content)
     is_as_sent = made.merged or stands.replace("\r\n", "\n") == content.replace("\r\n", "\n")
     return {
         "type": "create" if made.created else "update",
@@ -125,15 +123,11 @@ async def _version(place: ServedPath, version: str) -> ReadResult | None:
     return None if read.is_binary else read
 
 
-async def _patch(place: ServedPath, old: ReadResult, new: ReadResult) -> list[dict[str, Any]]:
-    if max(len(old.content), len(new.content)) > MOST_COMPARED:
+async def _patch(old: str, new: str) -> list[dict[str, Any]]:
+    if max(len(old), len(new)) > MOST_COMPARED:
         return []
-    try:
-        # The texts are compared in a worker: it may take a third of a second.
-        diff = (await place.files.diff(place.path, old.version, new.version)).diff
-    except FileToolsError:
-        return []
-    return [hunk.to_dict() for hunk in hunks_of(diff)]
+    # In a worker: it may take a third of a second.
+    return [hunk.to_dict() for hunk in await asyncio.to_thread(structured_patch, old, new)]
 
 
 def _shown_write(data: Mapping[str, Any], _limits: TextLimits) -> str:

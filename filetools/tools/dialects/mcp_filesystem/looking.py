@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from collections.abc import AsyncIterator, Iterable, Mapping
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.errors import FileToolsError
 from filetools.models.listing import Entry
-from filetools.paths.gitpattern import ANY_CHARACTER, Token, Wild, class_expression, compile_all, stars, to_expression
+from filetools.paths.patterns import Glob, alternatives
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
@@ -21,102 +19,20 @@ from filetools.tools.reading import OnePath
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
 
-MAX_PATTERN_CHARACTERS: Final = 4096
-MAX_CHOICES: Final = 256
-_INNERMOST: Final = re.compile(r"\{([^{}]*)\}")
 
+def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Return whether a path fits one of some globs, each compared with the whole path.
 
-class PathGlob:
-    """One glob. `*` and `?` stay in a folder, `**` does not, `{a,b}` is one of both; names with a dot count like all.
-
-    Lives as long as its call.
+    Raises:
+        InvalidArgumentError: One is empty, too long, or its braces stand for too many globs.
     """
-
-    def __init__(self, pattern: str) -> None:
-        """Compile a pattern.
-
-        Raises:
-            InvalidArgumentError: It is too long, or its braces stand for too many globs.
-        """
-        if len(pattern) > MAX_PATTERN_CHARACTERS:
-            raise InvalidArgumentError(f"Pattern {pattern[:40]!r}… has more than {MAX_PATTERN_CHARACTERS} characters")
-        body = pattern.lstrip("!")
-        self._is_negated = (len(pattern) - len(body)) % 2 == 1
-        self._expression = compile_all([to_expression(_tokens(choice)) for choice in _choices(body)])
-
-    def matches(self, path: str) -> bool:
-        """Whether a path fits; takes time linear in its length."""
-        return (self._expression.match(path) is not None) != self._is_negated
+    globs = [Glob(f"/{choice}") for pattern in patterns for choice in alternatives(pattern)]
+    return lambda path: any(glob.matches(path) for glob in globs)
 
 
-class Exclusion:
-    """The patterns of what is left out, with all that is below. Lives as long as its call.
-
-    Args:
-        patterns: Globs.
-        names: Whether a pattern without a star is also looked for at any depth.
-    """
-
-    def __init__(self, patterns: list[str], *, names: bool = False) -> None:
-        forms: list[str] = []
-        for pattern in patterns:
-            forms.append(pattern)
-            if names and "*" not in pattern:
-                forms += [f"**/{pattern}", f"**/{pattern}/**"]
-        self._globs = [PathGlob(form) for form in forms]
-
-    def excludes(self, path: str) -> bool:
-        """Whether a path is left out by itself."""
-        return any(glob.matches(path) for glob in self._globs)
-
-
-def _choices(pattern: str) -> list[str]:
-    """Return a pattern for each way to choose from its braces; those without a comma stand for themselves."""
-    waiting, found = [pattern], []
-    while waiting:
-        text = waiting.pop()
-        brace = next((match for match in _INNERMOST.finditer(text) if "," in match[1]), None)
-        if brace is None:
-            found.append(text)
-        else:
-            waiting += [text[: brace.start()] + choice + text[brace.end() :] for choice in brace[1].split(",")]
-        if len(waiting) + len(found) > MAX_CHOICES:
-            raise InvalidArgumentError(f"The pattern {pattern[:40]!r} stands for more than {MAX_CHOICES} patterns")
-    return found
-
-
-def _tokens(pattern: str) -> list[Token]:
-    tokens: list[Token] = []
-    position = 0
-    while position < len(pattern):
-        character = pattern[position]
-        token: Token
-        if character == "*":
-            token, position = stars(pattern, position)
-        elif character == "?":
-            token, position = ANY_CHARACTER, position + 1
-        elif character == "[":
-            token, position = _bracket(pattern, position)
-        elif character == "\\" and position + 1 < len(pattern):
-            token, position = re.escape(pattern[position + 1]), position + 2
-        else:
-            token, position = re.escape(character), position + 1
-        tokens.append(token)
-    # A star alone stands for a name, which is never empty; at the end a lone "**" is all that is below.
-    return [ANY_CHARACTER, Wild.STAR] if tokens == [Wild.STAR] else tokens
-
-
-def _bracket(pattern: str, start: int) -> tuple[str, int]:
-    negated = pattern[start + 1 : start + 2] in ("!", "^")
-    first = start + 2 if negated else start + 1
-    end = pattern.find("]", first + 1)
-    if end < 0:
-        return re.escape("["), start + 1
-    members = pattern[first:end]
-    ranges = [
-        (each[0], each[2]) if len(each) == 3 else (each, each) for each in re.findall(r".-.|.", members, re.DOTALL)
-    ]
-    return class_expression(ranges, negated=negated), end + 1
+def _at_any_depth(pattern: str) -> list[str]:
+    """Return the globs of a name that is left out wherever it is, with all below; a pattern with a star is one itself."""
+    return [pattern] if "*" in pattern else [pattern, f"**/{pattern}", f"**/{pattern}/**"]
 
 
 T = TypeVar("T")
@@ -179,11 +95,11 @@ async def list_directory_with_sizes(context: ToolContext, given: ListWithSizes) 
 async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]:
     """Show the tree below a folder."""
     rows = await _entries(context, given.path, recursive=True)
-    leaves_out = Exclusion(given.exclude_patterns, names=True)
+    is_left_out = matcher(form for pattern in given.exclude_patterns for form in _at_any_depth(pattern))
     children: dict[str, list[dict[str, Any]]] = {"": []}
     async for path, entry in _paced(rows):
         siblings = children.get(path.rpartition("/")[0])
-        if siblings is None or leaves_out.excludes(path):
+        if siblings is None or is_left_out(path):
             continue
         siblings.append({"name": printable(entry.name), "type": "directory" if entry.type == "directory" else "file"})
         if entry.type == "directory":
@@ -195,17 +111,17 @@ async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]
 async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]:
     """Find files and folders whose path below a folder fits a glob."""
     place = await place_of(context, given.path)
-    wanted, leaves_out = PathGlob(given.pattern), Exclusion(given.exclude_patterns)
+    is_wanted, is_left_out = matcher([given.pattern]), matcher(given.exclude_patterns)
     with told_as(given.path):
         real = await real_path(place.root, place.path)
     start = (place.absolute if real == place.path else place.root.absolute(real)).rstrip("/")
     entered, found = {""}, []
     async for path, entry in _paced(await _entries(context, given.path, recursive=True)):
-        if path.rpartition("/")[0] not in entered or leaves_out.excludes(path):
+        if path.rpartition("/")[0] not in entered or is_left_out(path):
             continue
         if entry.type == "directory":
             entered.add(path)
-        if wanted.matches(path) and (entry.type != "symlink" or await _leads_inside(place, entry)):
+        if is_wanted(path) and (entry.type != "symlink" or await _leads_inside(place, entry)):
             found.append(printable(f"{start}/{path}"))
     return answer("\n".join(found) or "No matches found")
 
@@ -272,9 +188,6 @@ def _mark(entry: Entry) -> str:
 
 
 def format_size(size: int) -> str:
-    """Return a number of bytes as people read it, rounded as JavaScript does it."""
+    """Return a number of bytes as people read it."""
     index = 0 if size < 1024 else min((size.bit_length() - 1) // 10, len(_UNITS) - 1)
-    if index == 0:
-        return f"{size} B"
-    amount = (Decimal(size) / 1024**index).quantize(Decimal("0.01"), ROUND_HALF_UP)
-    return f"{amount} {_UNITS[index]}"
+    return f"{size / 1024**index:.2f} {_UNITS[index]}" if index else f"{size} B"

@@ -15,8 +15,8 @@ import filetools
 from filetools.content.text_edits import utf16_units
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
+from filetools.servers.http.live.frames import Outbox
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.outbox import Outbox
 from filetools.tools.call_log import CallLog
 from tests.servers.http.live.test_session import ANN, BEN, SETTINGS
 from tests.support.live_clients import Editor, LiveClient, MemoryWire, connected

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from filetools.servers.http.live.frames import TOLD, frame_of
+from filetools.servers.http.live.frames import frame_of
 from tests.support.declared import REPOSITORY
+from tests.support.live_frames import TOLD_TYPES, check
 
 PAGE = (REPOSITORY / "docs" / "live.md").read_text()
 SHOWN: list[dict[str, Any]] = [json.loads(each) for each in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 FRAMES = [each for each in SHOWN if "type" in each]
 SENT = ("hello", "open", "change", "save", "close", "answer", "abort", "ping")
-TOLD_TYPES = ("welcome", "event", "edits", "ack", "approval", "progress", "resync", "error")
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=[f"{number}-{each['type']}" for number, each in enumerate(FRAMES)])
@@ -23,7 +23,7 @@ def test_each_frame_is_one_of_the_protocol(frame: dict[str, Any]) -> None:
     if frame["type"] in SENT:
         frame_of(frame)
     else:
-        TOLD.validate_json(json.dumps(frame))
+        check(frame)
 
 
 def test_every_type_is_shown() -> None:

@@ -16,9 +16,8 @@ import filetools
 from filetools.editors.documents import Documents
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.servers.http.live.frames import Ack, text_of
+from filetools.servers.http.live.frames import Outbox, frame_text
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.outbox import Outbox
 from filetools.servers.http.live.session import LiveSession
 from filetools.tools.call_log import CallLog
 from filetools.tools.registry import ToolRegistry
@@ -271,7 +270,7 @@ async def test_a_connection_that_ends_late_takes_no_handle_from_the_one_that_cam
 
 
 def test_names_that_are_not_unicode_travel() -> None:
-    told: dict[str, Any] = json.loads(text_of(Ack.model_validate({"of": "ping", "path": "bad-\udcff"})))
+    told: dict[str, Any] = json.loads(frame_text("ack", of="ping", path="bad-\udcff"))
     assert told == {"type": "ack", "of": "ping", "path": "bad-\udcff"}
 
 
