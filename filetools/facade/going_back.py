@@ -22,8 +22,8 @@ from filetools.facade.steps.texts import PutMode
 from filetools.facade.undoing import Phase, UndoPlan, make_plan
 from filetools.facade.way import Outcome
 from filetools.journal.changes import RelationKind
-from filetools.journal.history import History, RecordFilter
-from filetools.models.records import Actor, ChangeRecord
+from filetools.journal.history import RecordFilter
+from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 
 _log = logging.getLogger(__name__)
@@ -92,12 +92,14 @@ async def _transaction(runner: CallRunner, actor: Actor, phase: Phase) -> Outcom
 async def _take_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
     """Take back the transactions that were made before one that failed."""
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
-
-    def pick(history: History) -> list[ChangeRecord]:
-        return history.select(RecordFilter(numbers=made), limit=len(made))
-
     try:
-        plan = await runner.parts.crew.run(partial(make_plan, runner.parts, pick, _REVERSE[kind]))
+        plan = await runner.parts.crew.run(
+            lambda: make_plan(
+                runner.parts,
+                lambda history: history.select(RecordFilter(numbers=made), limit=len(made)),
+                _REVERSE[kind],
+            )
+        )
         for phase in plan.phases:
             await _transaction(runner, actor, phase)
     except FileToolsError as exc:

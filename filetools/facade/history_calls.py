@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -275,8 +275,8 @@ class HistoryCalls(ActorCalls):
                 f"There is a checkpoint {name!r} already",
                 suggested_action="Choose another name, or pass replace=True.",
             )
-        result = _checkpoint_result(taken.checkpoint)
-        return result.model_copy(update={"by_hash_alone": taken.by_hash_alone, "unread": taken.unread})
+        made, by_hash_alone, unread = taken
+        return _checkpoint_result(made).model_copy(update={"by_hash_alone": by_hash_alone, "unread": unread})
 
     async def checkpoints(self) -> CheckpointsResult:
         """Return all checkpoints, oldest first."""
@@ -366,7 +366,13 @@ class HistoryCalls(ActorCalls):
         """Return what stood in the tree at a checkpoint; None is now."""
         if name is None:
             return tree_diff.WholeTree.standing(await self._runner.look_at_tree())
-        return tree_diff.WholeTree.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
+        checkpoint, rows = await self._known(name, self._parts.journal.checkpoints.snapshot)
+        if rows is None:
+            raise InvalidArgumentError(
+                f"The checkpoint {name!r} is a number without a tree: there is nothing to compare",
+                suggested_action="Compare with a checkpoint that this release has made.",
+            )
+        return tree_diff.WholeTree(checkpoint.number, rows, checkpoint)
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""
@@ -464,7 +470,9 @@ def diff_result(
     second = (
         parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new, actor))
     )
-    before, after = (_text(content, path, is_exact=is_exact) for content in (first, second))
+    before, after = (tree_diff.compared_text(content, path, is_exact=is_exact) for content in (first, second))
+    if before is None or after is None:
+        raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
     diff = unified_diff(before, after, f"a/{path}", f"b/{path}", is_exact=is_exact)
     return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
 
@@ -475,13 +483,6 @@ def _version_before(parts: Parts, path: WorkspacePath) -> str:
         if is_file and record.before is not None and record.before != record.after:
             return record.before
     raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
-
-
-def _text(content: bytes, path: WorkspacePath, *, is_exact: bool) -> str:
-    text = tree_diff.compared_text(content, path, is_exact=is_exact)
-    if text is None:
-        raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
-    return text
 
 
 _PROMPT_CHARACTERS: Final = 80
@@ -506,18 +507,21 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
         lambda other: parts.workspace.key(parts.workspace.resolve(other)),
         parts.lines,
     )
-    owners = _Owners(runs_of(parts).list(), journal.epoch)
-    ranges = [_range(each, owners) for each in lines.authors(path, text, now=now)]
+    # Of a journal that was put back since, the same numbers are other changes.
+    known = (run for run in runs_of(parts).list() if run.first.startswith(f"{journal.epoch}:"))
+    runs = sorted(known, key=lambda run: number_of(run.first), reverse=True)
+    foreign = {number: run for run in runs for number in run.foreign}
+    ranges = [_range(each, partial(_run_of, runs, foreign)) for each in lines.authors(path, text, now=now)]
     return ProvenanceResult(path=path, version=facts.version, total_lines=facts.total_lines or 0, ranges=ranges)
 
 
-def _range(found: AuthoredLines, owners: _Owners) -> LineRange:
+def _range(found: AuthoredLines, run_of: Callable[[ChangeRecord], Run | None]) -> LineRange:
     first, last, author = found
     record = author.record
     if author.before is not None:
         return LineRange(first=first, last=last, before=author.before)
     actor = EXTERNAL if record is None else record.actor
-    run = None if record is None else owners.run_of(record)
+    run = None if record is None else run_of(record)
     return LineRange(
         first=first,
         last=last,
@@ -530,25 +534,14 @@ def _range(found: AuthoredLines, owners: _Owners) -> LineRange:
     )
 
 
-class _Owners:
-    """The runs of a journal by what is their own. Lives for one call."""
-
-    def __init__(self, runs: Iterable[Run], epoch: str) -> None:
-        # Of a journal that was put back since, the same numbers are other changes.
-        known = (run for run in runs if run.first.startswith(f"{epoch}:"))
-        self._by_session: dict[str | None, list[Run]] = {}
-        self._by_foreign: dict[int, Run] = {}
-        for run in sorted(known, key=lambda run: number_of(run.first), reverse=True):
-            self._by_session.setdefault(run.session, []).append(run)
-            self._by_foreign |= dict.fromkeys(run.foreign, run)
-
-    def run_of(self, record: ChangeRecord) -> Run | None:
-        """Return the run that a change belongs to."""
-        # The newest comes first: one whose process died has no end, and would claim what later ones did.
-        for run in self._by_session.get(record.actor.session, ()):
-            if number_of(run.first) < record.number and (run.last is None or record.number <= number_of(run.last)):
-                return run
-        return self._by_foreign.get(record.number)
+def _run_of(runs: Sequence[Run], foreign: Mapping[int, Run], record: ChangeRecord) -> Run | None:
+    """Return the run, of these, the newest first, that a change belongs to."""
+    for run in runs:
+        # One whose process died has no end, and would claim what later ones did.
+        is_within = number_of(run.first) < record.number and (run.last is None or record.number <= number_of(run.last))
+        if is_within and run.session == record.actor.session:
+            return run
+    return foreign.get(record.number)
 
 
 def _told(run: Run, record: ChangeRecord) -> dict[str, Any]:

@@ -1,50 +1,22 @@
-"""Snapshots of the whole tree: taken for a checkpoint, and what a restore lacks to give back exactly that tree.
-
-The journal says how the tree came to be what it is; the snapshot says what it was. A restore goes back record by record,
-so that folders and links come back out of the trash as they went; where that does not end in the snapshot, the snapshot wins.
-"""
+"""Snapshots of the whole tree, as they are taken for a checkpoint. The journal says how it came to be so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from msgspec import Struct, field
-
 from filetools.content.version import version_of
-from filetools.errors import AccessDeniedError, FileToolsError, VersionGoneError
+from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.plain_rows import PlainRows
-from filetools.journal.tree_index import IndexRow
-from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.versions.draft_tree import KINDS, DraftNode, DraftTree, within
+from filetools.paths.workspace_path import WorkspacePath
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
-
-
-class Taken(Struct, frozen=True):
-    """A checkpoint, and what of the tree is not in it as it should be."""
-
-    checkpoint: Checkpoint
-    by_hash_alone: list[str]
-    """Files that are too large to be kept."""
-    unread: list[str]
-    """Paths that could not be read, or that changed meanwhile."""
-
-
-class Left(Struct):
-    """What a restore cannot bring to what it was."""
-
-    unknown: set[str] = field(default_factory=set)
-    """Paths that the snapshot does not have and of which nobody knows where they come from."""
-    refused: dict[str, FileToolsError] = field(default_factory=dict)
-    """Why a path cannot be as it was: its bytes were not kept, or what stands there cannot be read."""
 
 
 def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
@@ -63,14 +35,22 @@ def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
     for key in plain.keys() - tree.keys():
         row = seen.rows[key]
         if row.kind == "directory" or row.version is not None:
-            tree[key] = SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
+            size = row.identity[2] if row.kind == "file" and row.identity is not None else None
+            tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
     tree[""] = SnapshotRow("", "other", None, None, seen.scope)
     seen.snapshots.last = (seen.rows, seen.scope, tree)
     return tree
 
 
-def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False) -> Taken | None:
-    """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
+def take(
+    parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False
+) -> tuple[Checkpoint, list[str], list[str]] | None:
+    """Keep what a look has met under a name. Call it in a worker thread.
+
+    Returns:
+        The checkpoint, the files that are too large to be kept, and what could not be read, or changed meanwhile; None if
+        another has the name already.
+    """
     tree = snapshot_of(seen)
     too_large: list[str] = []
     changed: list[str] = []
@@ -80,58 +60,7 @@ def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, auto
     if made is None:
         return None
     unread = {*seen.unread, *changed}
-    return Taken(made, sorted(too_large), sorted(unread))
-
-
-def complete(
-    tree: DraftTree,
-    wanted: Mapping[str, SnapshotRow],
-    seen: TreeLook,
-    came_since: Callable[[str], bool],
-    is_left_out: Callable[[str], bool],
-) -> Left:
-    """Have a draft be the tree of a snapshot.
-
-    Args:
-        tree: What going back record by record has led to.
-        wanted: The rows of the snapshot, by key.
-        seen: What stands now.
-        came_since: Whether a record says of a key that it came to be after the snapshot.
-        is_left_out: Whether no look meets a path.
-
-    Returns:
-        What cannot be as it was, and stays.
-    """
-    left = Left()
-    # With the same rules, what is not in the snapshot was not in the tree.
-    is_same_scope = ROOT in wanted and wanted[ROOT].version == seen.scope
-    closed = {tree.present.key(path): path for path in seen.closed}
-    for key, row in wanted.items():
-        standing = seen.rows.get(key)
-        is_same = standing is not None and (standing.kind, standing.mode, standing.version) == _facts(row)
-        if row.kind == "other" or (is_same and not tree.is_drafted(row.path)):
-            continue
-        if (place := next((each for each in within(key) if each in closed), None)) is not None:
-            tree.put(row.path, tree.present.at(row.path))
-            left.refused[closed[place]] = AccessDeniedError(closed[place])
-        elif not _put(tree, row):
-            left.refused[row.path] = VersionGoneError(row.path, row.version or "")
-    # What is in a folder before the folder.
-    for key, path in sorted(_beyond(tree, wanted, seen, is_left_out).items(), reverse=True):
-        node = tree.at(path)
-        if node is None:
-            continue
-        standing = seen.rows.get(key)
-        if standing is not None and standing.kind != "directory" and standing.version is None:
-            left.unknown.add(path)  # it cannot be read
-        elif node.kind == "folder":
-            if next(iter(tree.below(path)), None) is None:
-                tree.put(path, None)
-        elif (is_same_scope and not is_left_out(path)) or came_since(key):
-            tree.put(path, None)
-        else:
-            left.unknown.add(path)
-    return left
+    return made, sorted(too_large), sorted(unread)
 
 
 def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[str, SnapshotRow]) -> set[str]:
@@ -182,50 +111,3 @@ def _bytes_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes:
     if row.kind == "symlink":
         return parts.store.read_link(path)
     return parts.store.read(path, limit=most_bytes)[0]
-
-
-def _put(tree: DraftTree, row: SnapshotRow) -> bool:
-    """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
-    here = tree.at(row.path)
-    kind = KINDS[row.kind]
-    if here is not None and here.kind != kind:
-        here = None
-    if kind == "folder":
-        if here is None or row.mode not in (None, here.mode):
-            # One out of the trash does not come back whole: it has another mode there.
-            is_whole = here is not None and (here.origin is None or here.origin.trash is None)
-            tree.put(
-                row.path, replace(here, mode=row.mode) if here and is_whole else DraftNode(kind=kind, mode=row.mode)
-            )
-        return True
-    version = None if here is None else tree.version(here)
-    if version != row.version and not (row.version and tree.present.contents.has(row.version)):
-        tree.put(row.path, tree.present.at(row.path))
-        return False
-    mode = row.mode if kind == "file" else None
-    if here is not None and kind == "link" and here.origin is not None and here.origin.top == row.path:
-        here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
-    if here is None or here.mode != mode or version != row.version:
-        origin = None if here is None else here.origin
-        tree.put(row.path, DraftNode(kind=kind, origin=origin, version=row.version, mode=mode))
-    return True
-
-
-def _beyond(
-    tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook, is_left_out: Callable[[str], bool]
-) -> dict[str, str]:
-    """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
-    found = {key: row.path for key, row in seen.rows.items() if key not in wanted}
-    for path in tree.drafted():
-        key, node = tree.present.key(path), tree.at(path)
-        if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):
-            found[key] = path
-    return found
-
-
-def _facts(row: SnapshotRow) -> tuple[str, int | None, str | None]:
-    return (row.kind, row.mode, row.version)
-
-
-def _size(row: IndexRow) -> int | None:
-    return row.identity[2] if row.kind == "file" and row.identity is not None else None

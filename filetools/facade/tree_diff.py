@@ -13,7 +13,7 @@ from filetools.content.diff import unified_diff
 from filetools.content.facts import inspect
 from filetools.content.file_patch import quoted_name
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.snapshots import snapshot_of
 from filetools.facade.tree_memory import TreeLook
@@ -42,21 +42,6 @@ class WholeTree(Struct, frozen=True):
     """None of what stands there now."""
     unread: tuple[str, ...] = ()
     """Paths of which nothing is known."""
-
-    @classmethod
-    def kept(cls, found: tuple[Checkpoint, Mapping[str, SnapshotRow] | None]) -> WholeTree:
-        """Return the state of a checkpoint.
-
-        Raises:
-            InvalidArgumentError: It is a number alone.
-        """
-        checkpoint, rows = found
-        if rows is None:
-            raise InvalidArgumentError(
-                f"The checkpoint {checkpoint.name!r} is a number without a tree: there is nothing to compare",
-                suggested_action="Compare with a checkpoint that this release has made.",
-            )
-        return cls(checkpoint.number, rows, checkpoint)
 
     @classmethod
     def standing(cls, seen: TreeLook) -> WholeTree:

@@ -31,8 +31,7 @@ from filetools.facade.steps.put_back import (
 )
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of
-from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
+from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import History, RecordFilter
@@ -85,11 +84,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
         return tuple(step for phase in self.phases for step in phase.steps)
 
     @property
-    def paths(self) -> list[WorkspacePath]:
-        """The paths that it touches, those inside folders that move as a whole left out."""
-        return [path for step in self.steps for path in step.paths]
-
-    @property
     def deleted(self) -> list[WorkspacePath]:
         """The paths of the files that it deletes, and of folders that go with all in them."""
         return [
@@ -134,7 +128,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
         """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
         drafted = {WorkspacePath(path) for phase in self.phases for path in phase.drafted}
         inside = sorted(path for path in drafted if matches_protected(path, protected))
-        return list(dict.fromkeys([*self.paths, *inside]))
+        return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
 
     def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
         """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
@@ -248,7 +242,7 @@ def _make_plan(
     tree, findings, unknown = _take_back(parts, changed, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
-    makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
+    makers = [StepMaker(parts, tree, phase, refused) for phase in drafted]
     impossible += [path for maker in makers for path in maker.impossible]
     blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
     blocked |= {path: _impossible(path) for path in impossible if path not in blocked}
@@ -307,9 +301,8 @@ def _standing_before(parts: Parts, number: int) -> Standing:
     """Return what stood in the tree at the newest checkpoint before a record, and the number of the newest record then."""
     earlier = [each for each in parts.journal.checkpoints.all() if each.number < number]
     newest = max(earlier, key=lambda each: each.number, default=None)
-    found = parts.journal.checkpoints.snapshot(newest.name) if newest is not None else None
-    rows = found[1] if found is not None else None
-    if newest is None or rows is None:
+    found = None if newest is None else parts.journal.checkpoints.snapshot(newest.name)
+    if newest is None or found is None or (rows := found[1]) is None:
         return 0, {}
     states = {
         row.path: FileState(version=row.version, mode=row.mode)
@@ -425,6 +418,6 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
 def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
     """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
     try:
-        return tree.text(tree.version(node))
+        return tree.present.contents.get(tree.version(node))
     except VersionGoneError:
         return tree.content(node)

@@ -7,7 +7,7 @@ product's: names are put into its own, and what it cannot do is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -19,7 +19,6 @@ _WORDS: Final = frozenset(("Read", "Write", "Edit", "exists"))
 """Names of tools that a sentence has as words, too; they are not taken for the tool."""
 _PARAMETERS: Final = re.compile(r"\b(expected_version|byte_offset|byte_count)\b|(?<![\w-])(-?\w+)=(?:true|false|\d+)")
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
-_CLAUSE: Final = re.compile(r"(?=; |, or |, and )")
 _ELSEWHERE: Final = {
     name: own
     for own, names in {
@@ -124,21 +123,11 @@ class Offered:
         return " ".join(filter(None, map(self._sentence, _SENTENCE.split(text))))
 
     def _sentence(self, sentence: str) -> str:
-        end = sentence[-1:] if sentence[-1:] in (".", "?", "!") else ""
-        kept = list(self._clauses(sentence.removesuffix(end)))
-        if not kept:
-            return ""
-        first = re.sub(r"^(?:; |, or |, and )", "", kept[0])
-        return first[:1].upper() + first[1:] + "".join(kept[1:]) + end if kept[0] != first else "".join(kept) + end
-
-    def _clauses(self, sentence: str) -> Iterator[str]:
-        for clause in _CLAUSE.split(sentence):
-            said = self._names.sub(self._renamed, clause)
-            if "\0" not in said and self._has_parameters(said):
-                yield said
+        said = self._names.sub(self._renamed, sentence)
+        return said if "\0" not in said and self._has_parameters(said) else ""
 
     def _renamed(self, found: re.Match[str]) -> str:
-        """Return the names of a list that are offered; without any, a mark that takes the clause away."""
+        """Return the names of a list that are offered; without any, a mark that takes the sentence away."""
         lead = found[1] or ""
         named = (self.name_of(each) for each in re.split(r", | or | and ", found[2]))
         offered = list(dict.fromkeys(name for name in named if name is not None))
@@ -146,8 +135,8 @@ class Offered:
             return "" if lead else "\0"
         return lead + " or ".join(offered)
 
-    def _has_parameters(self, clause: str) -> bool:
-        wanted = {found[1] or found[2] for found in _PARAMETERS.finditer(clause)}
+    def _has_parameters(self, sentence: str) -> bool:
+        wanted = {found[1] or found[2] for found in _PARAMETERS.finditer(sentence)}
         return not wanted or wanted <= self._parameters()
 
     def _parameters(self) -> set[str]:

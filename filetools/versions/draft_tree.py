@@ -215,15 +215,7 @@ class DraftTree:
         if node.version is None:
             assert node.origin is not None
             return self.present.content(node.origin)
-        return self.text(node.version) if node.made is None else node.made
-
-    def text(self, version: str) -> bytes:
-        """Return the bytes of a version that is kept.
-
-        Raises:
-            VersionGoneError: They are not kept.
-        """
-        return self.present.contents.get(version)
+        return self.present.contents.get(node.version) if node.made is None else node.made
 
     def keep_within(self, path: str) -> None:
         """Forget all that was said of anything but a path, what is below it, and missing folders above it.

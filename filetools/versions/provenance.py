@@ -107,7 +107,9 @@ class RememberedLines:
         """Return the lines as a record left them, if they are remembered."""
         with self._lock:
             found = self._found.get(record.number)
-            return found[1].copy() if found is not None and _is_same(found[0], record) else None
+            # A state directory that was put back gives numbers a second time.
+            is_it = found is not None and (found[0].after, found[0].time) == (record.after, record.time)
+            return found[1].copy() if found is not None and is_it else None
 
     def put(self, record: ChangeRecord, lines: Annotated, *, instead_of: ChangeRecord | None) -> None:
         """Remember the lines as a record left them.
@@ -164,7 +166,7 @@ class LineHistory:
         settled = next((at for at, each in enumerate(records) if each.state != RecordState.APPLIED), len(records))
         parents = self._history.targets([record.number for record in records], "parent")
         for place, record in enumerate(records, start=1):
-            self._follow(record, self._parents(parents.get(record.number, ())))
+            self._follow(record, parents.get(record.number, ()))
             if place == settled and self._annotated.is_known:
                 self._remembered.put(record, self._annotated, instead_of=last)
         if self._annotated.is_known:
@@ -183,12 +185,7 @@ class LineHistory:
             records.append(record)
         return None, records[::-1]
 
-    def _parents(self, numbers: Sequence[int]) -> list[ChangeRecord]:
-        if not numbers:
-            return []
-        return self._history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))[::-1]
-
-    def _follow(self, record: ChangeRecord, parents: Sequence[ChangeRecord]) -> None:
+    def _follow(self, record: ChangeRecord, parents: Sequence[int]) -> None:
         if record.before == record.after and self._annotated.is_known:
             return  # moved, or another mode
         text = None if record.after is None else self._text(record.after, record.path)
@@ -196,26 +193,18 @@ class LineHistory:
             self._annotated.forget()
             return
         author = Author(record=record)
-        if not self._annotated.is_known and not self._begin(record, text, author):
-            return
-        for parent in parents:
+        if not self._annotated.is_known:
+            older, is_found = Author(before=record.number), record.operation is Operation.FOUND
+            former = None if record.before is None or is_found else self._text(record.before, record.path)
+            if former is None:
+                self._annotated.begin(text, author if record.before is None and not is_found else older)
+                return
+            self._annotated.begin(former, older)
+        related = self._history.select(RecordFilter(numbers=tuple(parents)), limit=len(parents)) if parents else []
+        for parent in reversed(related):
             self._pass_through(parent.before, record.path, author)
             self._pass_through(parent.after, record.path, Author(record=parent))
         self._annotated.change(text, author)
-
-    def _begin(self, record: ChangeRecord, text: str, author: Author) -> bool:
-        """Begin with a record; True if its own change is still to be told from the text before."""
-        older = Author(before=record.number)
-        if record.operation is Operation.FOUND:
-            self._annotated.begin(text, older)
-            return False
-        former = None if record.before is None else self._text(record.before, record.path)
-        if former is not None:
-            self._annotated.begin(former, older)
-            return True
-        is_whole = record.before is None
-        self._annotated.begin(text, author if is_whole else older)
-        return False
 
     def _pass_through(self, version: str | None, path: str, author: Author) -> None:
         text = None if version is None else self._text(version, path)
@@ -236,8 +225,3 @@ class LineHistory:
             return decode(content, found.format, path=path)
         except EncodingError:
             return inspect(content, name=path)[1]
-
-
-def _is_same(one: ChangeRecord, other: ChangeRecord) -> bool:
-    # A state directory that was put back gives numbers a second time.
-    return (one.after, one.time) == (other.after, other.time)

@@ -145,15 +145,10 @@ class ReadTracker:
                 is_whole = self._seen(owner_of(actor)).has_all(key, version, span)
         row = SeenVersion(version=version, base=version, is_whole=is_whole, time=time.time(), encoding=encoding)
         rows: tuple[SeenVersion, ...] = (row,)
-        known = None if is_whole else self.base(actor, key)
-        if known is not None and known.is_whole:
+        if not is_whole and (known := self.base(actor, key)) is not None and known.is_whole:
             # The row of another base again, so that it stays the newest.
-            is_base = known.base == version
-            rows = (
-                (structs.replace(row, is_whole=True),)
-                if is_base
-                else (row, structs.replace(known, time=row.time + 1e-6))
-            )
+            again = structs.replace(known, time=row.time + 1e-6)
+            rows = (structs.replace(row, is_whole=True),) if known.base == version else (row, again)
         self._add(actor, key, rows, version, content)
 
     def record_reported(self, actor: Actor, key: str, version: str, *, base: str | None = None) -> None:

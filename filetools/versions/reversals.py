@@ -20,8 +20,7 @@ class Reversals:
     """
 
     def __init__(self, undoers: Mapping[int, Sequence[int]], taken: Set[int]) -> None:
-        self._undoers = undoers
-        self._taken = taken
+        self._undoers = {each: [one for one in several if one not in taken] for each, several in undoers.items()}
         self._passed: dict[int, ChangeRecord] = {}
 
     def passing(self, move: ChangeRecord) -> tuple[Passing, ChangeRecord | None]:
@@ -40,14 +39,12 @@ class Reversals:
         return number in self._passed and self._passed[number].path == path
 
     def _is_effective(self, number: int) -> bool:
-        undoers = (one for one in self._undoers.get(number, ()) if one not in self._taken)
-        return not any(self._is_effective(one) for one in undoers)
+        return not any(map(self._is_effective, self._undoers.get(number, ())))
 
     def _chain(self, number: int, depth: int = 1) -> Iterator[tuple[int, int]]:
         for one in self._undoers.get(number, ()):
-            if one not in self._taken:
-                yield one, depth
-                yield from self._chain(one, depth + 1)
+            yield one, depth
+            yield from self._chain(one, depth + 1)
 
 
 def all_undoers(

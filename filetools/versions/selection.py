@@ -42,10 +42,8 @@ class UndoRequest(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         # What is not understood must not widen what is undone.
         for name, moment in (("since", self.since), ("until", self.until)):
-            if isinstance(moment, bool) or not isinstance(moment, int | datetime | None):
+            if not (isinstance(moment, datetime | None) or _is_number(moment)):
                 raise InvalidArgumentError(f"{name} must be a number of the journal or a datetime, not {moment!r}")
-            if isinstance(moment, int) and not 0 <= moment <= MOST_NUMBER:
-                raise InvalidArgumentError(f"{name} must be a number of the journal, not {moment}")
         if any(not _is_number(number) for number in self.numbers or ()):
             raise InvalidArgumentError(f"numbers must be numbers of the journal, not {self.numbers!r}")
         if not isinstance(self.actor, Actor | str | None):

@@ -87,22 +87,18 @@ class Undoing:
         """Take one change back."""
         if (deletion := self._returned.get(record.number)) is not None:
             self._set_aside(record, deletion)
-        elif record.operation is Operation.MOVE and record.before_unknown:
+        elif record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
+            self._restore_folder(record)
+        elif record.operation is Operation.MOVE:
             self._move_back(record)
-        elif record.operation is Operation.DELETE and record.before_unknown and self._restore_opaque(record):
-            return
-        elif record.number in self._unknown or (
-            record.before_unknown and record.operation is not Operation.DELETE_DIRECTORY
-        ):
+        elif record.before_unknown or record.number in self._unknown:
             self._find([record], record.path, "unknown")
         elif record.operation in _FILE_CHANGES:
             self._extend(record)
-        elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
+        elif record.operation is Operation.MOVE_DIRECTORY:
             self._move_back(record)
         elif record.operation is Operation.CREATE_DIRECTORY:
             self._remove_folder(record)
-        elif record.operation is Operation.DELETE_DIRECTORY:
-            self._restore_folder(record)
         elif record.operation in WITHOUT_BYTES:
             self._put_text_back(record)
 
@@ -123,10 +119,7 @@ class Undoing:
         for run in list(self._runs.values()):
             self._settle(run)
         self._runs.clear()
-        self._leave_what_is_gone()
-
-    def _leave_what_is_gone(self) -> None:
-        """Leave alone what would get bytes that nobody has kept; those of the states in between are not needed."""
+        # What would get bytes that nobody has kept is left alone; those of the states in between are not needed.
         for path, _, then in self._tree.changes():
             while then is not None and (found := self._puts.get(id(then))) is not None:
                 _, here, undone = found
@@ -204,7 +197,7 @@ class Undoing:
 
     def _merge(self, run: _UndoRun, here: DraftNode, versions: tuple[str, str], mode: int | None) -> None:
         try:
-            before, after = (self._tree.text(version) for version in versions)
+            before, after = map(self._tree.present.contents.get, versions)
             texts = after, self._tree.content(here), before
             merged = _merged(run.path, *texts, by_words=self._is_prose(run.path))
         except (VersionGoneError, EncodingError) as exc:
@@ -244,7 +237,7 @@ class Undoing:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
         else:
             self._tree.move(where, home)
-            self.names.taken_back(record.old_path, record.path, where=where, home=home)
+            self.names.passed(record.old_path, record.path, where=where, home=home)
             self._find([record], home, "undone")
             return
         self.names.passed(record.old_path, record.path)
@@ -281,7 +274,7 @@ class Undoing:
         else:
             node = None if before is None else DraftNode(kind="link", version=before)
             if here is not None and here.kind == "folder" and before is not None:
-                node = replace(here, mode=int(self._tree.text(before), 8))
+                node = replace(here, mode=int(self._tree.present.contents.get(before), 8))
             self._tree.put(where, node)
             self._find([record], where, "undone")
 
@@ -293,13 +286,12 @@ class Undoing:
             return here is None and record.after is None
         return here.kind == "link" and self._tree.version(here) == record.after
 
-    def _restore_opaque(self, record: ChangeRecord) -> bool:
-        """Bring back what was deleted without anybody knowing its bytes, if the trash has it."""
-        where = self.names.place(record.path) if record.operation is Operation.DELETE else None
-        if where is None or not (record.number in self._aside or self._trashed(record, where)):
+    def _is_in_trash(self, record: ChangeRecord) -> bool:
+        """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
+        if record.operation is not Operation.DELETE or not record.before_unknown:
             return False
-        self._restore_folder(record)
-        return True
+        where = self.names.place(record.path)
+        return where is not None and (record.number in self._aside or bool(self._trashed(record, where)))
 
     def _restore_folder(self, record: ChangeRecord) -> None:
         where = self.names.place(record.path)
@@ -402,17 +394,13 @@ class FormerNames:
     def __init__(self) -> None:
         self._moves: list[_Move] = []
 
-    def passed(self, old: str, new: str) -> None:
-        """Go back over a move that stays."""
-        self._moves.append(_Move(old, new))
+    def passed(self, old: str, new: str, *, where: str | None = None, home: str = "") -> None:
+        """Go back over a move that stays, or that the draft has taken back, from `where` to `home`."""
+        self._moves.append(_Move(old, new, where, home))
 
     def never_mind(self, old: str, new: str) -> None:
         """Forget a move that was gone back over: with the older one that it reversed, nothing has moved."""
         self._moves.remove(_Move(old, new))
-
-    def taken_back(self, old: str, new: str, *, where: str, home: str) -> None:
-        """Go back over a move that the draft has taken back, from `where` to `home`."""
-        self._moves.append(_Move(old, new, where, home))
 
     def now(self, path: str) -> str | None:
         """Return where the draft has what bore this name at the moment that the walk has reached.

@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +211,7 @@ def test_what_became_a_link_or_a_pipe_since_it_was_listed_is_not_read(store: Dir
     root = store.workspace.root
     (root / "src" / "link").symlink_to(root / "latin.txt")
     os.mkfifo(root / "src" / "pipe")
-    with FileReader(store, 1000) as reader:
+    with closing(FileReader(store, 1000)) as reader:
         assert reader.read(WorkspacePath("src/old_mac.txt")) == b"def one\rdef two\r"
         assert [reader.read(WorkspacePath(f"src/{name}")) for name in ("link", "pipe", "lib", "gone")] == [None] * 4
 

@@ -72,14 +72,19 @@ def offered(*names: str, called: dict[str, str] | None = None) -> Offered:
         (("list_files", "search_files"), "Check the path with list_files or search_files.", None),
         (("search_files",), "Check the path with list_files or search_files.", "Check the path with search_files."),
         (("read_file",), "Check the path with list_files or search_files.", "Check the path."),
-        (("read_file",), "Choose another path, or use write_file to replace the file.", "Choose another path."),
+        (("read_file",), "Choose another path. Use write_file to replace the file.", "Choose another path."),
         (
             ("read_file",),
             "Did you mean 'src/list_files.py'? Else list_files shows it.",
             "Did you mean 'src/list_files.py'?",
         ),
         (("write_file",), "Leave expected_version out to create it, or check the path.", None),
-        (("grep_files",), "Correct the pattern, or pass literal=true to search for the exact text.", None),
+        (("grep_files",), "Correct the pattern. To search for the exact text, pass literal=true.", None),
+        (
+            ("read_file",),
+            "Correct the pattern. To search for the exact text, pass literal=true.",
+            "Correct the pattern.",
+        ),
     ],
 )
 def test_a_hint_keeps_what_can_be_done(names: tuple[str, ...], hint: str, told: str | None) -> None:

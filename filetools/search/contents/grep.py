@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import groupby
 from typing import Any, Final
 
@@ -210,7 +210,7 @@ class _Page:
         if cursor is not None:
             self._after = self._decode(cursor)
         with ExitStack() as stack:
-            self._reader = stack.enter_context(FileReader(self._store, self._options.max_file_bytes))
+            self._reader = stack.enter_context(closing(FileReader(self._store, self._options.max_file_bytes)))
             found = self._candidates.of(
                 self._files(stack), self._pattern, must_read=self._must_read, check=self._source.check
             )

@@ -194,7 +194,7 @@ def _check_counts(expression: str) -> None:
 def _invalid(reason: str, position: int) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"The pattern is not valid at character {position + 1}: {reason}",
-        suggested_action="Correct the pattern, or pass literal=true to search for the exact text.",
+        suggested_action="Correct the pattern. To search for the exact text, pass literal=true.",
         details={"position": position},
     )
 

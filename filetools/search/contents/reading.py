@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError
 from filetools.paths.workspace_path import WorkspacePath
@@ -22,7 +21,7 @@ _FILE_FLAGS: Final[int] = (
 
 
 class FileReader:
-    """Reads files for one page of a search, inside a `with` block; used by one thread."""
+    """Reads files for one page of a search, until it is closed; used by one thread."""
 
     def __init__(self, store: Listable, limit_bytes: int) -> None:
         self._store = store
@@ -30,16 +29,6 @@ class FileReader:
         self._limit_bytes = limit_bytes
         self._folder: str | None = None
         self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the folder that is open."""
-        self._leave()
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content; None if it is gone, or something else by now.
@@ -83,7 +72,7 @@ class FileReader:
         return found
 
     def _enter(self, local: OpensDirectories, folder: str) -> None:
-        self._leave()
+        self.close()
         self._descriptor = local.open_directory(WorkspacePath(folder))
         self._folder = folder
 
@@ -103,7 +92,8 @@ class FileReader:
             parts.append(content)
         return b"".join(parts)
 
-    def _leave(self) -> None:
+    def close(self) -> None:
+        """Close the folder that is open."""
         if self._folder is not None:
             os.close(self._descriptor)
             self._folder = None
