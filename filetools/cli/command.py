@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, get_args
+from typing import Any, Final, get_args
 
 import click
 from click.shell_completion import get_completion_class
 
-from filetools.cli.desk import Desk, SharedOptions
+from filetools.cli.desk import READING, Desk, SharedOptions
 from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, exit_code_of, leave_quietly, print_error, use_terminal
 from filetools.distribution import version_line
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.models.words import Durability
 
-P = ParamSpec("P")
 _NAME: Final = "filetools"
 
 COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
@@ -145,18 +145,28 @@ def load(name: str) -> click.Command:
 
 
 def command(
-    name: str, shared: Sequence[str], *, examples: Sequence[str], group: click.Group | None = None
-) -> Callable[[Callable[Concatenate[Desk, P], None]], click.Command]:
+    name: str,
+    shared: Sequence[str],
+    *,
+    examples: Sequence[str],
+    group: click.Group | None = None,
+    reads: bool | None = None,
+    watch: bool = False,
+) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command of a function; its first argument is the `Desk`, its docstring the help.
+
+    A coroutine function also gets the files of the command's actor, in the workspace that is open while it runs.
 
     Args:
         name: Name of the command.
         shared: Names of the fields of `SharedOptions` that it understands.
         examples: Command lines that show how to use it.
         group: The command that it belongs to.
+        reads: Whether the workspace is opened to read; by default if the options are those of reading, or in a dry run.
+        watch: Whether foreign changes are watched for meanwhile.
     """
 
-    def made(body: Callable[Concatenate[Desk, P], None]) -> click.Command:
+    def made(body: Callable[..., Any]) -> click.Command:
         @functools.wraps(body)
         def call(**values: Any) -> None:
             before = click.get_current_context().find_root().params
@@ -164,9 +174,14 @@ def command(
                 each: value for each in shared if (value := values.pop(each))
             }
             options = SharedOptions(**{each: value for each, value in given.items() if value})
-            run: Callable[..., None] = body
+            desk = Desk(options)
             try:
-                run(Desk(options), **values)
+                if not inspect.iscoroutinefunction(body):
+                    body(desk, **values)
+                elif reads or (reads is None and (shared == READING or values.get("dry_run"))):
+                    desk.read(lambda files: body(desk, files, **values), lambda _: None)
+                else:
+                    desk.perform(lambda files: body(desk, files, **values), lambda _: None, watch=watch)
                 sys.stdout.flush()
             except FileToolsError as error:
                 print_error(error, as_json=options.as_json)

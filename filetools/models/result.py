@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 
 from filetools.models.words import MirrorStatus
 
@@ -33,20 +34,18 @@ class ChangeResult(Result):
     mirror: MirrorStatus = "off"
     warnings: list[dict[str, Any]] = []
 
+    def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
+        """As `Result.to_dict`; what all changes have in common comes last."""
+        plain = super().to_dict(style)
+        return dict(sorted(plain.items(), key=lambda item: item[0] in ChangeResult.model_fields))
+
 
 def camel_keys(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of a JSON object whose keys, at every depth, are in camelCase."""
-    return {_camel(key): _camel_value(value) for key, value in plain.items()}
+    return {to_camel(key): _camel_value(value) for key, value in plain.items()}
 
 
 def _camel_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return camel_keys(value)
-    if isinstance(value, list):
-        return [_camel_value(item) for item in value]
-    return value
-
-
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
+    return [_camel_value(item) for item in value] if isinstance(value, list) else value

@@ -172,16 +172,14 @@ def run(
 @click.argument(
     "run_id", required=False, metavar="[ID]", shell_complete=suggestions.runs, help="One run, with its files."
 )
-def runs(desk: Desk, run_id: str | None) -> None:
+async def runs(desk: Desk, files: FileToolsFacade, run_id: str | None) -> None:
     """List the runs of agents, newest first, or show one with the files it changed."""
-
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
-        if run_id is None:
-            return {"runs": [each.to_dict() for each in await files.runs.list()]}
-        with _without_warning():
-            return {"run": (await files.runs.get(run_id)).to_dict(), **await files.runs.metadata(run_id)}
-
-    desk.read(work, _show_all if run_id is None else _show_one)
+    if run_id is None:
+        desk.show({"runs": [each.to_dict() for each in await files.runs.list()]}, _show_all)
+        return
+    with _without_warning():
+        told = {"run": (await files.runs.get(run_id)).to_dict(), **await files.runs.metadata(run_id)}
+    desk.show(told, _show_one)
 
 
 @contextmanager
@@ -252,16 +250,15 @@ def _show_one(told: Mapping[str, Any]) -> None:
     "approvals", READING, examples=("filetools approvals", "filetools approvals --diff", "filetools approvals --json")
 )
 @click.option("--diff", is_flag=True, help="Also show what each would change.")
-def approvals(desk: Desk, *, diff: bool) -> None:
+async def approvals(desk: Desk, files: FileToolsFacade, *, diff: bool) -> None:
     """List what agents wait for a person to allow.
 
     It covers agents in all processes; 'filetools approve' answers.
     """
-
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
-        return {"approvals": [request.to_dict() for request in await files.approvals()]}
-
-    desk.read(work, lambda found: _show_requests(found["approvals"], with_diff=diff))
+    desk.show(
+        {"approvals": [request.to_dict() for request in await files.approvals()]},
+        lambda found: _show_requests(found["approvals"], with_diff=diff),
+    )
 
 
 @command(
@@ -277,7 +274,7 @@ def approvals(desk: Desk, *, diff: bool) -> None:
 )
 @click.option("--deny", is_flag=True, help="Deny it.")
 @click.option("--for-run", is_flag=True, help="Allow it, and the agent's further calls of this tool in this run.")
-def approve(desk: Desk, approval_id: str, *, deny: bool, for_run: bool) -> None:
+async def approve(desk: Desk, files: FileToolsFacade, approval_id: str, *, deny: bool, for_run: bool) -> None:
     """Allow or deny one request of an agent.
 
     It needs a terminal, and is refused inside 'filetools run': agents do not answer themselves. If the agent has stopped
@@ -287,14 +284,14 @@ def approve(desk: Desk, approval_id: str, *, deny: bool, for_run: bool) -> None:
         raise click.BadParameter("--deny and --for-run exclude each other")
     answer: ApprovalAnswer = "deny" if deny else "allow_for_run" if for_run else "allow"
 
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
-        # An agent's shell has no terminal, and a run of an agent names its session.
-        if named_session() is not None or open_terminal() is None:
-            raise AccessDeniedError(approval_id, "a person answers, at a terminal of their own or in the page")
-        await files.answer_approval(approval_id, answer)
-        return {"approval_id": approval_id, "answer": answer}
-
-    desk.read(work, lambda done: print_line(f"{done['answer'].replace('_', ' ')}  ", printable(done["approval_id"])))
+    # An agent's shell has no terminal, and a run of an agent names its session.
+    if named_session() is not None or open_terminal() is None:
+        raise AccessDeniedError(approval_id, "a person answers, at a terminal of their own or in the page")
+    await files.answer_approval(approval_id, answer)
+    desk.show(
+        {"approval_id": approval_id, "answer": answer},
+        lambda done: print_line(f"{done['answer'].replace('_', ' ')}  ", printable(done["approval_id"])),
+    )
 
 
 def _show_requests(requests: list[dict[str, Any]], *, with_diff: bool) -> None:
@@ -325,15 +322,11 @@ project_id_argument = click.argument(
 folder_argument = click.argument("path", help="An existing folder, anywhere.")
 
 
-@command("list", _REGISTRY, group=project, examples=("filetools project list --json",))
-def list_projects(desk: Desk) -> None:
+@command("list", _REGISTRY, group=project, examples=("filetools project list --json",), reads=True)
+async def list_projects(desk: Desk, files: FileToolsFacade) -> None:
     """List the projects, most recently active first."""
-
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
-        return {"projects": await files.projects.run(lambda registry: registry.list_projects())}
-
-    desk.read(
-        work,
+    desk.show(
+        {"projects": await files.projects.run(lambda registry: registry.list_projects())},
         lambda told: _show_registered(told["projects"], "There are no projects; 'filetools project add' adds one."),
     )
 
@@ -352,14 +345,10 @@ def add(desk: Desk, path: str, *, name: str | None) -> None:
 
 @command("remove", _REGISTRY, group=project, examples=("filetools project remove 1f0c2a9b",))
 @project_id_argument
-def remove(desk: Desk, project: str) -> None:
+async def remove(desk: Desk, files: FileToolsFacade, project: str) -> None:
     """Forget a project; its files stay."""
-
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
-        await files.projects.run(lambda registry: registry.delete_project(project))
-        return {"id": project}
-
-    desk.perform(work, lambda _: print_note("removed; its files stay"))
+    await files.projects.run(lambda registry: registry.delete_project(project))
+    desk.show({"id": project}, lambda _: print_note("removed; its files stay"))
 
 
 @command("move", _REGISTRY, group=project, examples=("filetools project move 1f0c2a9b ../library-2",))
@@ -396,7 +385,7 @@ def _place(desk: Desk, path: str) -> str:
     return path if path == "~" or path.startswith("~/") else str(desk.workplace.folder / path)
 
 
-def _show_registered(rows: list[Mapping[str, Any]], none: str = "") -> None:
+def _show_registered(rows: Sequence[Mapping[str, Any]], none: str = "") -> None:
     """Print projects, or instances."""
     for each in rows:
         state = "missing" if each.get("missing") else each.get("status", "")

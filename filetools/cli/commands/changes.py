@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -53,7 +53,6 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import VersionEntry, VersionsResult
 from filetools.models.history import LineRange, ProvenanceResult
 from filetools.models.records import ChangeRecord, Operation
-from filetools.models.result import Result
 
 _MOST_GROUPED: Final = 1000
 """Changes that are looked through for groups."""
@@ -77,8 +76,9 @@ _MOST_GROUPED: Final = 1000
 @click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="Only changes of this run.")
 @since_option
 @until_option
-def log(
+async def log(
     desk: Desk,
+    files: FileToolsFacade,
     path: str | None,
     *,
     number: int,
@@ -96,39 +96,35 @@ def log(
     one line, unless -p or --json asks for each change.
     """
     start, end = time_or_number(since), time_or_number(until)
-
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
-        where = None if path is None else desk.path(path) or None
-        seen = await files.look() if await is_folder(files, where or "") else models.LookResult()
-        is_each = patch or desk.options.as_json
-        records = await files.latest_changes(
-            number if is_each else _MOST_GROUPED, path=where, actor=of, session=session, run=run, since=start, until=end
-        )
-        if not records and where is not None:
-            await files.file_info(where)  # raises if there is no such path either
-        patches = [await patch_of(files, record, exact=_is_for_programs(desk)) if patch else None for record in records]
-        if not desk.options.as_json:
-            groups = [(record,) for record in records] if is_each else together(records)
-            for group, text in zip(groups[:number], patches, strict=False):
-                STDOUT.print(group_line(group))
-                _show_patch(text)
-            if not is_each and len(records) == _MOST_GROUPED and len(groups) <= number:
-                print_note(f"Older changes: --until {records[-1].number - 1}")
-            if not records:
-                print_note("No change is recorded.")
-            if desk.lacks_state:
-                desk.note_no_state()
-            elif not seen.recorded:
-                print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
-            print_unread(seen.unread)
-        epoch = (await files.status())["epoch"]
-        changes = [
-            change_to_dict(record, epoch) | ({} if text is None else {"diff": text})
-            for record, text in zip(records, patches, strict=True)
-        ]
-        return {"changes": changes, "unread": seen.unread}
-
-    desk.read(work, lambda _: None)
+    where = None if path is None else desk.path(path) or None
+    seen = await files.look() if await is_folder(files, where or "") else models.LookResult()
+    is_each = patch or desk.options.as_json
+    records = await files.latest_changes(
+        number if is_each else _MOST_GROUPED, path=where, actor=of, session=session, run=run, since=start, until=end
+    )
+    if not records and where is not None:
+        await files.file_info(where)  # raises if there is no such path either
+    patches = [await patch_of(files, record, exact=_is_for_programs(desk)) if patch else None for record in records]
+    if not desk.options.as_json:
+        groups = [(record,) for record in records] if is_each else together(records)
+        for group, text in zip(groups[:number], patches, strict=False):
+            STDOUT.print(group_line(group))
+            _show_patch(text)
+        if not is_each and len(records) == _MOST_GROUPED and len(groups) <= number:
+            print_note(f"Older changes: --until {records[-1].number - 1}")
+        if not records:
+            print_note("No change is recorded.")
+        if desk.lacks_state:
+            desk.note_no_state()
+        elif not seen.recorded:
+            print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
+        print_unread(seen.unread)
+    epoch = (await files.status())["epoch"]
+    changes = [
+        change_to_dict(record, epoch) | ({} if text is None else {"diff": text})
+        for record, text in zip(records, patches, strict=True)
+    ]
+    desk.show({"changes": changes, "unread": seen.unread}, lambda _: None)
 
 
 def _show_patch(text: str | None) -> None:
@@ -141,32 +137,29 @@ def _show_patch(text: str | None) -> None:
     "follow",
     CHANGING,
     examples=("filetools follow", "filetools follow --json | jq .path", "filetools follow --since 3f2a9c:120"),
+    watch=True,
 )
 @click.option("--since", metavar="POSITION", help="Start after this position, such as 3f2a9c:120; default: now.")
-def follow(desk: Desk, *, since: str | None) -> None:
+async def follow(desk: Desk, files: FileToolsFacade, *, since: str | None) -> None:
     """Print changes as they happen, until interrupted.
 
     With --json every change is one line with the position to pass to --since.
     """
+    status = await files.status()
+    epoch = status["epoch"]
+    start = since or f"{epoch}:{status['position']}"
+    if since is not None and (await files.changes(since, limit=1)).resync:
+        print_note("Some changes since that position are no longer known: read the tree again.")
 
-    async def work(files: FileToolsFacade) -> None:
-        status = await files.status()
-        epoch = status["epoch"]
-        start = since or f"{epoch}:{status['position']}"
-        if since is not None and (await files.changes(since, limit=1)).resync:
-            print_note("Some changes since that position are no longer known: read the tree again.")
+    def show(record: ChangeRecord) -> None:
+        if desk.options.as_json:
+            print_json(change_to_dict(record, epoch))
+        else:
+            STDOUT.print(change_line(record))
 
-        def show(record: ChangeRecord) -> None:
-            if desk.options.as_json:
-                print_json(change_to_dict(record, epoch))
-            else:
-                STDOUT.print(change_line(record))
-
-        print_note("Following; every change is a line from now on. Ctrl-C ends it.")
-        async for record in files.follow(start):
-            show(record)
-
-    desk.perform(work, lambda _: None, watch=True)
+    print_note("Following; every change is a line from now on. Ctrl-C ends it.")
+    async for record in files.follow(start):
+        show(record)
 
 
 _SHORT: Final = 12
@@ -177,20 +170,16 @@ _MOST_CHANGES: Final = 10_000
 @command("versions", READING, examples=("filetools versions src/app.py",))
 @path_argument
 @click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
-def versions(desk: Desk, path: str, *, number: int) -> None:
+async def versions(desk: Desk, files: FileToolsFacade, path: str, *, number: int) -> None:
     """List the versions that a file has had, newest first.
 
     The list includes versions by other programs, and replaced ones; read one with 'filetools read --version'.
     """
-
-    async def work(files: FileToolsFacade) -> VersionsResult:
-        where = desk.path(path)
-        result = await files.versions(where, limit=number)
-        if not result.versions:
-            await files.file_info(where)  # raises if there is no such file either
-        return result
-
-    desk.read(work, lambda result: _show_versions(desk, result))
+    where = desk.path(path)
+    result = await files.versions(where, limit=number)
+    if not result.versions:
+        await files.file_info(where)  # raises if there is no such file either
+    desk.show(result, lambda result: _show_versions(desk, result))
 
 
 @command(
@@ -232,8 +221,9 @@ def versions(desk: Desk, path: str, *, number: int) -> None:
     help="Compare up to this checkpoint, not up to now.",
 )
 @run_option
-def diff(
+async def diff(
     desk: Desk,
+    files: FileToolsFacade,
     path: str | None,
     old: str | None,
     new: str | None,
@@ -252,28 +242,26 @@ def diff(
     if (since is not None and run is not None) or (until is not None and not is_of_tree) or (old and is_of_tree):
         raise click.BadParameter("--until goes with --since or with --run, and none of them with versions")
 
-    async def work(files: FileToolsFacade) -> Result:
-        where = "" if path is None else desk.path(path)
-        if is_of_tree or (old is None and await is_folder(files, where)):
-            name = since or await checkpoint_to_compare(files, run)
-            if name is None:
-                raise InvalidArgumentError(
-                    "No checkpoint of yours to compare with",
-                    suggested_action="Make one with 'filetools checkpoint'; name an automatic one with --since, a run with"
-                    " --run, or a file; 'filetools log -p' shows each change.",
-                )
-            tree = await files.diff_tree(
-                name, until, path=where, patch=True, limit=_MOST_CHANGES, exact=_is_for_programs(desk)
+    where = "" if path is None else desk.path(path)
+    if is_of_tree or (old is None and await is_folder(files, where)):
+        name = since or await checkpoint_to_compare(files, run)
+        if name is None:
+            raise InvalidArgumentError(
+                "No checkpoint of yours to compare with",
+                suggested_action="Make one with 'filetools checkpoint'; name an automatic one with --since, a run with"
+                " --run, or a file; 'filetools log -p' shows each change.",
             )
-            if tree.total:
-                desk.note_failure(DIFFERS)
-            return tree
-        file = await _file_diff(desk, files, where, old, new)
-        if file.diff:
+        tree = await files.diff_tree(
+            name, until, path=where, patch=True, limit=_MOST_CHANGES, exact=_is_for_programs(desk)
+        )
+        if tree.total:
             desk.note_failure(DIFFERS)
-        return file
-
-    desk.read(work, _show)
+        desk.show(tree, _show_tree_diff)
+        return
+    file = await _file_diff(desk, files, where, old, new)
+    if file.diff:
+        desk.note_failure(DIFFERS)
+    desk.show(file, _show_diff)
 
 
 def _is_for_programs(desk: Desk) -> bool:
@@ -292,21 +280,17 @@ async def _file_diff(
 
 @command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))
 @path_argument
-def who(desk: Desk, path: str) -> None:
+async def who(desk: Desk, files: FileToolsFacade, path: str) -> None:
     """Show who wrote each line of a file last.
 
     Each line has its change, actor and time; the runs of agents that wrote lines are listed below. Moves are followed.
     "external" is a program that does not use filetools; lines without a name are older than the known history.
     """
-
-    async def work(files: FileToolsFacade) -> ProvenanceResult:
-        where = desk.path(path)
-        result = await files.provenance(where)
-        if not desk.options.as_json:
-            _show_lines(result, (await files.read_file(where)).content)
-        return result
-
-    desk.read(work, lambda _: None)
+    where = desk.path(path)
+    result = await files.provenance(where)
+    if not desk.options.as_json:
+        _show_lines(result, (await files.read_file(where)).content)
+    desk.show(result, lambda _: None)
 
 
 def _show_versions(desk: Desk, result: VersionsResult) -> None:
@@ -326,13 +310,6 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
         (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
         (size if entry.kept else f"{size}, no longer kept", "dim"),
     ]
-
-
-def _show(result: Result) -> None:
-    if isinstance(result, models.TreeDiffResult):
-        _show_tree_diff(result)
-    elif isinstance(result, models.DiffResult):
-        _show_diff(result)
 
 
 def _show_diff(result: models.DiffResult) -> None:

@@ -165,18 +165,24 @@ _PATCHED: Final = {
 @click.option("--all", "replace_all", is_flag=True, help="Replace every occurrence.")
 @expected_version_option
 @dry_run_option
-def edit(
-    desk: Desk, path: str, *, old: str, new: str, replace_all: bool, expected_version: str | None, dry_run: bool
+async def edit(
+    desk: Desk,
+    files: FileToolsFacade,
+    path: str,
+    *,
+    old: str,
+    new: str,
+    replace_all: bool,
+    expected_version: str | None,
+    dry_run: bool,
 ) -> None:
     """Replace exact text in a file; every other byte stays as it is."""
+    from filetools.content.edits import Edit
 
-    async def work(files: FileToolsFacade) -> EditResult:
-        from filetools.content.edits import Edit
-
-        edits = [Edit(old=old, new=new, replace_all=replace_all)]
-        return await files.edit_file(desk.path(path), edits, expected_version=expected_version, dry_run=dry_run)
-
-    (desk.read if dry_run else desk.perform)(work, _show_edit)
+    edits = [Edit(old=old, new=new, replace_all=replace_all)]
+    desk.show(
+        await files.edit_file(desk.path(path), edits, expected_version=expected_version, dry_run=dry_run), _show_edit
+    )
 
 
 @command("patch", CHANGING, examples=("git diff | filetools patch", "filetools patch fix.diff --dry-run"))
@@ -284,42 +290,34 @@ def rm(desk: Desk, paths: tuple[str, ...], *, recursive: bool, expected_version:
 @source_argument
 @destination_argument
 @force_option
-def mv(desk: Desk, source: str, destination: str, *, force: bool) -> None:
+async def mv(desk: Desk, files: FileToolsFacade, source: str, destination: str, *, force: bool) -> None:
     """Move or rename a file or folder.
 
     Bytes, mode and attributes are untouched; missing folders are created.
     """
-
-    async def work(files: FileToolsFacade) -> MoveResult:
-        origin = desk.path(source)
-        return await files.move_file(origin, await _target(files, desk, origin, destination), overwrite=force)
-
-    desk.perform(work, _show_moved)
+    origin = desk.path(source)
+    desk.show(
+        await files.move_file(origin, await _target(files, desk, origin, destination), overwrite=force), _show_moved
+    )
 
 
 @command("cp", CHANGING, examples=("filetools cp config.json config.old.json",))
 @source_argument
 @destination_argument
 @force_option
-def cp(desk: Desk, source: str, destination: str, *, force: bool) -> None:
+async def cp(desk: Desk, files: FileToolsFacade, source: str, destination: str, *, force: bool) -> None:
     """Copy a file's bytes and mode."""
-
-    async def work(files: FileToolsFacade) -> WriteResult:
-        origin = desk.path(source)
-        return await files.copy_file(origin, await _target(files, desk, origin, destination), overwrite=force)
-
-    desk.perform(work, _show_copied)
+    origin = desk.path(source)
+    desk.show(
+        await files.copy_file(origin, await _target(files, desk, origin, destination), overwrite=force), _show_copied
+    )
 
 
 @command("mkdir", CHANGING, examples=("filetools mkdir docs/pictures",))
 @click.argument("path", help="New folder.")
-def mkdir(desk: Desk, path: str) -> None:
+async def mkdir(desk: Desk, files: FileToolsFacade, path: str) -> None:
     """Make a folder and its missing parents."""
-
-    async def work(files: FileToolsFacade) -> DirectoryResult:
-        return await files.create_directory(desk.path(path))
-
-    desk.perform(work, _show_made)
+    desk.show(await files.create_directory(desk.path(path)), _show_made)
 
 
 def _new_path(desk: Desk, path: str) -> str:

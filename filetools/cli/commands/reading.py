@@ -63,19 +63,20 @@ _MARKS: Final = (
     shell_complete=suggestions.versions,
     help="Read this earlier version; its first digits suffice.",
 )
-def read(desk: Desk, path: str, *, offset: int | None, limit: int | None, version: str | None) -> None:
+async def read(
+    desk: Desk, files: FileToolsFacade, path: str, *, offset: int | None, limit: int | None, version: str | None
+) -> None:
     """Print a file, or some of its lines.
 
     A pipe gets the exact bytes of the file. A terminal gets text with control characters escaped; binary files are refused
     there.
     """
-
-    async def work(files: FileToolsFacade) -> ReadResult:
-        where = desk.path(path)
-        wanted = await whole_version(files, where, version)
-        return await files.read_file(where, offset=offset, limit=limit, version=wanted)
-
-    desk.read(work, lambda result: _show_content(desk, result, from_start=offset in (None, 1)))
+    where = desk.path(path)
+    wanted = await whole_version(files, where, version)
+    desk.show(
+        await files.read_file(where, offset=offset, limit=limit, version=wanted),
+        lambda result: _show_content(desk, result, from_start=offset in (None, 1)),
+    )
 
 
 @command("ls", READING, examples=("filetools ls", "filetools ls -l src", "filetools ls -R --all-pages --json"))
@@ -85,49 +86,47 @@ def read(desk: Desk, path: str, *, offset: int | None, limit: int | None, versio
 @click.option("--limit", type=click.IntRange(1, 1000), help="Maximum entries per page; default 1000, all into a pipe.")
 @click.option("--cursor", metavar="CURSOR", help="Continue where a page ended.")
 @click.option("--all-pages", is_flag=True, help="Print every page, not only one.")
-def ls(
-    desk: Desk, path: str, *, recursive: bool, long: bool, limit: int | None, cursor: str | None, all_pages: bool
+async def ls(
+    desk: Desk,
+    files: FileToolsFacade,
+    path: str,
+    *,
+    recursive: bool,
+    long: bool,
+    limit: int | None,
+    cursor: str | None,
+    all_pages: bool,
 ) -> None:
     """List a folder.
 
     Folders come first, then files by name; paths are relative to the root.
     """
-
     # Nobody sits at a pipe to ask for more; whoever names a page gets that page.
     goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
     # Rows need no models of their results, which take as long to load as everything else.
     is_plain = goes_on and cursor is None and not (STDOUT.is_terminal or long or desk.options.as_json)
 
-    async def work(files: FileToolsFacade) -> None:
-        where, following = desk.path(path), cursor
-        if is_plain:
-            walk = files.walk_files(where) if recursive else files.walk_files(where, max_depth=1, all=True)
-            async for rows in walk:
-                sys.stdout.write("".join(f"{printable(path)}{_STYLES[kind][0]}\n" for path, kind, _ in rows))
-            return
-        while True:
-            page = await files.list_files(
-                where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long
-            )
-            desk.show(page, lambda page: _show_page(page, long=long))
-            following = page.next_cursor
-            if following is None or not goes_on:
-                break
-        if following is not None and not desk.options.as_json:
-            print_note(f"More follows: add --cursor {following}, or --all-pages.")
-
-    desk.read(work, lambda _: None)
+    where, following = desk.path(path), cursor
+    if is_plain:
+        walk = files.walk_files(where) if recursive else files.walk_files(where, max_depth=1, all=True)
+        async for rows in walk:
+            sys.stdout.write("".join(f"{printable(path)}{_STYLES[kind][0]}\n" for path, kind, _ in rows))
+        return
+    while True:
+        page = await files.list_files(where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long)
+        desk.show(page, lambda page: _show_page(page, long=long))
+        following = page.next_cursor
+        if following is None or not goes_on:
+            break
+    if following is not None and not desk.options.as_json:
+        print_note(f"More follows: add --cursor {following}, or --all-pages.")
 
 
 @command("info", READING, examples=("filetools info src/app.py",))
 @path_argument
-def info(desk: Desk, path: str) -> None:
+async def info(desk: Desk, files: FileToolsFacade, path: str) -> None:
     """Show what is known about a file or folder."""
-
-    async def work(files: FileToolsFacade) -> InfoResult:
-        return await files.file_info(desk.path(path))
-
-    desk.read(work, _show_info)
+    desk.show(await files.file_info(desk.path(path)), _show_info)
 
 
 def _show_content(desk: Desk, result: ReadResult, *, from_start: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from itertools import chain, count
 from typing import Final
 
@@ -186,19 +186,16 @@ def undo(
                 ) from error
             raise
 
-    _go_back(desk, work, "undo", dry_run=dry_run)
+    act = desk.read if dry_run else desk.perform
+    act(lambda files: _go_back(desk, work(files), "undo"), lambda _: None)
 
 
 @command("redo", CHANGING, examples=("filetools redo", "filetools redo --dry-run"))
 @partial_option
 @dry_run_option
-def redo(desk: Desk, *, partial: bool, dry_run: bool) -> None:
+async def redo(desk: Desk, files: FileToolsFacade, *, partial: bool, dry_run: bool) -> None:
     """Take back your last undo or restore."""
-
-    async def work(files: FileToolsFacade) -> UndoResult:
-        return await files.redo(dry_run=dry_run, partial=partial)
-
-    _go_back(desk, work, "redo", dry_run=dry_run)
+    await _go_back(desk, files.redo(dry_run=dry_run, partial=partial), "redo")
 
 
 @command(
@@ -210,36 +207,29 @@ def redo(desk: Desk, *, partial: bool, dry_run: bool) -> None:
 @click.argument("path", required=False, shell_complete=suggestions.paths, help="Only this file or folder.")
 @partial_option
 @dry_run_option
-def restore(desk: Desk, name: str, path: str | None, *, partial: bool, dry_run: bool) -> None:
+async def restore(
+    desk: Desk, files: FileToolsFacade, name: str, path: str | None, *, partial: bool, dry_run: bool
+) -> None:
     """Return the tree, or a part of it, to a checkpoint.
 
     Bytes, modes, links and folders become what they were, no matter who changed them. Entries that were not in the
     checkpoint and were not created since are listed as unknown and stay (exit code 3).
     """
-
-    async def work(files: FileToolsFacade) -> UndoResult:
-        where = None if path is None else desk.path(path)
-        return await files.restore(name, where, dry_run=dry_run, partial=partial)
-
-    _go_back(desk, work, "restore", dry_run=dry_run)
+    where = None if path is None else desk.path(path)
+    await _go_back(desk, files.restore(name, where, dry_run=dry_run, partial=partial), "restore")
 
 
-def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]], verb: str, *, dry_run: bool) -> None:
-    async def told(files: FileToolsFacade) -> UndoResult:
-        try:
-            result = await work(files)
-        except EditConflictError as error:
-            # An overlap with unsaved text tells its places, and no path for each.
-            if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
-                _show_conflicts(
-                    [models.UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())]
-                )
-            raise
-        if result.conflicts or result.unknown:
-            desk.note_failure(CONFLICT)
-        return result
-
-    (desk.read if dry_run else desk.perform)(told, lambda result: _show(result, verb))
+async def _go_back(desk: Desk, work: Awaitable[UndoResult], verb: str) -> None:
+    try:
+        result = await work
+    except EditConflictError as error:
+        # An overlap with unsaved text tells its places, and no path for each.
+        if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
+            _show_conflicts([models.UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())])
+        raise
+    if result.conflicts or result.unknown:
+        desk.note_failure(CONFLICT)
+    desk.show(result, lambda result: _show(result, verb))
 
 
 def _show(result: UndoResult, verb: str) -> None:

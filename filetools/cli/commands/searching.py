@@ -36,24 +36,22 @@ limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop 
 )
 @all_option
 @limit_option
-def find(desk: Desk, pattern: str, path: str, *, everything: bool, limit: int | None) -> None:
+async def find(
+    desk: Desk, files: FileToolsFacade, pattern: str, path: str, *, everything: bool, limit: int | None
+) -> None:
     """Find files and folders by name.
 
     A pattern without * ? [ is any part of the path, in any case; other patterns are globs. Exit code 1 if nothing is found.
     """
-
-    async def work(files: FileToolsFacade) -> None:
-        where, cursor, found = desk.path(path), None, 0
-        while True:
-            wanted = min(_PAGE, _PAGE if limit is None else limit - found)
-            page = await files.search_files(pattern, path=where, all=everything, limit=wanted, cursor=cursor)
-            desk.show(page, _show_names)
-            cursor, found = page.next_cursor, found + len(page.entries)
-            if cursor is None or found == limit:
-                break
-        _end(desk, found, is_complete=cursor is None)
-
-    desk.read(work, lambda _: None)
+    where, cursor, found = desk.path(path), None, 0
+    while True:
+        wanted = min(_PAGE, _PAGE if limit is None else limit - found)
+        page = await files.search_files(pattern, path=where, all=everything, limit=wanted, cursor=cursor)
+        desk.show(page, _show_names)
+        cursor, found = page.next_cursor, found + len(page.entries)
+        if cursor is None or found == limit:
+            break
+    _end(desk, found, is_complete=cursor is None)
 
 
 @command(
@@ -89,8 +87,9 @@ def find(desk: Desk, pattern: str, path: str, *, everything: bool, limit: int | 
 @click.option("-r", "-R", "-E", "-H", "-I", "habits", is_flag=True, hidden=True, help="Accepted without effect.")
 @all_option
 @limit_option
-def grep(
+async def grep(
     desk: Desk,
+    files: FileToolsFacade,
     pattern: str,
     paths: tuple[str, ...],
     *,
@@ -118,18 +117,15 @@ def grep(
     above, below = (context if each is None else each for each in (before, after))
     form = MatchForm(before=above, after=below, only_matching=only_matching)
 
-    async def work(files: FileToolsFacade) -> None:
-        if files_only and count:
-            raise InvalidArgumentError("Give -l or -c, not both")
-        is_highlighted = STDOUT.is_terminal and not multiline and never_matches_nothing(pattern, literal=literal)
-        search = partial(
-            files.grep_files, pattern, glob=glob, output_mode=mode, ignore_case=ignore_case, literal=literal,
-            multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
-            only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
-        )  # fmt: skip
-        await _search_all(desk, files, paths or (".",), search, limit, form)
-
-    desk.read(work, lambda _: None)
+    if files_only and count:
+        raise InvalidArgumentError("Give -l or -c, not both")
+    is_highlighted = STDOUT.is_terminal and not multiline and never_matches_nothing(pattern, literal=literal)
+    search = partial(
+        files.grep_files, pattern, glob=glob, output_mode=mode, ignore_case=ignore_case, literal=literal,
+        multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
+        only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
+    )  # fmt: skip
+    await _search_all(desk, files, paths or (".",), search, limit, form)
 
 
 async def _search_all(

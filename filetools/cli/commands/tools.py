@@ -290,9 +290,10 @@ def read(
 @click.option("--regex", "-E", is_flag=True, help="PATTERN is a regular expression.")
 @click.option("--ignore-case", "-i", is_flag=True, help="Ignore case.")
 @click.option("--context", "-C", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around each match.")
-def search(desk: Desk, fd: str, pattern: str, *, regex: bool, ignore_case: bool, context: int) -> None:
+async def search(
+    desk: Desk, files: FileToolsFacade, fd: str, pattern: str, *, regex: bool, ignore_case: bool, context: int
+) -> None:
     """Find lines in the text of a descriptor."""
-
     asked = descriptor_tools.SearchFd(
         fd=fd,
         pattern=pattern,
@@ -302,13 +303,10 @@ def search(desk: Desk, fd: str, pattern: str, *, regex: bool, ignore_case: bool,
         max_matches=descriptor_tools.MOST_MATCHES,
     )
 
-    async def work(files: FileToolsFacade) -> Mapping[str, Any]:
-        found = await descriptor_tools.search_fd(_context(files), asked)
-        if not found["matches"]:
-            desk.note_failure(1)  # as grep does
-        return found
-
-    desk.read(work, _show_rows)
+    found = await descriptor_tools.search_fd(_context(files), asked)
+    if not found["matches"]:
+        desk.note_failure(1)  # as grep does
+    desk.show(found, _show_rows)
 
 
 @command(

@@ -156,10 +156,11 @@ class ProgressEvent(Protocol):
     "status",
     CHANGING,
     examples=("filetools status", "filetools status --run run-1a208eb102b5ff5", "filetools status --json"),
+    reads=True,
 )
 @run_option
 @click.option("-v", "--verbose", is_flag=True, help="Also show what the journal holds, and settings.")
-def status(desk: Desk, *, run: str | None, verbose: bool) -> None:
+async def status(desk: Desk, files: FileToolsFacade, *, run: str | None, verbose: bool) -> None:
     """Show what changed since your last checkpoint, and what waits for you.
 
     Automatic checkpoints do not count. Without a checkpoint of yours it shows the newest changes. It also shows whether
@@ -168,25 +169,25 @@ def status(desk: Desk, *, run: str | None, verbose: bool) -> None:
     The whole tree is looked at first: what changed while nobody watched is recorded, and unreadable paths are named. The
     changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
     """
-
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
-        name = await checkpoint_to_compare(files, run)
-        changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
-        unread = (await files.look()).unread if changes is None else changes.unread
-        state = await files.status()
-        latest = [] if changes is not None else await files.latest_changes(MOST_LATEST)
-        if desk.lacks_state:
-            # What the opening has for itself ends with it.
-            state |= {"epoch": None, "position": None, "read_only": None}
-        return state | {
+    name = await checkpoint_to_compare(files, run)
+    changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
+    unread = (await files.look()).unread if changes is None else changes.unread
+    state = await files.status()
+    latest = [] if changes is not None else await files.latest_changes(MOST_LATEST)
+    if desk.lacks_state:
+        # What the opening has for itself ends with it.
+        state |= {"epoch": None, "position": None, "read_only": None}
+    desk.show(
+        state
+        | {
             "has_state": not desk.lacks_state,
             "changes": None if changes is None else changes.to_dict(),
             "latest": [change_to_dict(record, state["epoch"]) for record in latest],
             "approvals": [request.id for request in await files.approvals()],
             "unread": unread,
-        }
-
-    desk.read(work, lambda state: _show_status(state, verbose=verbose))
+        },
+        lambda state: _show_status(state, verbose=verbose),
+    )
 
 
 @command(
@@ -196,21 +197,17 @@ def status(desk: Desk, *, run: str | None, verbose: bool) -> None:
 )
 @click.option("--verify", is_flag=True, help="Read and hash every file, trusting nothing.")
 @click.option("--preview", is_flag=True, help="Only show what would be done.")
-def sync(desk: Desk, *, verify: bool, preview: bool) -> None:
+async def sync(desk: Desk, files: FileToolsFacade, *, verify: bool, preview: bool) -> None:
     """Make the mirror equal to the workspace.
 
     It updates all mirrors that the root remembers, and that of --mirror. Foreign files in a mirror are kept as versions
     before they are replaced.
     """
-
-    async def work(files: FileToolsFacade) -> SyncResult:
-        with sync_progress(files):
-            result = await files.sync_all(preview, verify=verify)
-        if not result.success:
-            desk.note_failure(FAILED)
-        return result
-
-    desk.perform(work, _show_sync)
+    with sync_progress(files):
+        result = await files.sync_all(preview, verify=verify)
+    if not result.success:
+        desk.note_failure(FAILED)
+    desk.show(result, _show_sync)
 
 
 @contextmanager

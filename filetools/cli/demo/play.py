@@ -87,16 +87,11 @@ async def counted(
         own = [line for line in content if line.rstrip("\n") not in edits.begun]
         is_whole = "".join(own) == originals.get(path) and len(set(content)) - len(set(own)) == len(content) - len(own)
         damaged |= set() if is_whole else {path}
-    named = await _named(files, lines)
-    # The history of a file that a shell changes first begins after that change: the author of its line is not known.
-    present = {line for line in edits.acknowledged - missing if edits.begun[line][0] != "shell"}
-    right = {line for line in present if named.get(line) == edits.begun[line][0]}
     differing = {path for path in tree | copies if tree.get(path) != copies.get(path)}
     return [
         CountRow("lost", f"{len(lost)} of {len(edits.acknowledged)} edits", not lost),
         CountRow("damaged", f"{len(damaged)} of {len(originals)} files", not damaged),
         CountRow("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were taken back", not back),
-        CountRow("author known", f"{len(right)} of {len(present)} lines of the agents and Ann", right == present),
         CountRow("displaced", f"{len(kept)} lines of the shell, kept as versions"),
         CountRow("mirror equal", "yes" if not differing else f"no: {', '.join(sorted(differing))}", not differing),
     ]
@@ -114,16 +109,6 @@ async def _kept(files: FileToolsFacade, lines: Mapping[str, str]) -> set[str]:
             if entry.kept and line in (await files.read_file(path, version=entry.version)).content.splitlines():
                 kept.add(line)
     return kept
-
-
-async def _named(files: FileToolsFacade, lines: Mapping[str, list[str]]) -> dict[str, str]:
-    """Return who wrote each line last, by the history."""
-    named: dict[str, str] = {}
-    for path, content in lines.items():
-        for part in (await files.provenance(path)).ranges:
-            if part.actor is not None:
-                named |= {line.rstrip("\n"): part.actor["id"] for line in content[part.first - 1 : part.last]}
-    return named
 
 
 def read_tree(folder: Path) -> dict[str, bytes]:

@@ -18,7 +18,7 @@ from filetools.servers.http.editor_page import MonacoFiles, installed_page
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.openapi import describe
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.problems import answer_failures
+from filetools.servers.http.problems import adding, answer_failures
 from filetools.servers.http.routes import changes, chat, files, live, looking, pages, tools
 from filetools.servers.http.security import AGENT_PATHS, Bodies, Guard
 from filetools.servers.http.shared import Callers, Logins, Shared
@@ -92,7 +92,7 @@ class ServerApplication:
         """Answer one request, or serve one WebSocket."""
         # Routes are found by what was sent: decoding comes once, later, and where a path is meant.
         scope["path"] = scope["raw_path"].decode("ascii", "backslashreplace")
-        send = _typed(send)
+        send = adding(send, [(b"x-content-type-options", b"nosniff")])  # a type is the one it says, and not guessed
         if scope["type"] != "http":
             await self._guarded(scope, receive, send)
             return
@@ -123,17 +123,6 @@ class ServerApplication:
         is_noted = is_call and not scope["path"].startswith(tools.PATHS)
         with self.shared.noted() if is_noted else nullcontext():
             await (self._mcp if is_mcp else self._rest)(scope, receive, send)
-
-
-def _typed(send: Send) -> Send:
-    """Return what tells browsers with every answer that its type is the one it says."""
-
-    async def send_typed(message: Message) -> None:
-        if message["type"] in ("http.response.start", "websocket.http.response.start"):
-            message["headers"] = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
-        await send(message)
-
-    return send_typed
 
 
 def _routes(shared: Shared) -> FastAPI:

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from msgspec import Struct, field
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from filetools.errors import FileToolsError, InternalError
 from filetools.tools.envelope import failure_envelope
@@ -116,23 +116,27 @@ class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a f
         self.problem = Problem(status, code, detail, headers or {}, {} if details is None else {"details": details})
 
 
-def problem_of(error: FileToolsError, *, is_condition: bool = False) -> Problem:
-    """Return the problem that tells of a failed file tool.
-
-    Args:
-        error: What went wrong.
-        is_condition: Whether the request named the version in a header, so that another version is 412.
-    """
+def problem_of(error: FileToolsError) -> Problem:
+    """Return the problem that tells of a failed file tool."""
     told: dict[str, Any] = failure_envelope(error)
     cause = error.details.get("cause") if error.code == "BATCH_FAILED" else error.code
     status = _STATUS_OF.get(str(cause), 500)
-    if is_condition and error.code == "VERSION_MISMATCH":
-        status = 412
     headers = {}
     if error.retryable and status in (423, 429, 503):
         headers["Retry-After"] = str(_RETRY_SECONDS.get(error.code, _USUAL_RETRY_SECONDS))
     more = {name: told[name] for name in _TOLD if name in told}
     return Problem(status, error.code, error.message, headers, more)
+
+
+def adding(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
+    """Return what adds headers to each answer that it sends."""
+
+    async def send_more(message: Message) -> None:
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            message["headers"] = [*message.get("headers", ()), *headers]
+        await send(message)
+
+    return send_more
 
 
 async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

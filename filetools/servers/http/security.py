@@ -20,7 +20,7 @@ from fastapi.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
-from filetools.servers.http.problems import Refusal, refuse
+from filetools.servers.http.problems import Refusal, adding, refuse
 from filetools.servers.http.shared import ADMISSION, SESSION_HEADER, Admission, Logins
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
@@ -232,13 +232,7 @@ def _readable(send: Send, origin: str | None) -> Send:
     if origin is not None:
         added.append((b"access-control-allow-origin", origin.encode("latin-1")))
         added += [(b"access-control-allow-credentials", b"true"), (b"access-control-expose-headers", _MAY_READ)]
-
-    async def send_readable(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *added]
-        await send(message)
-
-    return send_readable
+    return adding(send, added)
 
 
 STREAMED: Final = ("PUT", "/v1/files/")

@@ -57,7 +57,7 @@ class DocumentDesk:
         else:
             # Another window may be giving the handle up at this moment.
             async with self._hub.handover:
-                opened = await self._resumed(frame) or await self._files.buffers.open(frame.path)
+                opened = await self._resumed(frame.handle) or await self._files.buffers.open(frame.path)
                 document = self._followed(opened)
         if (
             frame.handle == document.handle
@@ -152,11 +152,9 @@ class DocumentDesk:
         self._hub.follow(document)
         return document
 
-    async def _resumed(self, frame: frames.Open) -> BufferResult | None:
-        if frame.handle is None:
-            return None
+    async def _resumed(self, handle: str) -> BufferResult | None:
         try:
-            return await self._files.buffers.read(frame.handle)  # whatever its path: the file may have been moved
+            return await self._files.buffers.read(handle)  # whatever its path: the file may have been moved
         except BufferClosedError:
             return None
 

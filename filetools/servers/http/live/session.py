@@ -153,7 +153,7 @@ class LiveSession:
         early, self._early = self._early or [], None
         for text in early:
             self.offer(text)
-        for work in (self._follow(position), self._catch_up(), self._renew()):
+        for work in (self._follow(files, position), self._catch_up(files, self._desk), self._renew(self._desk)):
             self._keep(self._lasting(work))
 
     async def _begin(self, frame: frames.Request) -> None:
@@ -200,27 +200,24 @@ class LiveSession:
     async def _acknowledge(self, frame: frames.Request, facts: dict[str, Any]) -> None:
         await self.outbox.put(frame_text("ack", id=frame.id, of=frame.type, **facts))
 
-    async def _follow(self, since: str) -> None:
+    async def _follow(self, files: FileToolsFacade, since: str) -> None:
         """Send the changes of the tree, at the pace at which the client reads."""
-        assert self._files is not None
-        async for page in self._files.follow_pages(since):
+        async for page in files.follow_pages(since):
             if page.resync:
                 await self.outbox.put(frame_text("resync", reason="forgotten", position=page.position))
             for text in self._hub.texts_of(page):
                 await self.outbox.put(text)
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self, files: FileToolsFacade, desk: DocumentDesk) -> None:
         """After frames were left out, wait until the client reads again, and tell it how things stand."""
-        assert self._files is not None
-        assert self._desk is not None
         while True:
             await self._behind.wait()
             await self.outbox.drained()
             self._behind.clear()
             was_dropping, self._is_dropping = self._is_dropping, False
-            await self._desk.bring_all_up()
+            await desk.bring_all_up()
             if was_dropping:
-                snapshot = await _snapshot(self._files, self._hub.log)
+                snapshot = await _snapshot(files, self._hub.log)
                 await self.outbox.put(frame_text("resync", reason="overflow", snapshot=snapshot))
 
     async def _lasting(self, work: Awaitable[None]) -> None:
@@ -231,13 +228,12 @@ class LiveSession:
             self.outbox.put_now(error_text(error, None))
         self.outbox.close()
 
-    async def _renew(self) -> None:
+    async def _renew(self, desk: DocumentDesk) -> None:
         """Keep the handles while the connection lives; that it does, the carrier finds out."""
-        assert self._desk is not None
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             with suppress(FileToolsError):
-                await self._desk.renew()
+                await desk.renew()
 
     def _keep(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
