@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import filetools
+from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.transactions.transaction import Transaction
 from filetools.permissions.requests import ApprovalDecision
-from filetools.search.folder import MIN_CACHED_NAMES, YOUNG_NS
+from filetools.search.source import MIN_CACHED_NAMES
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import (
     Once,
@@ -342,7 +343,7 @@ async def test_reads_see_what_the_transaction_has_made(files: FileToolsFacade) -
 
 async def test_the_names_of_a_wide_folder_are_those_of_each_side(files: FileToolsFacade, root: Path) -> None:
     grow(root / "d", {f"{number}": b"" for number in range(MIN_CACHED_NAMES)})
-    await steps_until(lambda: time.time_ns() - (root / "d").stat().st_ctime_ns > YOUNG_NS)
+    await steps_until(lambda: time.time_ns() - (root / "d").stat().st_ctime_ns > CLOCK_TICK_NS)
 
     async def names(of: FileToolsFacade | Transaction) -> set[str]:
         return {entry.path for entry in (await of.list_files("d", limit=1000)).entries}
