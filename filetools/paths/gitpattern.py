@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Final
 
@@ -28,6 +28,8 @@ class Wild(Enum):
 
 Token = str | Wild
 """A wildcard, or a regular expression for one character that is not to be repeated."""
+
+ReadBracket = Callable[[str, int], tuple[Token, int]]
 
 ANY_CHARACTER: Final = "[^/]"
 NOTHING: Final = "(?!)"
@@ -185,7 +187,7 @@ class GitPattern(Struct, frozen=True, kw_only=True):
             BadPatternError: A bracket is not closed, a class is unknown, or a backslash stands at the end.
         """
         # git takes the literal beginning off before it looks at the stars, so in "a**/b" they stand at a beginning.
-        return re.escape(self.literal) + to_expression(_tokens(self.rest))
+        return re.escape(self.literal) + to_expression(tokens_of(self.rest))
 
 
 def parse_line(line: str) -> GitPattern | None:
@@ -233,7 +235,17 @@ def trim(line: str) -> str:
     return kept + " " if backslashes % 2 else kept
 
 
-def _tokens(pattern: str) -> list[Token]:
+def tokens_of(pattern: str, bracket: ReadBracket | None = None) -> list[Token]:
+    """Return the tokens of a pattern.
+
+    Args:
+        pattern: As written.
+        bracket: Reads what begins with "[" at a place; None reads it as git does.
+
+    Raises:
+        BadPatternError: A bracket is not closed, a class is unknown, or a backslash stands at the end.
+    """
+    read = bracket or _bracket
     tokens: list[Token] = []
     position = 0
     while position < len(pattern):
@@ -243,7 +255,7 @@ def _tokens(pattern: str) -> list[Token]:
         elif character == "?":
             token, position = ANY_CHARACTER, position + 1
         elif character == "[":
-            token, position = _bracket(pattern, position)
+            token, position = read(pattern, position)
         else:
             literal, position = _literal(pattern, position)
             token = re.escape(literal)

@@ -14,13 +14,12 @@ from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.gitpattern import (
-    ANY_CHARACTER,
     GLOB_CHARACTERS,
     Token,
     class_expression,
     compile_all,
-    stars,
     to_expression,
+    tokens_of,
 )
 
 MAX_PATTERN_CHARACTERS: Final = 256
@@ -88,7 +87,7 @@ class _Rule(Struct, frozen=True, kw_only=True):
         is_path = "/" in body
         body = body.removeprefix("/")
         return cls(
-            expression=to_expression(_tokens(body, classes=False)),
+            expression=to_expression(tokens_of(body, _plain)),
             is_literal=not _WILD.search(body),
             is_path=is_path,
             directories_only=text.endswith("/"),
@@ -200,7 +199,7 @@ class Glob:
         self.pattern = pattern
         self._is_path = "/" in body
         self._literal = body.lstrip("/")
-        self._expression = compile_all([to_expression(_tokens(self._literal, classes=True))])
+        self._expression = compile_all([to_expression(tokens_of(self._literal, _bracket))])
 
     def matches(self, path: str) -> bool:
         """Whether the path of a file or folder matches; takes time linear in its length."""
@@ -249,29 +248,16 @@ def glob_below(folder: str, pattern: str) -> str:
     return whole if is_glob(whole) else _LETTER.sub(r"[\g<0>]", whole, count=1)
 
 
-def _tokens(pattern: str, *, classes: bool) -> list[Token]:
-    tokens: list[Token] = []
-    position = 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == "*":
-            token, position = stars(pattern, position)
-        elif character == "?":
-            token, position = ANY_CHARACTER, position + 1
-        elif character == "[" and classes:
-            token, position = _bracket(pattern, position)
-        else:
-            token, position = re.escape(character), position + 1
-        tokens.append(token)
-    return tokens
-
-
-def _bracket(pattern: str, start: int) -> tuple[str, int]:
+def _bracket(pattern: str, start: int) -> tuple[Token, int]:
     negated = pattern[start + 1 : start + 2] in ("!", "^")
     first = start + 2 if negated else start + 1
     # A closing bracket right at the beginning is a member of the class.
     end = pattern.find("]", first + 1)
     if end < 0:
-        return re.escape("["), start + 1
+        return _plain(pattern, start)
     ranges = [(each[0], each[-1]) for each in re.findall(r".-.|.", pattern[first:end], re.DOTALL)]
     return class_expression(ranges, negated=negated), end + 1
+
+
+def _plain(pattern: str, start: int) -> tuple[Token, int]:
+    return re.escape(pattern[start]), start + 1

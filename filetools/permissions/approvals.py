@@ -101,7 +101,7 @@ class Approvals:
 
     def open_requests(self) -> list[ApprovalRequest]:
         """Return the requests that nobody has answered yet, oldest first, as this process knew them at its last look."""
-        return [ticket.request for ticket in self._ledger.tickets if ticket.decision is None]
+        return [ticket.request for ticket in self._ledger.tickets.values() if ticket.decision is None]
 
     async def answer(self, approval_id: str, answer: str, *, by: Actor, edited_text: str | None = None) -> None:
         """Answer a request, while its call waits or later; a late "allow" lets the next identical call pass once.
@@ -118,9 +118,9 @@ class Approvals:
         """
         if by.kind != "editor":
             raise AccessDeniedError(approval_id, "only a person answers approvals")
-        if self._ledger.tickets.of_id(approval_id) is None:
+        if self._ledger.tickets.get(approval_id) is None:
             await self.look()
-        ticket = self._ledger.tickets.of_id(approval_id)
+        ticket = self._ledger.tickets.get(approval_id)
         if ticket is None or ticket.decision is not None:
             raise not_open(approval_id)
         await self._ledger.give(ticket, decided(answer, ticket.request, edited_text))
@@ -172,8 +172,8 @@ class Approvals:
         self._is_closed = True
         was_present = await self._presence.aclose()
         tickets = self._ledger.tickets
-        is_first = bool(len(tickets)) or self._ledger.is_needed
-        for ticket in tickets:
+        is_first = bool(tickets) or self._ledger.is_needed
+        for ticket in list(tickets.values()):
             tickets.end(ticket)
         await self._ledger.audience.aclose()
         if was_present and is_first:
@@ -214,9 +214,11 @@ class Approvals:
 
     def _next_end(self) -> float | None:
         tickets = self._ledger.tickets
-        if not len(tickets) and not self._ledger.is_needed:
+        if not tickets and not self._ledger.is_needed:
             return None
-        return min((ticket.expires for ticket in tickets), default=self._clock() + OPEN_SECONDS) - self._clock()
+        return (
+            min((ticket.expires for ticket in tickets.values()), default=self._clock() + OPEN_SECONDS) - self._clock()
+        )
 
 
 def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:

@@ -74,7 +74,7 @@ class Audience:
 
         def leave() -> None:
             self._approvers.pop(approver, None)
-            for ticket in self._tickets:
+            for ticket in list(self._tickets.values()):
                 if task := ticket.asking.pop(approver, None):
                     task.cancel()
             self._release_hopeless()
@@ -139,6 +139,6 @@ class Audience:
         return self._is_elsewhere or self._attending > 0 or bool(ticket.asking)
 
     def _release_hopeless(self) -> None:
-        for ticket in self._tickets:
+        for ticket in list(self._tickets.values()):
             if not self._can_answer(ticket):
                 ticket.settled.set()

@@ -102,7 +102,7 @@ class Ledger:
         row, others_listen = asked
         if self.tickets.is_used(row.id):
             return None
-        ticket = self.tickets.of_id(row.id)
+        ticket = self.tickets.get(row.id)
         if ticket is None:
             # An identical call's own request, perhaps of another process, says the same but for its name and time.
             ticket = self._admit(structs.replace(request, id=row.id, expires=row.expires))
@@ -157,12 +157,12 @@ class Ledger:
 
     def has_news(self) -> bool:
         """Whether a look may be worth its while; quick, from any thread."""
-        return bool(len(self.tickets)) or self._book.has_any()
+        return bool(self.tickets) or self._book.has_any()
 
     async def attend(self) -> None:
         """Say that this process lives, where others have to know, and take in what they did."""
         listens, asks_for_all = self.audience.is_for_all, self.asks_for_all > 0
-        if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets):
+        if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
             self._has_attended = listens or asks_for_all
             attend = partial(self._book.attend, listens=listens, asks_for_all=asks_for_all)
             await self._run(partial(attend, now=self._clock()))
@@ -173,16 +173,16 @@ class Ledger:
         async with self._looking:  # an older look must not be taken in after a newer one
             self._looks += 1
             now = self._clock()
-            known = {ticket.request.id for ticket in self.tickets}
+            known = set(self.tickets)
             seen = await self._run(partial(self._read, known, now))
             for request in seen.new:
                 is_ours = request.id in self._opening
-                if not is_ours and self.tickets.of_id(request.id) is None and not self.tickets.is_used(request.id):
+                if not is_ours and self.tickets.get(request.id) is None and not self.tickets.is_used(request.id):
                     self._admit(request)
             for row in seen.rows:
                 self._see(row)
             live = {row.id for row in seen.rows}
-            for ticket in self.tickets:
+            for ticket in list(self.tickets.values()):
                 if ticket.request.id not in live and ticket.born < self._looks:
                     self._vanish(ticket, is_late=ticket.expires <= now)
             self.audience.note_others(seen.others_listen)
@@ -196,13 +196,13 @@ class Ledger:
 
     def _admit(self, request: ApprovalRequest) -> Ticket:
         ticket = Ticket(request=request, born=self._looks, expires=request.expires)
-        self.tickets.add(ticket)
+        self.tickets[request.id] = ticket
         self._on_change()
         self._notify(ApprovalAsked(request=request))
         return ticket
 
     def _see(self, row: BookRow) -> None:
-        ticket = self.tickets.of_id(row.id)
+        ticket = self.tickets.get(row.id)
         if ticket is None:
             return
         ticket.expires = row.expires

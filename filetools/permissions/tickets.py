@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import Struct, field
@@ -70,28 +70,12 @@ class Ticket(Struct, kw_only=True, eq=False):
     """For how many of the waits each callback has been asked."""
 
 
-class Tickets:
+class Tickets(dict[str, Ticket]):
     """All tickets that are not over, by their id."""
 
-    __slots__ = ("_by_id", "_ended")
-
     def __init__(self) -> None:
-        self._by_id: dict[str, Ticket] = {}
+        super().__init__()
         self._ended: OrderedDict[str, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._by_id)
-
-    def __iter__(self) -> Iterator[Ticket]:
-        return iter(list(self._by_id.values()))
-
-    def add(self, ticket: Ticket) -> None:
-        """Keep a new ticket."""
-        self._by_id[ticket.request.id] = ticket
-
-    def of_id(self, approval_id: str) -> Ticket | None:
-        """Return the ticket of a request."""
-        return self._by_id.get(approval_id)
 
     def is_used(self, approval_id: str) -> bool:
         """Whether a call of this process used the answer a moment ago; an older look may still show it as open."""
@@ -103,7 +87,7 @@ class Tickets:
         for task in ticket.asking.values():
             task.cancel()
         ticket.settled.set()
-        self._by_id.pop(ticket.request.id, None)
+        self.pop(ticket.request.id, None)
         if is_used:
             self._ended[ticket.request.id] = None
             if len(self._ended) > REMEMBERED_ENDS:

@@ -85,7 +85,7 @@ def case(text: str = "new", *, actor: Actor = ALICE, protected: bool = False, ve
 
 async def both_wait(desk: Desk) -> None:
     """Wait until two calls wait for one request."""
-    await steps_until(lambda: [ticket.waiting for ticket in desk.approvals._ledger.tickets] == [2])
+    await steps_until(lambda: [ticket.waiting for ticket in desk.approvals._ledger.tickets.values()] == [2])
 
 
 async def refused_id(desk: Desk, asked: Case) -> str:
@@ -116,7 +116,7 @@ async def test_a_late_permission_that_no_call_uses_expires_too(book: ApprovalBoo
     desk = Desk(book, open_seconds=600, clock=lambda: time.time() + passed)
     approval_id = await refused_id(desk, case())
     await desk.approvals.answer(approval_id, "allow", by=EDITOR)
-    ticket = desk.approvals._ledger.tickets.of_id(approval_id)
+    ticket = desk.approvals._ledger.tickets.get(approval_id)
     assert ticket is not None
     assert not ticket.is_over
     passed = 601.0

@@ -80,11 +80,7 @@ def offered(*names: str, called: dict[str, str] | None = None) -> Offered:
         ),
         (("write_file",), "Leave expected_version out to create it, or check the path.", None),
         (("grep_files",), "Correct the pattern. To search for the exact text, pass literal=true.", None),
-        (
-            ("read_file",),
-            "Correct the pattern. To search for the exact text, pass literal=true.",
-            "Correct the pattern.",
-        ),
+        (("read_file",), "Correct it. Or pass literal=true.", "Correct it."),
     ],
 )
 def test_a_hint_keeps_what_can_be_done(names: tuple[str, ...], hint: str, told: str | None) -> None:

@@ -25,7 +25,7 @@ from filetools.paths.names import escaped
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.candidates import Candidates
 from filetools.search.contents.options import GrepOptions
-from filetools.search.contents.pattern import MAX_COUNTED, plain_lines
+from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
 from filetools.search.listing import FOLDERS, IGNORES
@@ -71,7 +71,7 @@ def described(text: str, span: Span, context: int) -> dict[str, Any]:
     """Return the fields of a match: number, column, text, lines around."""
     first = text.rfind("\n", 0, span.start) + 1
     last = span.end - 1 if span.end > span.start and text[span.end - 1] == "\n" else span.end
-    stop = _line_end(text, last)
+    stop = line_end_from(text, last)
     shown, is_clipped = _clipped(text[first : min(stop, first + 64 * MAX_SHOWN + span.start)], span.start - first)
     fields: dict[str, Any] = {"line": span.line, "column": span.start - first + 1, "text": shown}
     if is_clipped:
@@ -103,14 +103,9 @@ def _above(text: str, first: int, count: int) -> list[str]:
 def _below(text: str, stop: int, count: int) -> list[str]:
     found: list[str] = []
     while stop + 1 < len(text) and len(found) < count:
-        start, stop = stop + 1, _line_end(text, stop + 1)
+        start, stop = stop + 1, line_end_from(text, stop + 1)
         found.append(text[start : min(stop, start + MAX_SHOWN)])
     return found
-
-
-def _line_end(text: str, position: int) -> int:
-    found = text.find("\n", position)
-    return len(text) if found < 0 else found
 
 
 ROWS: Final = 512

@@ -78,7 +78,7 @@ class Pattern(Struct, frozen=True, kw_only=True):
         spans: list[int] = []
         position, is_whole = 0, True
         while position <= end and len(spans) < 2 * most:
-            stop = end if is_whole else _line_end(text, position)
+            stop = end if is_whole else line_end_from(text, position)
             found = self._next(text, position, stop, deadline, (what, seconds), abort)
             if found is None:
                 if is_whole:
@@ -98,7 +98,7 @@ class Pattern(Struct, frozen=True, kw_only=True):
             else:
                 spans += (first, last)
                 ends_line = self.multiline and last > first and text[last - 1] == "\n"
-                position = _line_end(text, last - 1 if ends_line else last) + 1
+                position = line_end_from(text, last - 1 if ends_line else last) + 1
         return spans
 
     def _next(
@@ -220,7 +220,8 @@ def _needle_of(expression: str, ignore_case: bool) -> bytes:
     return max(best, run, key=len).encode()
 
 
-def _line_end(text: str, position: int) -> int:
+def line_end_from(text: str, position: int) -> int:
+    """Return where the line ends that goes on at a place."""
     found = text.find("\n", position)
     return len(text) if found < 0 else found
 
