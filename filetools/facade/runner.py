@@ -33,14 +33,15 @@ from filetools.facade.tree_memory import TreeLook
 from filetools.facade.way import Outcome
 from filetools.facade.worker_pool import CLOSED, Hop, InFlight
 from filetools.facade.writers import Writers
-from filetools.journal.changes import HeadMovedError
+from filetools.journal.changes import DIRECTORY_REMOVALS, HeadMovedError
 from filetools.locks.stripe import HeldLocks
 from filetools.models.history import LookResult
-from filetools.models.records import Actor, ChangeRecord
+from filetools.models.records import SYSTEM, Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch, uncounted
+from filetools.sync.folder_recovery import own_places
 
 T = TypeVar("T")
 
@@ -254,6 +255,11 @@ class CallRunner:
                     return await self._change(steps, actor, folders, lock_timeout_seconds, beat, happened)
                 except parents.UnheldError as exc:
                     folders |= frozenset(exc.folders)
+                except ChangedMeanwhileError:
+                    if not await self._settle_above(
+                        [path for step in steps for path in step.paths], lock_timeout_seconds
+                    ):
+                        raise
                 except StateDamagedError:
                     await self.parts.crew.run(self.parts.crew.check_root)  # the folder of the locks went with the root
                     raise
@@ -314,6 +320,21 @@ class CallRunner:
             raise asyncio.CancelledError
         return hop.result()
 
+    async def _settle_above(self, paths: Sequence[WorkspacePath], timeout_seconds: float | None) -> bool:
+        """Wait for who moves or deletes a folder above a path, or finish it for a dead process; False if nobody does.
+
+        Raises:
+            LockTimeoutError: It took too long; names the folder and who is at work on it.
+        """
+        parts = self.parts
+        moves = await parts.crew.run(partial(_moves_above, parts, paths))
+        for record in moves:
+            keys = await parts.crew.run(partial(parts.recovery.keys, record))
+            hold = parts.locks.hold(keys, path=record.path, owner=SYSTEM.id, timeout_seconds=timeout_seconds)
+            async with Unhurried(hold):
+                await parts.crew.run(partial(parts.recovery.recover, record, keys))
+        return bool(moves)
+
     async def _tell_what_precedes(self, keys: Sequence[str], hop: Hop[Outcome]) -> None:
         try:
             await self.precede(keys)
@@ -361,6 +382,18 @@ class CallRunner:
         if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:
             return None
         return await self.parts.crew.run(partial(_text_of, self.parts, record.path, record.after))
+
+
+def _moves_above(parts: Parts, paths: Sequence[WorkspacePath]) -> list[ChangeRecord]:
+    """Return the moves and deletions of folders above some paths, or above where they go, that are not done yet."""
+    keys = [parts.workspace.key(path) for path in paths]
+    return [
+        record
+        for record in parts.journal.marks.pending()
+        if record.operation in DIRECTORY_REMOVALS
+        for above in [tuple(f"{parts.workspace.key(end)}/" for end in own_places(record))]
+        if any(key.startswith(above) for key in keys)
+    ]
 
 
 def _is_moved(records: Sequence[ChangeRecord]) -> bool:

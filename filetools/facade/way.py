@@ -32,7 +32,7 @@ from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.sync.context import RecentFile
 
-MOST_TRIES: Final = 9
+MOST_TRIES: Final = 5
 FIRST_PAUSE_SECONDS: Final = 0.001
 """Pause before the second try; doubles. Only a change that is being applied right now makes one wait."""
 
@@ -93,7 +93,7 @@ def go(
     Raises:
         UnheldError: Folders must be made, and their locks must be held; nothing was changed.
         AbortedError: The observer said so; nothing was changed.
-        ChangedMeanwhileError: Something moved in every try, for a quarter of a second; nothing was changed.
+        ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
         FileToolsError: A step refused or failed; nothing was changed.
         UnsavedQuestion: A person must decide first; nothing was changed.
     """

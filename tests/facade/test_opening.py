@@ -406,6 +406,21 @@ async def test_closing_while_a_call_waits_for_an_approval_ends_the_call(tmp_path
     assert snapshot(tmp_path) == {}
 
 
+@pytest.mark.parametrize("method", ["move", "remove"])
+async def test_a_write_below_a_folder_that_a_dead_process_was_moving_finishes_that_first(
+    tmp_path: Path, method: str
+) -> None:
+    async def act(dying: filetools.FileToolsFacade) -> None:
+        await (dying.move_file("d", "e") if method == "move" else dying.delete_directory("d", recursive=True))
+
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("d/x.txt", "x")
+        assert not die_at(tmp_path, act, Plan.die_before(method))
+        await files.write_file("d/new.txt", "new")
+        kept = {"e/x.txt": b"x"} if method == "move" else {}
+        assert {path: text for path, text in snapshot(tmp_path).items() if text} == {"d/new.txt": b"new", **kept}
+
+
 @pytest.mark.parametrize("instead", ["folder", "link", "fifo"])
 async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path: Path, instead: str) -> None:
     """A process died between commit and exchange; before the root is opened again something else stands there."""
