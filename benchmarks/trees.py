@@ -18,7 +18,7 @@ from typing import Final
 import filetools
 from filetools.content.version import version_of
 from filetools.journal.changes import Change
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.models.records import EXTERNAL, Operation
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -97,7 +97,7 @@ async def root_with_records(root: Path, files: int, records: int) -> None:
         grow(root, files)
     async with filetools.open(root, settings={"watch": False, **KEPT}):
         pass  # makes the state directory
-    journal = SqliteJournal(root / ".filetools", durability="relaxed")
+    journal = Journal(root / ".filetools", durability="relaxed")
     for start in range(0, records, _BATCH):
         journal.commit([_change(number) for number in range(start, start + _BATCH)], EXTERNAL)
         if start % (20 * _BATCH) == 0:

@@ -18,7 +18,6 @@ from filetools.app.state import prepare_state
 from filetools.errors import InvalidArgumentError
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
-from filetools.journal.sqlite import SqliteJournal
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace import Workspace
@@ -326,7 +325,7 @@ def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
     return ("attached" if marker == row.identity and row.position is not None else "filling"), None
 
 
-def _listed(journal: SqliteJournal, row: MirrorRow, home: bytes) -> ListedMirror:
+def _listed(journal: Journal, row: MirrorRow, home: bytes) -> ListedMirror:
     state, reason = presence(row, home)
     behind = journal.backlog.count(row.place)
     return ListedMirror(path=row.place, added=row.root is not None, state=state, behind=behind, reason=reason)
@@ -337,8 +336,8 @@ def _has_state(root: Path, state_directory: Path | None) -> bool:
 
 
 @contextmanager
-def _journal(root: Path, state_directory: Path | None) -> Iterator[SqliteJournal]:
-    journal = SqliteJournal(prepare_state(root, state_directory).directory)
+def _journal(root: Path, state_directory: Path | None) -> Iterator[Journal]:
+    journal = Journal(prepare_state(root, state_directory).directory)
     try:
         yield journal
     finally:

@@ -31,7 +31,6 @@ from filetools.facade.runner import CallRunner
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
 from filetools.journal.reserve import Reserve
-from filetools.journal.sqlite import SqliteJournal
 from filetools.locks.table import LockTable
 from filetools.models.records import Actor
 from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
@@ -283,7 +282,7 @@ class Opening:
         )
 
     def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:
-        return SqliteJournal(
+        return Journal(
             directory,
             durability=durability,
             timeout_seconds=settings.lock_timeout_seconds,

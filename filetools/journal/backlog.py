@@ -78,7 +78,7 @@ class Backlog:
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         # Unsynced: an entry that comes back after a power cut is worked off twice, which does no harm.
         if rows:
-            self._database.write(lambda connection: _run(connection, statement, rows), durable=False)
+            self._database.write(lambda connection: connection.executemany(statement, rows), durable=False)
 
 
 class Mirrors:
@@ -132,17 +132,13 @@ class Mirrors:
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> None:
         # Synced: a power cut must not bring back an identity under which another folder has been written to.
-        self._database.write(lambda connection: _run(connection, statement, [values]), durable=True)
+        self._database.write(lambda connection: connection.execute(statement, values), durable=True)
 
 
 def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:
     """Return the mirrors that were added to a root."""
     rows = connection.execute(f"{_SELECT_MIRROR} WHERE root IS NOT NULL ORDER BY place")
     return tuple(MirrorRow(*row) for row in rows)
-
-
-def _run(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
-    connection.executemany(statement, rows)
 
 
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:

@@ -27,9 +27,9 @@ from filetools.journal.folders import (
     return_document,
     return_heads,
 )
+from filetools.journal.history import discount, refresh_undone, targets_between
 from filetools.journal.rows import INSERT_NUMBERED, INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
 from filetools.journal.tree_index import follow_folders
-from filetools.journal.undone import discount, refresh_undone, targets_between
 from filetools.models.records import WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)

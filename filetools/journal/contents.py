@@ -91,24 +91,20 @@ class Contents:
         row = self._database.row(f"SELECT {_STORED} FROM contents WHERE hash = ? AND used >= 0", (digest,))
         return row is not None and self._is_there(digest, *row)
 
-    def put(self, content: bytes, version: str) -> None:
-        """Make large content durable ahead of the commit that refers to it; other content travels in the commit."""
-        self.put_all({version: content})
-
     def put_all(self, contents: Mapping[str, bytes]) -> None:
-        """As `put`, for several versions at once."""
+        """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
         with TRANSLATED:
             self._blobs.put_all(
                 {digest_of(version).hex(): one for version, one in contents.items() if len(one) > LARGEST_ROW_BYTES}
             )
 
     def take_back(self, versions: Iterable[str]) -> None:
-        """Remove what `put` has stored of versions that nothing refers to, since their commit had no room."""
+        """Remove what `put_all` has stored of versions that nothing refers to, since their commit had no room."""
         remove_unused(self._database, self._blobs, [digest_of(version) for version in versions])
 
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
-        self.put(content, version)
+        self.put_all({version: content})
         self._database.write(lambda connection: self.record(connection, content, version, 0))
 
     def keep_inside(self, digest: bytes, content: bytes) -> None:

@@ -16,9 +16,16 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from filetools.errors import DiskFullError, FileToolsError, InternalError, StorageFailedError
-from filetools.journal.birth import PAGE_BYTES, PARTS, connect, make_sure_of_database
+from filetools.journal.birth import (
+    PAGE_BYTES,
+    PARTS,
+    Identities,
+    connect,
+    file_id,
+    make_sure_of_database,
+    refuse_others,
+)
 from filetools.journal.gate import Gate
-from filetools.journal.opening import Identities, file_id, refuse_others
 from filetools.journal.position import PositionNote
 from filetools.journal.reserve import Reserve, free_bytes
 from filetools.journal.schema import require_own_schema

@@ -11,9 +11,8 @@ from msgspec import Struct, field, structs
 
 from filetools.errors import FileToolsError, StateDamagedError
 from filetools.journal.backlog import added_mirrors
-from filetools.journal.birth import PARTS, connect, has_database
+from filetools.journal.birth import PARTS, connect, has_database, refuse_others
 from filetools.journal.changes import MirrorRow
-from filetools.journal.opening import refuse_others
 from filetools.journal.rows import SELECT_RECORD, record_from
 from filetools.journal.schema import schema_of
 from filetools.journal.translation import TRANSLATED

@@ -7,6 +7,7 @@ that meets a checkpoint; behind the gate neither can happen.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from contextlib import suppress
@@ -26,16 +27,15 @@ TENURE_SECONDS: Final = 0.005
 STAND_BACK_SECONDS: Final = 0.0007
 """Longer than a waiter's pause between two tries, so that one of them gets in."""
 LONGEST_PAUSE_SECONDS: Final = 0.0005
-# Windows locks the first byte for all but the holder.
-_HOLDER_AT: Final = 1
-_WAITER_AT: Final = 16
+_WAITER_AT: Final = 1
+"""Windows locks the first byte for all but the holder."""
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Gate:
     """Exclusive right to write a database, between threads and between processes. Not re-entrant.
 
-    Its file says who holds the right, and has a word of whoever waits, by which a busy process stands back.
+    Its file has a word of whoever waits, by which a busy process stands back.
     """
 
     def __init__(self, directory: Path, *, timeout_seconds: float = 30.0) -> None:
@@ -45,7 +45,6 @@ class Gate:
         self._tenure_since = 0.0
         self._left_at = 0.0
         self._waiter = b""
-        self._holder = b"%-10d" % os.getpid()
         abandon_in_child(self)
 
     @property
@@ -91,9 +90,13 @@ class Gate:
             self._mutex.release()
 
     def holder(self) -> str:
-        """Return who had the right last, for messages."""
-        with suppress(OSError, ValueError):
-            return f"process {int(self._read(_HOLDER_AT, len(self._holder)))}"
+        """Return who has the right, for messages."""
+        with suppress(OSError):
+            # Asked of the kernel, so that nobody has to write down each time that it holds the right.
+            held = re.search(
+                rf" FLOCK .* ([1-9]\d*) \S*:{os.fstat(self._descriptor).st_ino} ", Path("/proc/locks").read_text()
+            )
+            return f"process {held[1]}" if held else "another process"
         return "another process"
 
     def timed_out(self) -> LockTimeoutError:
@@ -114,7 +117,7 @@ class Gate:
             self._tenure_since = now
         elif now - self._tenure_since > TENURE_SECONDS:
             self._tenure_since = now
-            before, self._waiter = self._waiter, self._read(_WAITER_AT, 8)
+            before, self._waiter = self._waiter, self._read_waiter()
             if before != self._waiter:
                 time.sleep(STAND_BACK_SECONDS)
 
@@ -124,17 +127,13 @@ class Gate:
             if time.monotonic() > deadline:
                 raise self.timed_out()
             self._waiter = os.urandom(8)
-            self._write(_WAITER_AT, self._waiter)
+            with suppress(OSError):  # a full disk: it may take longer
+                write_at(self._descriptor, _WAITER_AT, self._waiter)
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-        self._write(_HOLDER_AT, self._holder)
 
-    def _read(self, offset: int, count: int) -> bytes:
+    def _read_waiter(self) -> bytes:
         if hasattr(os, "pread"):
-            return os.pread(self._descriptor, count, offset)
-        os.lseek(self._descriptor, offset, os.SEEK_SET)
-        return os.read(self._descriptor, count)
-
-    def _write(self, offset: int, content: bytes) -> None:
-        with suppress(OSError):  # a full disk: nobody's name stands there, and waiters may wait longer
-            write_at(self._descriptor, offset, content)
+            return os.pread(self._descriptor, 8, _WAITER_AT)
+        os.lseek(self._descriptor, _WAITER_AT, os.SEEK_SET)
+        return os.read(self._descriptor, 8)

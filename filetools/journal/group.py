@@ -17,7 +17,7 @@ from filetools.errors import DiskFullError, FileToolsError, OutcomeUnknownError
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft, Recorder
 from filetools.journal.database import Database
-from filetools.journal.notes import Notes
+from filetools.journal.marks import Notes
 from filetools.models.records import ChangeRecord, RecordState
 
 Records = tuple[ChangeRecord, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -12,11 +13,19 @@ from filetools.journal.contents import digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
 from filetools.journal.rows import SELECT_RECORD, records_from
-from filetools.journal.undone import TAKES_BACK
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import ActorKind
 from filetools.paths.workspace_path import WorkspacePath
 
+TAKES_BACK: Final = "kind IN ('undoes', 'redoes')"
+
+_IS_TAKEN_BACK: Final = (
+    f"SELECT EXISTS (SELECT 1 FROM relations WHERE target = ? AND {TAKES_BACK}"
+    " AND EXISTS (SELECT 1 FROM records WHERE records.number = relations.number AND state != 'aborted')"
+    " AND NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = relations.number))"
+)
+_TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {TAKES_BACK}"
+_DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
 _NO_NUMBER: Final = 2**63 - 1
 _SLICE: Final = 500
 """Most values bound in one statement."""
@@ -229,3 +238,36 @@ def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
 
 def _listed(numbers: Sequence[int]) -> str:
     return ",".join(str(int(number)) for number in numbers)
+
+
+# -- which records count as taken back: kept up to date by every commit, so that asking is one look. One is taken back as
+# long as one of the records that take it back is not taken back itself.
+
+
+def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Note of records whether they are taken back now, and of what they take back in turn."""
+    waiting = set(numbers)
+    while waiting:
+        changed = [number for number in waiting if _refresh(connection, number)]
+        waiting = {target for number in changed for (target,) in connection.execute(_TARGETS, (number,))}
+
+
+def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
+    """Have the folders that a failed undo made on its way count for nothing: they stay, and are no undo, nor redoable."""
+    left = "number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
+    related = f"EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {TAKES_BACK})"
+    query = f"INSERT OR IGNORE INTO undone (number) SELECT number FROM records WHERE {left} AND {related}"
+    connection.execute(query, (first, last))
+
+
+def targets_between(connection: sqlite3.Connection, first: int, last: int) -> set[int]:
+    """Return what the records of one commit take back."""
+    query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {TAKES_BACK}"
+    return {target for (target,) in connection.execute(query, (first, last))}
+
+
+def _refresh(connection: sqlite3.Connection, number: int) -> bool:
+    """Note of one record whether it is taken back; True if that is new."""
+    (is_undone,) = connection.execute(_IS_TAKEN_BACK, (number,)).fetchone()
+    note = "INSERT OR IGNORE INTO undone (number) VALUES (?)" if is_undone else _DROP_UNDONE
+    return connection.execute(note, (number,)).rowcount > 0

@@ -1,98 +1,108 @@
-"""The journal's interface: one ordered record of every change, its contents, marks, backlogs and feed.
+"""The embedded journal on SQLite, for any number of processes on one machine: one ordered record of every change.
 
-Methods are synchronous, may block, and are called from worker threads. One contract suite covers every implementation.
-Any method may raise StateDamagedError, LockTimeoutError, DiskFullError, StorageFailedError and, on a remote database,
-NetworkError; then nothing was changed. Only a commit can end in OutcomeUnknownError.
+Methods are synchronous, may block, and are called from worker threads. Any may raise StateDamagedError, LockTimeoutError,
+DiskFullError and StorageFailedError; then nothing was changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+import logging
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
 
+from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.approvals import ApprovalTable
 from filetools.journal.backlog import Backlog, Mirrors
-from filetools.journal.changes import Change, HeadFacts, View
+from filetools.journal.birth import ISSUED, boot_id, mark_of
+from filetools.journal.blobs import BlobFolder, sync_directory
+from filetools.journal.changes import Change
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.contents import Contents
+from filetools.journal.commit import CommitDraft, Recorder
+from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
+from filetools.journal.database import Database
 from filetools.journal.documents import DocumentTable
+from filetools.journal.folders import drop_heads_aside
+from filetools.journal.group import GroupCommit
 from filetools.journal.history import History
-from filetools.journal.marks import Marks
-from filetools.journal.plain_rows import PlainRows
-from filetools.journal.retention import Retained
+from filetools.journal.marks import Marks, Notes
+from filetools.journal.reading import SqliteReading
+from filetools.journal.reserve import Reserve
+from filetools.journal.retention import Retained, Retention, RetentionLimits
 from filetools.journal.seen_versions import SeenVersions
-from filetools.journal.table import Table
+from filetools.journal.table import SqliteTable
+from filetools.journal.translation import TRANSLATED
 from filetools.journal.tree_index import TreeIndex
 from filetools.models.records import Actor, ChangeRecord
+from filetools.models.words import Durability
+
+_log = logging.getLogger(__name__)
 
 
-class Journal(Protocol):
-    """One ordered journal of a workspace. Instances live as long as the workspace is open."""
+class Journal(SqliteReading):
+    """One process's view of the journal. Lives as long as the workspace is open."""
 
-    @property
-    def epoch(self) -> str:
-        """Identity of this numbering; changes when a journal was restored or rolled back."""
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        durability: Durability = "commit",
+        timeout_seconds: float = 30.0,
+        on_visible: Callable[[], None] = lambda: None,
+        on_committed: Callable[[], None] | None = None,
+    ) -> None:
+        """Open or create the journal in a state directory.
 
-    @property
-    def contents(self) -> Contents:
-        """The bytes of versions."""
+        Args:
+            directory: An existing private directory.
+            durability: "commit" syncs every commit, "relaxed" none.
+            timeout_seconds: Longest wait for other processes' commits.
+            on_visible: Called from a worker thread after rows changed that any process may wait for.
+            on_committed: Called instead of it after records became visible to the feed.
 
-    @property
-    def backlog(self) -> Backlog:
-        """What mirrors lack."""
-
-    @property
-    def mirrors(self) -> Mirrors:
-        """Which mirrors there are."""
-
-    @property
-    def seen_versions(self) -> SeenVersions:
-        """What actors have seen."""
-
-    @property
-    def documents(self) -> DocumentTable:
-        """What editors have open."""
-
-    @property
-    def approvals(self) -> ApprovalTable:
-        """What people are asked."""
-
-    @property
-    def descriptors(self) -> Table:
-        """Long texts that models read in pages."""
-
-    @property
-    def registry(self) -> Table:
-        """Projects, and the agents and servers that run."""
-
-    @property
-    def runs(self) -> Table:
-        """Executions of agents."""
-
-    @property
-    def marks(self) -> Marks:
-        """How far changes have come."""
-
-    @property
-    def history(self) -> History:
-        """The past, asked backwards."""
-
-    @property
-    def checkpoints(self) -> Checkpoints:
-        """States of the whole tree with a name."""
-
-    @property
-    def tree_index(self) -> TreeIndex:
-        """What looks at the whole tree have met."""
-
-    def view(self, key: str) -> View:
-        """Return what is known of a path now, for a commit to compare."""
-
-    def views(self, keys: Iterable[str]) -> dict[str, View]:
-        """Return what is known of many paths now, all of one moment, by key."""
+        Raises:
+            StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError: It cannot be opened.
+            LockTimeoutError: Others write it all the time.
+        """
+        database = _open_database(directory, durability, timeout_seconds)
+        notes = Notes(on_committed or on_visible)
+        super().__init__(database, notes)
+        try:
+            with TRANSLATED:
+                blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
+                if durability == "commit":
+                    # SQLite syncs the name of its write-ahead file and takes no notice if that fails; without the name
+                    # a power cut takes every commit.
+                    sync_directory(directory)
+            self.epoch = confirm_epoch(database, durability)
+            database.reserve.fill()
+        except BaseException:
+            database.close()
+            raise
+        self.contents = Contents(database, blobs)
+        self.backlog = Backlog(database)
+        self.mirrors = Mirrors(database)
+        self.seen_versions = SeenVersions(database)
+        self.documents = DocumentTable(database, on_visible)
+        self.approvals = ApprovalTable(database, f"{database.opening:x}", on_visible)
+        self.descriptors = SqliteTable(database, "descriptors")
+        self.registry = SqliteTable(database, "registry")
+        self.runs = SqliteTable(database, "runs")
+        self.marks = Marks(database, notes)
+        self.history = History(database)
+        self.checkpoints = Checkpoints(database)
+        self.tree_index = TreeIndex(database)
+        self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
+        self._retention = Retention(database, blobs)
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, durable on return as the durability of the journal says.
+
+        Whoever else waits to commit shares it.
 
         Args:
             changes: Drafts in order; all are recorded or none.
@@ -100,70 +110,129 @@ class Journal(Protocol):
 
         Raises:
             HeadMovedError: Some path is not as its view says; nothing was recorded.
-            DiskFullError, StorageFailedError, StateDamagedError, LockTimeoutError, NetworkError: Nothing was recorded.
-            OutcomeUnknownError: The connection broke in between. The same changes, by an actor with the same `call`,
-                are recorded at most once: the second commit returns what the first one recorded.
+            OutcomeUnknownError: It was interrupted in between.
         """
-
-    def records(
-        self,
-        since: int = 0,
-        *,
-        limit: int = 1000,
-        key: str | None = None,
-        newest_first: bool = False,
-        foreign_only: bool = False,
-    ) -> list[ChangeRecord]:
-        """Return records after `since` up to the first that is not applied; aborted ones included, their state says so.
-
-        Args:
-            since: Number of the last record already seen.
-            limit: Most records returned; fewer are always the last.
-            key: Only changes of this path, its moves away and onto it included.
-            newest_first: Order by falling number; then pending records are included.
-            foreign_only: Leave out records committed through this instance.
-        """
-
-    def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
-        """Yield (path, version) of every file recorded below a folder, in order of their keys, read page by page."""
-
-    def heads(self) -> PlainRows[HeadFacts]:
-        """Return the heads of all paths, by key; those of files that are gone have no version."""
-
-    def position(self) -> int:
-        """Number of the newest record; 0 if there is none."""
+        large = {
+            one.after: one.content
+            for one in changes
+            if one.after and one.content is not None and len(one.content) > LARGEST_ROW_BYTES
+        }
+        self.contents.put_all(large)
+        try:
+            return self._group.commit(CommitDraft(changes=changes, actor=actor))
+        except DiskFullError:
+            if large:
+                self.contents.take_back(large)
+            raise
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
+        return self._group.others_position
 
     def own_position(self) -> int:
         """Number of the newest record of this process; -1 if there is none."""
-
-    def visible_position(self) -> int:
-        """Number of the newest record that the feed may deliver; 0 if there is none."""
-
-    def forgotten(self) -> int:
-        """Number up to which records may have been removed by retention; 0 if none was."""
+        return self._group.own_position
 
     def checkpoint(self) -> None:
-        """Bound what has to be read at the next opening; cheap if there is little."""
+        """Copy the write-ahead file into the database if it has grown large."""
+        self._database.checkpoint()
+        self._database.reserve.fill()
 
     def needs_restoring(self) -> bool:
         """Whether a power cut may have taken what files held since they were last synced, and nobody noted it yet."""
+        row = self._database.row("SELECT value FROM meta WHERE name = 'restored_boot'")
+        return row is None or row[0] != boot_id()
 
     def begin_restoring(self) -> None:
-        """Note which records a power cut may have undone in the files; `marks.unrestored` returns them."""
+        """Note, once a start of the machine, which records a power cut may have undone in the files.
+
+        `marks.unrestored` returns them. Each stays noted until it is restored, however often that fails or the machine goes
+        down meanwhile; and until then no path shows its head for certain.
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_unsynced"
+                " WHERE synced = 0 AND state != 'pending'"
+            )
+            connection.execute("UPDATE heads SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
+            connection.execute(_PUT, ("restored_boot", boot_id()))
+
+        self._database.write(work)
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
-        """Tidy up and remove what exceeds the retention; returns how many records were removed.
+        """Checkpoint if due and remove what exceeds the retention; the keeper calls this now and then.
 
         Args:
             retention_bytes: Most bytes of contents; exceeded by a hundredth before anything is removed; records likewise.
+            retention_records: Most records.
             retention_seconds: Greatest age of a record; None for any.
+
+        Returns:
+            How many records were removed.
         """
+        self.checkpoint()
+        self.approvals.tidy(now=time.time())
+        self._database.write(drop_heads_aside, durable=False)
+        limits = RetentionLimits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
+        return self._retention.collect(limits)
 
     def retained(self) -> Retained:
         """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
+        return self._retention.retained()
 
     def close(self) -> None:
-        """Write what is noted and release the database; may be called twice."""
+        """Write what is noted and release the database; may be called twice, and after a fork does nothing."""
+        if not self._database.is_open:
+            return
+        try:
+            self.marks.flush()
+        except FileToolsError as exc:
+            _log.warning("marks were not written, so that recovery will look at their files again: %s", exc)
+        self._database.close()
+
+
+def _open_database(directory: Path, durability: Durability, timeout_seconds: float) -> Database:
+    reserve = Reserve(directory)
+    while True:
+        if not reserve.has_room():
+            raise DiskFullError("the journal")
+        try:
+            return Database(directory, durability=durability, timeout_seconds=timeout_seconds)
+        except DiskFullError:
+            if not reserve.shrink():
+                raise
+
+
+_PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+
+
+def confirm_epoch(database: Database, durability: Durability) -> str:
+    """Return the epoch of an opened journal, starting a new one if its numbering was rolled back."""
+    work = partial(_confirm, database, durability)
+    # Behind the gate still: from here on the file changes, and its time with it.
+    return database.write(work, afterwards=lambda _: database.position.note_opened(), may_use_reserve=lambda: True)
+
+
+def _confirm(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
+    boot, reached, found = boot_id(), database.position.at_opening, database.file_id
+    meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
+    (issued,) = connection.execute(ISSUED).fetchone()
+    lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
+    is_copy = database.is_restored or meta.get("inode", found) != found
+    if issued < reached:
+        _log.warning("the journal had come to record %d and is back at %d; its readers start anew", reached, issued)
+    epoch = secrets.token_hex(6) if issued < reached or lost_tail or is_copy else str(meta["epoch"])
+    mark = mark_of(database.directory)
+    if mark is not None and meta.get("mark") != mark:
+        raise StateUntrustedError(
+            database.directory,
+            "its journal is not the one that was made here",
+            "Put the journal back, or move it away.",
+        )
+    relaxed = "relaxed" if "relaxed" in (durability, meta.get("durability")) and not lost_tail else durability
+    wanted = {"epoch": epoch, "boot": boot, "durability": relaxed, "inode": found}
+    changed = [(name, value) for name, value in wanted.items() if meta.get(name) != value]
+    if changed:
+        connection.executemany(_PUT, changed)
+    return epoch

@@ -12,7 +12,7 @@ from filetools.journal.contents import version_from
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
-from filetools.journal.notes import Notes
+from filetools.journal.marks import Notes
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.rows import RECORD_COLUMNS, records_from
 from filetools.journal.tree_index import HEAD_FACTS
@@ -94,7 +94,15 @@ class SqliteReading:
         newest_first: bool = False,
         foreign_only: bool = False,
     ) -> list[ChangeRecord]:
-        """Return records after `since`; see `Journal.records`."""
+        """Return records after `since` up to the first that is not applied; aborted ones included, their state says so.
+
+        Args:
+            since: Number of the last record already seen.
+            limit: Most records returned; fewer are always the last.
+            key: Only changes of this path, its moves away and onto it included.
+            newest_first: Order by falling number; then pending records are included.
+            foreign_only: Leave out records committed through this instance.
+        """
         query = _records_query(of_one=key is not None, newest_first=newest_first, foreign_only=foreign_only)
         values = {
             "since": since, "key": key, "opening": self._database.opening, "limit": limit

@@ -27,10 +27,10 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     VersionGoneError,
 )
+from filetools.journal.birth import boot_id
 from filetools.journal.contents import hash_of
 from filetools.journal.core.log import LogDraft, LogRecord
 from filetools.journal.core.tree_rows import Identity, TreeRow
-from filetools.journal.opening import boot_id
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import Displaced, FileStat

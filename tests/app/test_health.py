@@ -15,8 +15,8 @@ import filetools
 from filetools.app.health import examine, repair
 from filetools.app.state import prepare_state
 from filetools.app.trust import own_folder
+from filetools.journal.journal import Journal
 from filetools.journal.schema import SCHEMA_VERSION
-from filetools.journal.sqlite import SqliteJournal
 from tests.support.crashing import QUIET
 from tests.support.journals import put
 from tests.support.opened import refused
@@ -28,7 +28,7 @@ def filled(root: Path) -> Path:
     """Leave a journal as a killed process leaves it: most of it in the write-ahead file."""
     (root / "a.txt").write_text("A\n")
     state = prepare_state(root, None).directory
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     for index in range(40):
         put(journal, f"f{index % 8}", os.urandom(1000))
     killed = root.parent / "killed"

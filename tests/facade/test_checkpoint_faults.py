@@ -48,7 +48,7 @@ def spoil(root: Path) -> None:
 
 def at_writes(files: FileToolsFacade, deed: Callable[[int], None]) -> None:
     """Have something happen before each write transaction of the journal from now on, counted from 1."""
-    database: Any = files._parts.journal._database  # type: ignore[attr-defined]
+    database: Any = files._parts.journal._database
     numbers, write = count(1), database.write
 
     def wrapped(*arguments: Any, **options: Any) -> Any:
@@ -85,7 +85,7 @@ async def assert_whole(files: FileToolsFacade, root: Path, first: Picture, name:
     spoil(root)
     await files.restore(name)
     assert on_disk(root) == first
-    database: Any = files._parts.journal._database  # type: ignore[attr-defined]
+    database: Any = files._parts.journal._database
     needless = (
         "SELECT key FROM snapshot_rows WHERE NOT EXISTS"
         " (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND coalesce(last, snapshot))"

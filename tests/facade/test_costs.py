@@ -23,7 +23,6 @@ import filetools
 from filetools import Actor, TextEdit
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.database import Arguments, Database
-from filetools.journal.sqlite import SqliteJournal
 from filetools.models.files import ReadResult
 from filetools.models.history import UndoResult
 from tests.facade.test_loop_stays_free import CALLS
@@ -160,7 +159,7 @@ async def test_reading_writes_nothing_by_itself_and_syncs_nothing_later(
 
 def kept(files: filetools.FileToolsFacade) -> int:
     """Return how many texts are kept for having been read."""
-    (count,) = files._parts.journal._database.row("SELECT count(*) FROM contents WHERE used < 0")  # type: ignore[attr-defined]
+    (count,) = files._parts.journal._database.row("SELECT count(*) FROM contents WHERE used < 0")
     return int(count)
 
 
@@ -253,7 +252,6 @@ async def read_rows_and_steps(root: Path, documents: int, monkeypatch: pytest.Mo
         handle = await open_documents(files, documents)
         await asyncio.sleep(0.2)
         journal = files._parts.journal
-        assert isinstance(journal, SqliteJournal)
         with monkeypatch.context() as patch, watched(journal) as (_, steps):
             patch.setattr(Database, "rows", counted)
             await type_letters(files, handle, 1 + LETTERS)
@@ -277,7 +275,6 @@ Cost = tuple[int, int]
 async def cost(files: FileToolsFacade, act: Callable[[], Awaitable[UndoResult]]) -> Cost:
     """Return what an act costs, without what is written down in the background meanwhile."""
     journal = files._parts.journal
-    assert isinstance(journal, SqliteJournal)
     counts = []
     for _ in range(3):
         journal.marks.flush()

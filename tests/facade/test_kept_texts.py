@@ -12,7 +12,6 @@ from filetools import Actor, Edit
 from filetools.errors import VersionMismatchError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.syncer import sync_files
-from filetools.journal.sqlite import SqliteJournal
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import steps_until
 
@@ -29,7 +28,6 @@ def text(number: int) -> str:
 async def kept_bytes(files: FileToolsFacade) -> int:
     """Run a round of retention with `LIMIT`, and return how many bytes of contents are kept after it."""
     parts = files._parts
-    assert isinstance(parts.journal, SqliteJournal)
     await parts.crew.run(parts.tracker.save)
     await parts.crew.run(partial(sync_files, parts))
     database, unsynced = parts.journal._database, "SELECT count(*) FROM records WHERE synced = 0"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from filetools.journal.journal import Journal
-from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import OpenJournal
 
 
@@ -24,7 +23,7 @@ def open_journal(state: Path) -> Iterator[OpenJournal]:
     opened: list[Journal] = []
 
     def build(*, on_visible: Callable[[], None] = lambda: None) -> Journal:
-        journal = SqliteJournal(state, durability="relaxed", on_visible=on_visible)
+        journal = Journal(state, durability="relaxed", on_visible=on_visible)
         opened.append(journal)
         return journal
 
@@ -39,8 +38,8 @@ def journal(open_journal: OpenJournal) -> Journal:
 
 
 @pytest.fixture
-def relaxed(state: Path) -> Iterator[SqliteJournal]:
+def relaxed(state: Path) -> Iterator[Journal]:
     """One embedded journal, for tests of what no durability changes."""
-    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=60)
+    journal = Journal(state, durability="relaxed", timeout_seconds=60)
     yield journal
     journal.close()

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import pytest
 
 from filetools.journal.contents import LARGEST_ROW_BYTES
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from tests.support.dose import sampled
 from tests.support.inside import database_of
 from tests.support.journals import ALICE, draft, put
@@ -46,7 +46,7 @@ class Steps:
         for name in STEPS:
             setattr(os, name, self._stepping(getattr(os, name), name))
 
-    def watch(self, journal: SqliteJournal) -> None:
+    def watch(self, journal: Journal) -> None:
         connection = database_of(journal).connection
         connection.set_trace_callback(lambda statement: self._step("commit") if statement == "COMMIT" else None)
 
@@ -71,7 +71,7 @@ class Steps:
 def work(state: Path, steps: Callable[[], Steps], say: Callable[[str], object]) -> None:
     """Commit, and have retention remove what may go; say what was done."""
     watching = steps()
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     watching.watch(journal)
     for stage in STAGES[1:]:
         journal.commit([draft(journal, path, content) for path, content in stage.items()], ALICE)
@@ -80,7 +80,7 @@ def work(state: Path, steps: Callable[[], Steps], say: Callable[[str], object]) 
     say(",".join(watching.names))
 
 
-def tidy(journal: SqliteJournal) -> None:
+def tidy(journal: Journal) -> None:
     """Have everything given back that may go."""
     journal.marks.applied(record.number for record in journal.marks.pending())
     journal.marks.flush()
@@ -88,7 +88,7 @@ def tidy(journal: SqliteJournal) -> None:
     journal.maintain(retention_bytes=0, retention_records=10**9)
 
 
-def heads(journal: SqliteJournal) -> dict[str, bytes]:
+def heads(journal: Journal) -> dict[str, bytes]:
     return {path: journal.contents.get(version) for path, version in journal.heads_below("")}
 
 
@@ -133,7 +133,7 @@ def folder() -> Iterator[Path]:
 
 def test_whenever_a_process_dies_what_it_acknowledged_is_whole_and_all_goes_on(folder: Path) -> None:
     (folder / "prepared").mkdir()
-    with closing(SqliteJournal(folder / "prepared")) as journal:
+    with closing(Journal(folder / "prepared")) as journal:
         put(journal, "a", FIRST)
     steps = said_before_dying(folder / "whole", 0)[-1].split(",")
     assert {*steps} == {*STEPS, "commit"}
@@ -144,7 +144,7 @@ def test_whenever_a_process_dies_what_it_acknowledged_is_whole_and_all_goes_on(f
         said = said_before_dying(state, dies_at, half=half)
         for place in (state / "blobs").iterdir():
             os.utime(place, (0, 0))  # what dead processes leave goes once it is old
-        with closing(SqliteJournal(state, durability="relaxed")) as journal:
+        with closing(Journal(state, durability="relaxed")) as journal:
             found = heads(journal)
             committed = said.count("committed")
             assert found in (after(1 + committed), after(2 + committed)), (steps[dies_at - 1], dies_at, half)

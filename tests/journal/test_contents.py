@@ -15,7 +15,7 @@ import pytest
 
 from filetools.errors import DiskFullError, StateDamagedError, StorageFailedError, VersionGoneError
 from filetools.journal.contents import LARGEST_ROW_BYTES, inflated
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from tests.support.inside import database_of
 from tests.support.journals import damage, put
 from tests.support.journals import version as v
@@ -31,7 +31,7 @@ def spoil_row(state: Path, content: bytes) -> None:
     database.close()
 
 
-def test_a_flipped_bit_in_a_row_is_noticed_and_healed(state: Path, relaxed: SqliteJournal) -> None:
+def test_a_flipped_bit_in_a_row_is_noticed_and_healed(state: Path, relaxed: Journal) -> None:
     put(relaxed, "a", b"precious")
     spoil_row(state, b"precious")
     with pytest.raises(VersionGoneError):
@@ -41,7 +41,7 @@ def test_a_flipped_bit_in_a_row_is_noticed_and_healed(state: Path, relaxed: Sqli
 
 
 @pytest.mark.parametrize("offset", [0, 77, -1])
-def test_a_flipped_bit_in_a_file_is_noticed_and_healed(state: Path, relaxed: SqliteJournal, offset: int) -> None:
+def test_a_flipped_bit_in_a_file_is_noticed_and_healed(state: Path, relaxed: Journal, offset: int) -> None:
     put(relaxed, "a", LARGE)
     damage(state / "blobs" / LARGE_NAME, offset)
     with pytest.raises(VersionGoneError):
@@ -50,7 +50,7 @@ def test_a_flipped_bit_in_a_file_is_noticed_and_healed(state: Path, relaxed: Sql
     assert relaxed.contents.get(v(LARGE)) == LARGE
 
 
-def test_a_file_cut_short_or_missing_is_not_had(state: Path, relaxed: SqliteJournal) -> None:
+def test_a_file_cut_short_or_missing_is_not_had(state: Path, relaxed: Journal) -> None:
     put(relaxed, "a", LARGE)
     place = state / "blobs" / LARGE_NAME
     os.truncate(place, 10)
@@ -62,7 +62,7 @@ def test_a_file_cut_short_or_missing_is_not_had(state: Path, relaxed: SqliteJour
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "directory"])
-def test_something_else_in_the_place_of_a_file_is_not_read(state: Path, relaxed: SqliteJournal, kind: str) -> None:
+def test_something_else_in_the_place_of_a_file_is_not_read(state: Path, relaxed: Journal, kind: str) -> None:
     put(relaxed, "a", LARGE)
     place = state / "blobs" / LARGE_NAME
     place.rename(state / "real")
@@ -71,8 +71,8 @@ def test_something_else_in_the_place_of_a_file_is_not_read(state: Path, relaxed:
         relaxed.contents.get(v(LARGE))
 
 
-def test_a_file_that_retention_takes_before_the_commit_is_written_again(state: Path, relaxed: SqliteJournal) -> None:
-    relaxed.contents.put(LARGE, v(LARGE))
+def test_a_file_that_retention_takes_before_the_commit_is_written_again(state: Path, relaxed: Journal) -> None:
+    relaxed.contents.put_all({v(LARGE): LARGE})
     (state / "blobs" / LARGE_NAME).unlink()
     relaxed._database.write(lambda connection: relaxed.contents.record(connection, LARGE, v(LARGE), 1))
     assert relaxed.contents.get(v(LARGE)) == LARGE
@@ -86,10 +86,10 @@ def test_something_else_in_the_place_of_a_folder_is_damage(state: Path, tmp_path
         (tmp_path / "elsewhere").mkdir()
         (state / "blobs").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StateDamagedError):
-        SqliteJournal(state)
+        Journal(state)
 
 
-def test_a_vanished_folder_fails_the_commit(state: Path, relaxed: SqliteJournal) -> None:
+def test_a_vanished_folder_fails_the_commit(state: Path, relaxed: Journal) -> None:
     (state / "blobs").rmdir()
     with pytest.raises(StateDamagedError):
         put(relaxed, "a", LARGE)
@@ -115,7 +115,7 @@ def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str | OSError]:
 def test_a_large_content_and_its_name_are_synced_before_the_commit_that_names_it(
     state: Path, syncs: list[str | OSError]
 ) -> None:
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         syncs.clear()
         database_of(journal).connection.set_trace_callback(syncs.append)
         put(journal, "a", LARGE, noted=False)
@@ -126,7 +126,7 @@ def test_a_large_content_and_its_name_are_synced_before_the_commit_that_names_it
 def test_a_large_text_that_was_only_read_is_synced_once_a_commit_needs_it(
     state: Path, syncs: list[str | OSError]
 ) -> None:
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         journal.contents.keep_read({v(LARGE): LARGE})
         assert not [each for each in syncs if str(each).startswith("new-")]
         put(journal, "a", LARGE)
@@ -139,7 +139,7 @@ def test_a_large_text_that_was_only_read_is_synced_once_a_commit_needs_it(
 def test_after_a_failed_sync_nothing_is_recorded_and_nothing_left(
     state: Path, syncs: list[str | OSError], number: int, kind: type[Exception]
 ) -> None:
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         syncs.append(OSError(number, os.strerror(number)))
         with pytest.raises(kind):
             put(journal, "a", LARGE)
@@ -149,7 +149,7 @@ def test_after_a_failed_sync_nothing_is_recorded_and_nothing_left(
 
 
 def test_bytes_whose_sync_failed_are_not_relied_on_but_written_again(state: Path, syncs: list[str | OSError]) -> None:
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         put(journal, "a", LARGE)
         before = (state / "blobs" / LARGE_NAME).stat().st_ino
         syncs.append(OSError(errno.EIO, "the kernel may have dropped them"))
@@ -163,7 +163,7 @@ def set_bytes(row: bytes, connection: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1, 20, -1])
-def test_damage_of_what_is_deflated_is_noticed_and_healed(state: Path, relaxed: SqliteJournal, offset: int) -> None:
+def test_damage_of_what_is_deflated_is_noticed_and_healed(state: Path, relaxed: Journal, offset: int) -> None:
     content = b"".join(b"%d\n" % number for number in range(1000))
     relaxed.contents.keep_all({v(content): content})
     (row,) = relaxed._database.row("SELECT bytes FROM contents")
@@ -178,7 +178,7 @@ def test_damage_of_what_is_deflated_is_noticed_and_healed(state: Path, relaxed: 
     assert relaxed.contents.get(v(content)) == content
 
 
-def test_a_row_that_says_it_is_huge_is_not_inflated(relaxed: SqliteJournal) -> None:
+def test_a_row_that_says_it_is_huge_is_not_inflated(relaxed: Journal) -> None:
     bomb = zlib.compress(bytes(50_000_000))
     insert = "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, ?)"
     relaxed._database.write(

@@ -41,7 +41,7 @@ def test_bytes_are_kept_without_a_record(journal: Journal, size: int) -> None:
 
 def test_large_bytes_put_ahead_belong_to_nobody_before_the_commit(journal: Journal) -> None:
     content = os.urandom(LARGEST_ROW_BYTES + 1)
-    journal.contents.put(content, v(content))
+    journal.contents.put_all({v(content): content})
     assert not journal.contents.has(v(content))
     put(journal, "a", content)
     assert journal.contents.get(v(content)) == content

@@ -14,7 +14,6 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
 from filetools.journal.documents import Handle, NewDocument
 from filetools.journal.journal import Journal
-from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Actor, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, move_folder, put
 from tests.support.journals import version as v
@@ -133,7 +132,7 @@ def test_of_the_documents_below_a_folder_those_with_unsaved_text_are_found(journ
     assert {document.key for document in journal.documents.unsaved_below("")} == {"d/a", "da", "d"}
 
 
-def test_what_a_document_builds_on_is_never_forgotten(relaxed: SqliteJournal) -> None:
+def test_what_a_document_builds_on_is_never_forgotten(relaxed: Journal) -> None:
     for index in range(30):
         relaxed.marks.synced([put(relaxed, "a", os.urandom(100) + b"%d" % index).number])
     content = b"base of an open document"

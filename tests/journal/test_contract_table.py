@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.descriptors.memory import JournalTexts, MemoryTable, MemoryTexts
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.journal.table import Table, TableRow
 
 
 class Kept:
     """A table, and texts to keep with its rows."""
 
-    def __init__(self, table: Table, journal: SqliteJournal | None) -> None:
+    def __init__(self, table: Table, journal: Journal | None) -> None:
         self.table = table
         self._journal = journal
         self._texts = MemoryTexts()
@@ -40,7 +40,7 @@ def kept(request: pytest.FixtureRequest, state: Path) -> Iterator[Kept]:
     if request.param == "memory":
         yield Kept(MemoryTable(MemoryTexts()), None)
         return
-    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=60)
+    journal = Journal(state, durability="relaxed", timeout_seconds=60)
     yield Kept(journal.descriptors, journal)
     journal.close()
 

@@ -13,7 +13,6 @@ from filetools.journal import tree_index
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
 from filetools.journal.database import Database
 from filetools.journal.journal import Journal
-from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.tree_index import IndexRow, Looked
 from filetools.models.records import Operation
 from filetools.models.words import EntryType
@@ -46,7 +45,6 @@ def kept(journal: Journal) -> dict[str, Mapping[str, SnapshotRow] | None]:
 
 
 def database_of(journal: Journal) -> Database:
-    assert isinstance(journal, SqliteJournal)
     return journal._database
 
 

@@ -12,14 +12,14 @@ import pytest
 
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
 from filetools.journal.examination import examine_journal
+from filetools.journal.journal import Journal
 from filetools.journal.schema import SCHEMA_VERSION
-from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, damage, draft, put
 from tests.support.journals import version as v
 
 
 def filled(state: Path, commits: int = 40) -> None:
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     for index in range(commits):
         put(journal, f"f{index % 5}", os.urandom(3000))
     journal.close()
@@ -92,7 +92,7 @@ def test_a_damaged_database_is_not_opened(state: Path, harm: Callable[[Path], No
     before = place.read_bytes() if place.is_file() and not place.is_symlink() else None
     for _ in range(2):
         with pytest.raises(StateDamagedError):
-            SqliteJournal(state)
+            Journal(state)
     if before is not None:
         assert place.read_bytes() == before
 
@@ -103,13 +103,13 @@ def test_a_link_beside_the_database_is_not_followed(state: Path, part: str) -> N
     (state / part).unlink(missing_ok=True)
     (state / part).symlink_to(state.parent / "outside")
     with pytest.raises(StateDamagedError):
-        SqliteJournal(state)
+        Journal(state)
     assert not (state.parent / "outside").exists()
 
 
 @pytest.mark.parametrize("stands", ["nothing", "an empty file"])
 def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path, stands: str) -> None:
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     put(journal, "a", b"1")
     copy = state.parent / "copy"
     copy.mkdir()
@@ -118,7 +118,7 @@ def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path,
         (copy / "journal.db").write_bytes(b"")
     content = (copy / "journal.db-wal").read_bytes()
     with pytest.raises(StateDamagedError):
-        SqliteJournal(copy)
+        Journal(copy)
     assert (copy / "journal.db-wal").read_bytes() == content
     journal.close()
 
@@ -137,14 +137,14 @@ def test_a_state_directory_of_another_schema_is_left_untouched(state: Path, step
     database.close()
     before = everything(state)
     with pytest.raises(StateVersionError, match=f"schema {SCHEMA_VERSION + step}") as caught:
-        SqliteJournal(state)
+        Journal(state)
     assert "move the state directory (.filetools) away" in (caught.value.suggested_action or "")
     memory = {"journal.db-shm": b"what SQLite shares while it reads"}
     assert everything(state) | memory == before | memory | {"journal.db-wal": b""}
 
 
 def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(state: Path) -> None:
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     put(journal, "a", b"1")
     database = sqlite3.connect(state / "journal.db")
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
@@ -162,8 +162,8 @@ def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(st
     journal.close()
 
 
-def while_open(state: Path, harm: Callable[[Path], None]) -> SqliteJournal:
-    journal = SqliteJournal(state)
+def while_open(state: Path, harm: Callable[[Path], None]) -> Journal:
+    journal = Journal(state)
     put(journal, "a", b"1")
     harm(state)
     return journal
@@ -200,7 +200,7 @@ def test_a_journal_that_vanishes_while_open_acknowledges_nothing(state: Path, ha
 def test_a_journal_that_vanishes_in_the_middle_of_a_commit_is_not_acknowledged(
     state: Path, harm: Callable[[Path], None]
 ) -> None:
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     with pytest.raises(StateDamagedError):
         journal._database.write(lambda _: harm(state))
     journal.close()
@@ -215,7 +215,7 @@ def test_a_vanished_journal_is_not_born_again_by_a_reader(state: Path) -> None:
 
 
 def test_a_journal_is_unusable_in_a_forked_child(state: Path) -> None:
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     put(journal, "a", b"1")
     reader, writer = os.pipe()
     child = os.fork()
@@ -231,7 +231,7 @@ def test_a_journal_is_unusable_in_a_forked_child(state: Path) -> None:
     journal.close()
 
 
-def _refusals(journal: SqliteJournal) -> list[bytes]:
+def _refusals(journal: Journal) -> list[bytes]:
     journal.marks.applied([1])
     acts: list[Callable[[], object]] = [
         lambda: journal.view("a"),
@@ -252,7 +252,7 @@ def _refusals(journal: SqliteJournal) -> list[bytes]:
 
 def test_damage_met_while_open_is_typed(state: Path) -> None:
     filled(state, 100)
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     with (state / "journal.db").open("r+b") as file:
         file.seek(4096)
         file.write(os.urandom((state / "journal.db").stat().st_size - 4096))
@@ -274,7 +274,7 @@ SPOIL = {
 
 @pytest.mark.parametrize("how", SPOIL)
 def test_a_record_that_cannot_be_trusted_is_damage(state: Path, how: str) -> None:
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     for index in range(5):
         put(journal, "a", b"%d" % index)
     database = sqlite3.connect(state / "journal.db", timeout=5)

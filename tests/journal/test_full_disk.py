@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, RateLimitedError, StorageFailedError
+from filetools.journal.journal import Journal
 from filetools.journal.reserve import RESERVE_BYTES
-from filetools.journal.sqlite import SqliteJournal
 from tests.support.inside import database_of
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
@@ -35,7 +35,7 @@ def make_room(disk: Path) -> None:
     (disk / "filler").unlink()
 
 
-def put_until_full(journal: SqliteJournal, content: bytes) -> int:
+def put_until_full(journal: Journal, content: bytes) -> int:
     """Use up what room the write-ahead file may have left; returns the number of the last record."""
     for index in range(100):
         try:
@@ -47,7 +47,7 @@ def put_until_full(journal: SqliteJournal, content: bytes) -> int:
 
 @pytest.mark.parametrize("size", [100, 50_000, 200_000])
 def test_a_full_disk_acknowledges_nothing_and_leaves_nothing(small_disk: Path, size: int) -> None:
-    journal = SqliteJournal(small_disk)
+    journal = Journal(small_disk)
     put(journal, "a", b"1")
     fill(small_disk)
     content = os.urandom(size)
@@ -65,7 +65,7 @@ def test_a_full_disk_acknowledges_nothing_and_leaves_nothing(small_disk: Path, s
 
 @pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
 def test_a_full_disk_has_room_for_deletions_and_their_marks_and_for_nothing_else(small_disk: Path) -> None:
-    journal = SqliteJournal(small_disk)
+    journal = Journal(small_disk)
     names = [f"f{index}" for index in range(8)]
     for name in names:
         put(journal, name, name.encode())
@@ -79,18 +79,18 @@ def test_a_full_disk_has_room_for_deletions_and_their_marks_and_for_nothing_else
     assert journal.marks.pending() == []
     assert 0 < (small_disk / "reserve").stat().st_size < RESERVE_BYTES
     journal.close()
-    journal = SqliteJournal(small_disk)  # although the disk is full
+    journal = Journal(small_disk)  # although the disk is full
     assert journal.view("f0").head is not None
     journal.close()
     make_room(small_disk)
-    journal = SqliteJournal(small_disk)
+    journal = Journal(small_disk)
     assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
     journal.close()
 
 
 @pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
 def test_the_room_that_is_held_back_is_not_for_contents_beside_the_database(small_disk: Path) -> None:
-    with closing(SqliteJournal(small_disk)) as journal:
+    with closing(Journal(small_disk)) as journal:
         put(journal, "a", b"1")
         fill(small_disk)
         found = draft(journal, "a", LARGE, external=True, applied=True)
@@ -103,7 +103,7 @@ def test_the_room_that_is_held_back_is_not_for_contents_beside_the_database(smal
 
 @pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
 def test_a_file_without_room_for_its_row_goes_again(small_disk: Path) -> None:
-    with closing(SqliteJournal(small_disk)) as journal:
+    with closing(Journal(small_disk)) as journal:
         put(journal, "a", LARGE)
         before = os.listdir(small_disk / "blobs")
         database_of(journal).restart_wal()
@@ -120,30 +120,30 @@ def test_a_file_without_room_for_its_row_goes_again(small_disk: Path) -> None:
 def test_a_disk_that_fills_while_a_journal_is_made_leaves_it_to_be_made_later(small_disk: Path, leave: int) -> None:
     fill(small_disk, leave)
     try:
-        journal = SqliteJournal(small_disk)
+        journal = Journal(small_disk)
     except DiskFullError:
         pass
     else:
         journal.close()
     make_room(small_disk)
-    journal = SqliteJournal(small_disk)
+    journal = Journal(small_disk)
     assert put(journal, "a", b"1").number == 1
     journal.close()
 
 
 def test_without_room_for_the_memory_that_processes_share_nothing_is_opened(small_disk: Path) -> None:
-    SqliteJournal(small_disk).close()
+    Journal(small_disk).close()
     (small_disk / "reserve").unlink(missing_ok=True)
     fill(small_disk, 8192)
     with pytest.raises(DiskFullError):
-        SqliteJournal(small_disk)
+        Journal(small_disk)
     make_room(small_disk)
-    SqliteJournal(small_disk).close()
+    Journal(small_disk).close()
 
 
 @pytest.mark.parametrize("small_disk", ["2m"], indirect=True)
 def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
-    journal = SqliteJournal(small_disk)
+    journal = Journal(small_disk)
     for index in range(8):
         put(journal, f"f{index}", os.urandom(20_000))
     fill(small_disk)
@@ -157,19 +157,19 @@ def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
 
 
 def test_a_read_only_disk_is_said_to_be_one(small_disk: Path) -> None:
-    SqliteJournal(small_disk).close()
+    Journal(small_disk).close()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(AccessDeniedError):
-        SqliteJournal(small_disk)
+        Journal(small_disk)
 
 
 def test_a_folder_without_rights_is_said_to_be_one(state: Path) -> None:
-    SqliteJournal(state).close()
+    Journal(state).close()
     state.chmod(0o500)
 
     def act() -> None:
         try:
-            SqliteJournal(state)
+            Journal(state)
         except FileToolsError as exc:
             assert isinstance(exc, AccessDeniedError)  # noqa: PT017  # pytest's own context is not at home in the child
         else:
@@ -181,7 +181,7 @@ def test_a_folder_without_rights_is_said_to_be_one(state: Path) -> None:
 def test_a_state_directory_whose_names_cannot_be_synced_acknowledges_nothing(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    SqliteJournal(state).close()
+    Journal(state).close()
     fsync = os.fsync
 
     def failing(descriptor: int) -> None:
@@ -191,9 +191,9 @@ def test_a_state_directory_whose_names_cannot_be_synced_acknowledges_nothing(
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(StorageFailedError):
-        SqliteJournal(state)
+        Journal(state)
     monkeypatch.undo()
-    SqliteJournal(state).close()
+    Journal(state).close()
 
 
 @pytest.mark.parametrize("call", ["open", "lstat"])
@@ -203,7 +203,7 @@ def test_a_state_directory_whose_names_cannot_be_synced_acknowledges_nothing(
 def test_trouble_of_the_system_is_told_from_damage(
     state: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, kind: type[FileToolsError]
 ) -> None:
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     put(journal, "a", b"1")
     real = getattr(os, call)
 
@@ -214,7 +214,7 @@ def test_trouble_of_the_system_is_told_from_damage(
 
     monkeypatch.setattr(os, call, failing)
     with pytest.raises(kind):
-        SqliteJournal(state)
+        Journal(state)
     if call == "lstat":
         with pytest.raises(kind):
             put(journal, "b", b"2", noted=False)

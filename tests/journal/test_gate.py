@@ -11,7 +11,7 @@ import pytest
 
 from filetools.errors import LockTimeoutError
 from filetools.journal.gate import GATE_FILE, Gate
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from tests.support.journals import put, worker
 
 PROCESSES = 3
@@ -21,7 +21,7 @@ LONGEST_WAIT_SECONDS = 30.0
 
 
 def test_processes_committing_in_loops_count_exactly_and_none_starves(state: Path) -> None:
-    SqliteJournal(state, durability="relaxed").close()
+    Journal(state, durability="relaxed").close()
     with ExitStack() as stack:
         processes = [
             stack.enter_context(worker(state, "count", f"p{index}", str(COMMITS))) for index in range(PROCESSES)
@@ -31,7 +31,7 @@ def test_processes_committing_in_loops_count_exactly_and_none_starves(state: Pat
             process.tell()
         waits = [float(process.said()) for process in processes]
     assert max(waits) < LONGEST_WAIT_SECONDS
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     head = journal.view("counter").head
     assert head is not None
     assert journal.contents.get(str(head.version)) == b"%d" % (PROCESSES * COMMITS)
@@ -41,7 +41,7 @@ def test_processes_committing_in_loops_count_exactly_and_none_starves(state: Pat
 
 
 def test_a_stopped_holder_means_a_timeout_never_a_hang(state: Path) -> None:
-    journal = SqliteJournal(state, timeout_seconds=0.4)
+    journal = Journal(state, timeout_seconds=0.4)
     with worker(state, "hold") as holder:
         assert holder.said() == "holding"
         holder.signal(signal.SIGSTOP)
@@ -53,7 +53,7 @@ def test_a_stopped_holder_means_a_timeout_never_a_hang(state: Path) -> None:
 
 
 def test_a_killed_holder_frees_the_gate(state: Path) -> None:
-    journal = SqliteJournal(state, timeout_seconds=10)
+    journal = Journal(state, timeout_seconds=10)
     with worker(state, "hold") as holder:
         assert holder.said() == "holding"
         holder.signal(signal.SIGKILL)

@@ -15,7 +15,7 @@ import pytest
 from filetools.errors import LockTimeoutError, StateDamagedError
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.gate import Gate
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord
 from tests.support.journals import ALICE, draft, put, traced, worker
 from tests.support.journals import version as v
@@ -48,7 +48,7 @@ def test_sixteen_waiting_writers_share_their_syncs(state: Path, tmp_path: Path) 
 class Crowd:
     """Drafts that wait together: all are queued while the gate is held, so that one leader takes them all."""
 
-    def __init__(self, journal: SqliteJournal, state: Path) -> None:
+    def __init__(self, journal: Journal, state: Path) -> None:
         self._journal = journal
         self._gate = Gate(state)
 
@@ -70,7 +70,7 @@ class Crowd:
         return outcomes
 
 
-def test_a_refused_draft_does_not_disturb_the_others(state: Path, relaxed: SqliteJournal) -> None:
+def test_a_refused_draft_does_not_disturb_the_others(state: Path, relaxed: Journal) -> None:
     late = draft(relaxed, "late", b"mine")
     put(relaxed, "late", b"moved")
     drafts = [draft(relaxed, f"f{index}", b"%d" % index) for index in range(8)]
@@ -83,7 +83,7 @@ def test_a_refused_draft_does_not_disturb_the_others(state: Path, relaxed: Sqlit
     )
 
 
-def test_a_vanished_journal_fails_everybody_and_takes_nothing(state: Path, relaxed: SqliteJournal) -> None:
+def test_a_vanished_journal_fails_everybody_and_takes_nothing(state: Path, relaxed: Journal) -> None:
     put(relaxed, "a", b"1")
     drafts = [draft(relaxed, f"f{index}", b"%d" % index) for index in range(4)]
     (state / "journal.db").rename(state / "elsewhere.db")
@@ -95,7 +95,7 @@ def test_a_vanished_journal_fails_everybody_and_takes_nothing(state: Path, relax
 
 
 def test_everybody_in_the_queue_gives_up_in_time(state: Path) -> None:
-    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=0.3)
+    journal = Journal(state, durability="relaxed", timeout_seconds=0.3)
     with worker(state, "hold") as holder:
         assert holder.said() == "holding"
         with ThreadPoolExecutor(8) as pool:
@@ -111,7 +111,7 @@ def test_everybody_in_the_queue_gives_up_in_time(state: Path) -> None:
     journal.close()
 
 
-def test_many_threads_lose_nothing(relaxed: SqliteJournal) -> None:
+def test_many_threads_lose_nothing(relaxed: Journal) -> None:
     def work(name: str) -> list[ChangeRecord]:
         return [put(relaxed, f"{name}/{turn}", b"x", noted=turn % 2 == 0) for turn in range(10)]
 
@@ -122,7 +122,7 @@ def test_many_threads_lose_nothing(relaxed: SqliteJournal) -> None:
     assert len(relaxed.marks.pending()) == 80
 
 
-def test_notes_survive_a_transaction_that_fails(relaxed: SqliteJournal) -> None:
+def test_notes_survive_a_transaction_that_fails(relaxed: Journal) -> None:
     record = put(relaxed, "a", b"1", noted=False)
     relaxed.marks.applied([record.number])
     with pytest.raises(UnicodeEncodeError):

@@ -9,7 +9,7 @@ import pytest
 
 from filetools.journal.changes import Change
 from filetools.journal.history import RecordFilter
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.models.records import Operation
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched
 from tests.support.journals import version as v
@@ -18,7 +18,7 @@ STEPS_OF_SLACK = 1.3
 """A tree of pages grows by a level now and then; ten times the records must not cost more than this."""
 
 
-def act(journal: SqliteJournal, name: str) -> object:
+def act(journal: Journal, name: str) -> object:
     """Do one of the things that happen all the time."""
     key = "d0/f0"
     acts: dict[str, Callable[[], object]] = {
@@ -59,17 +59,17 @@ HOT = [
 ]  # fmt: skip
 
 
-def note(journal: SqliteJournal, number: int) -> None:
+def note(journal: Journal, number: int) -> None:
     journal.marks.applied([number])
     journal.marks.flush()
 
 
-def remove(journal: SqliteJournal, key: str) -> None:
+def remove(journal: Journal, key: str) -> None:
     assert journal.backlog.get("m", key)
     journal.backlog.remove(journal.backlog.of("m", limit=1))
 
 
-def compensate(journal: SqliteJournal, key: str) -> None:
+def compensate(journal: Journal, key: str) -> None:
     changes = [draft(journal, key, b"one"), draft(journal, "other", b"two")]
     records = journal.commit(changes, ALICE)
     for record in records:
@@ -77,9 +77,9 @@ def compensate(journal: SqliteJournal, key: str) -> None:
         journal.commit([back], ALICE)
 
 
-def grown(state: Path, records: int) -> SqliteJournal:
+def grown(state: Path, records: int) -> Journal:
     """Return a journal of so many settled records: many versions of some paths, and folders that came and went."""
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     for start in range(0, records, 500):
         changes = [_settled(start + index) for index in range(500)]
         journal.commit([*changes, delete_folder(journal, "gone", applied=True)], ALICE)
@@ -101,7 +101,7 @@ def _settled(index: int) -> Change:
 
 
 @pytest.fixture(scope="module")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteJournal, SqliteJournal]]:
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Journal, Journal]]:
     opened = (grown(tmp_path_factory.mktemp("small"), 500), grown(tmp_path_factory.mktemp("large"), 5_000))
     yield opened
     for journal in opened:
@@ -109,7 +109,7 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteJ
 
 
 @pytest.mark.parametrize("name", HOT)
-def test_ten_times_the_records_cost_no_more_steps(journals: tuple[SqliteJournal, SqliteJournal], name: str) -> None:
+def test_ten_times_the_records_cost_no_more_steps(journals: tuple[Journal, Journal], name: str) -> None:
     costs = []
     for journal in journals:
         with watched(journal) as (_, steps):

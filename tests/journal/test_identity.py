@@ -10,21 +10,18 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal import opening
-from filetools.journal.birth import PARTS
+from filetools.journal import birth
+from filetools.journal.birth import PARTS, Identities
 from filetools.journal.gate import GATE_FILE
-from filetools.journal.opening import Identities
-
-FILES = (*PARTS, GATE_FILE)
 
 
 @pytest.fixture
 def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identities]:
     """A directory so old that its time of change alone is looked at."""
-    monkeypatch.setattr(opening, "SURE_AFTER_NS", 20_000_000)
+    monkeypatch.setattr(birth, "SURE_AFTER_NS", 20_000_000)
     place = tmp_path / "state"
     place.mkdir()
-    for part in FILES:
+    for part in (*PARTS, GATE_FILE):
         (place / part).write_bytes(b"")
     identities = Identities(place)
     deadline = time.monotonic() + 60
@@ -47,13 +44,29 @@ def move_away(place: Path) -> None:
     place.rename(place.with_name("elsewhere"))
 
 
-@pytest.mark.parametrize("part", FILES)
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("harm", [remove, replace, move_away])
 def test_another_file_or_none_is_seen(sure: tuple[Path, Identities], harm: Callable[[Path], None], part: str) -> None:
     place, identities = sure
     harm(place / part)
     with pytest.raises(StateDamagedError):
         identities.check()
+
+
+@pytest.mark.parametrize("harm", [remove, replace, move_away])
+def test_another_gate_or_none_is_seen_once_the_times_tell(
+    sure: tuple[Path, Identities], harm: Callable[[Path], None]
+) -> None:
+    place, identities = sure
+    harm(place / GATE_FILE)
+    deadline = time.monotonic() + 60
+
+    def check_again() -> None:
+        while time.monotonic() < deadline:
+            identities.check()
+
+    with pytest.raises(StateDamagedError):
+        check_again()
 
 
 def test_a_directory_gone_or_replaced_is_seen(sure: tuple[Path, Identities]) -> None:

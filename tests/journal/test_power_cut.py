@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from tests.support.journals import damage, put, traced, worker
 
 WAL = "journal.db-wal"
@@ -34,7 +34,7 @@ def copied(state: Path, name: str) -> Path:
 
 def numbers(state: Path) -> list[int]:
     """Open a journal and return its records, each checked with its bytes."""
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     records = journal.records(newest_first=True, limit=10_000)
     for record in records:
         assert record.after is not None
@@ -72,7 +72,7 @@ def test_a_copy_of_any_moment_is_a_beginning(state: Path) -> None:
 
 
 def test_any_cut_of_the_write_ahead_file_is_a_beginning(state: Path) -> None:
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     for index in range(30):
         put(journal, f"f{index % 4}", os.urandom(3000))
     choose = random.Random(SEED)
@@ -91,7 +91,7 @@ def test_any_cut_of_the_write_ahead_file_is_a_beginning(state: Path) -> None:
 
 
 def test_flipped_bits_in_the_write_ahead_file_never_show_wrong_records(state: Path) -> None:
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     for index in range(30):
         put(journal, f"f{index % 4}", os.urandom(3000))
     choose = random.Random(SEED)
@@ -114,17 +114,17 @@ def killed_with(state: Path, commits: int) -> None:
 def test_damage_of_the_write_ahead_file_that_takes_acknowledged_changes_starts_a_new_epoch(
     state: Path, offset: int
 ) -> None:
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         epoch = journal.epoch
     killed_with(state, 20)
     damage(state / WAL, offset)
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         assert journal.position() < 20
         assert journal.epoch != epoch
 
 
 def test_a_lost_tail_starts_a_new_epoch(state: Path) -> None:
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     for index in range(10):
         put(journal, f"f{index}", b"1")
     before = copied(state, "before")
@@ -133,7 +133,7 @@ def test_a_lost_tail_starts_a_new_epoch(state: Path) -> None:
     shutil.copyfile(before / "journal.db", state / "journal.db")
     shutil.copyfile(before / WAL, state / WAL)
     os.truncate(state / WAL, (state / WAL).stat().st_size - 12 * FRAME_BYTES)
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     assert journal.position() < 10
     assert journal.epoch != epoch
     journal.close()
@@ -169,34 +169,34 @@ def test_a_state_directory_that_is_put_back_whole_starts_a_new_epoch(
 ) -> None:
     if keeps_inode:  # as file systems do that give a number out again at once
         monkeypatch.setattr("filetools.journal.database.file_id", lambda _: "7")
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     put(journal, "a", b"1")
     epoch = journal.epoch
     journal.close()
     backup = state.parent / "backup"
     shutil.copytree(state, backup)
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     assert journal.epoch == epoch
     put(journal, "a", b"2")
     journal.close()
     put_back(backup, state)
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     assert journal.epoch != epoch
     second = journal.epoch
     put(journal, "a", b"3")
     journal.close()
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     assert journal.epoch == second
     journal.close()
 
 
 def test_processes_that_close_one_after_the_other_and_die_keep_the_epoch(state: Path) -> None:
-    first, second = SqliteJournal(state), SqliteJournal(state)
+    first, second = Journal(state), Journal(state)
     epoch = first.epoch
     first.close()
     put(second, "a", b"1")
     second._database.checkpoint(at_least_bytes=0)
-    third = SqliteJournal(state)
+    third = Journal(state)
     assert third.epoch == epoch
     third.close()
     second.close()
@@ -207,7 +207,7 @@ def test_processes_that_close_one_after_the_other_and_die_keep_the_epoch(state: 
         process.signal(signal.SIGKILL)
         while process.said():
             pass
-    last = SqliteJournal(state)
+    last = Journal(state)
     assert last.epoch == epoch
     last.close()
 
@@ -216,13 +216,13 @@ def test_processes_that_close_one_after_the_other_and_die_keep_the_epoch(state: 
 def test_a_restart_of_the_machine_ends_the_epoch_of_a_relaxed_journal(
     state: Path, durability: str, keeps: bool
 ) -> None:
-    journal = SqliteJournal(state, durability="commit" if durability == "commit" else "relaxed")
+    journal = Journal(state, durability="commit" if durability == "commit" else "relaxed")
     put(journal, "a", b"1")
     journal.begin_restoring()
     epoch = journal.epoch
     journal.close()
     rebooted(state)
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     assert (journal.epoch == epoch) is keeps
     assert journal.needs_restoring()
     journal.close()
@@ -243,7 +243,7 @@ def test_a_failed_sync_acknowledges_nothing_and_the_next_one_relies_on_nothing(s
     following = after[: after.index(f"committed f{lost + 1}\\n")]
     # The write-ahead file, the database it was copied into, and the new one: not only the one that had failed.
     assert following.count("fdatasync(") >= 3
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     kept = {path for path, _ in journal.heads_below("")}
     assert kept == {"first", *(f"f{turn}" for turn in range(10) if turn != lost)}
     journal.close()
@@ -256,6 +256,6 @@ def test_a_disk_that_fails_for_ever_acknowledges_nothing_more(state: Path, tmp_p
     assert "committed f0" in said
     first = next(index for index, line in enumerate(said) if line.startswith("failed"))
     assert said[first:] == ["failed INTERNAL StorageFailedError"] * (10 - first)
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     assert {path for path, _ in journal.heads_below("")} == {"first", *(f"f{turn}" for turn in range(first))}
     journal.close()

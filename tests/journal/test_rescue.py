@@ -15,8 +15,8 @@ import pytest
 from filetools.errors import StateDamagedError
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.examination import examine_journal
+from filetools.journal.journal import Journal
 from filetools.journal.rescue import Rescue, folder_for_damage, start_again
-from filetools.journal.sqlite import SqliteJournal
 from tests.journal.test_contract_documents import ANN, opened, text_of, typed
 from tests.support.dose import dose
 from tests.support.journals import damage, put, worker
@@ -30,7 +30,7 @@ def filled(state: Path, commits: int = 20) -> dict[str, bytes]:
     """Leave a journal with records, contents of three sizes, a mirror, and two documents; return the contents."""
     choose = random.Random(1)
     contents = [choose.randbytes(3000) for _ in range(commits)] + [os.urandom(LARGEST_ROW_BYTES), os.urandom(BLOB)]
-    with closing(SqliteJournal(state, durability="relaxed")) as journal:
+    with closing(Journal(state, durability="relaxed")) as journal:
         for index, content in enumerate(contents):
             put(journal, f"f{index % 4}", content, mirrors=["m"])
         journal.contents.keep_all({v(b"deflated " * 1000): b"deflated " * 1000})
@@ -49,9 +49,9 @@ def aside(state: Path) -> Path:
 
 
 @contextmanager
-def fresh(state: Path) -> Iterator[SqliteJournal]:
+def fresh(state: Path) -> Iterator[Journal]:
     """Open the journal that a repair has left; it can be worked with."""
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         assert journal._database.row("PRAGMA integrity_check") == ("ok",)
         assert (journal.records(), dict(journal.heads_below(""))) == ([], {})
         yield journal
@@ -84,7 +84,7 @@ def spoil_records(state: Path) -> None:
 
 def test_contents_texts_and_mirrors_go_on_and_the_rest_begins_anew(state: Path) -> None:
     contents = filled(state)
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         epoch, mirror = journal.epoch, journal.mirrors.get("m")
         journal.checkpoints.save("first", {}, number=1)
     spoil_records(state)
@@ -210,7 +210,7 @@ def killed(state: Path) -> None:
     """Leave a damaged journal most of which is in the write-ahead file."""
     child = os.fork()
     if child == 0:
-        journal = SqliteJournal(state, durability="relaxed")
+        journal = Journal(state, durability="relaxed")
         put(journal, "a", b"1")
         journal.documents.advance(typed(opened(journal, "unsaved"), "typed for an hour\n"), ANN)
         sqlite3.connect(state / "journal.db", isolation_level=None).execute("UPDATE records SET size = 9")
@@ -254,7 +254,7 @@ def test_interrupted_at_any_call_nothing_is_lost_and_the_next_repair_ends_it(sta
 def test_an_examination_changes_nothing_and_tells_damage(state: Path, harm: Callable[[Path], None]) -> None:
     assert examine_journal(state) is None
     contents = filled(state)
-    with closing(SqliteJournal(state)) as journal:
+    with closing(Journal(state)) as journal:
         put(journal, "p", b"1", noted=False)
     report = examine_journal(state)
     assert report is not None

@@ -13,6 +13,7 @@ from filetools.journal.blobs import YOUNG_SECONDS
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.database import IDLE_BYTES
+from filetools.journal.journal import Journal
 from filetools.journal.retention import (
     LIVE_SECONDS,
     MOST_FREE_PAGES,
@@ -20,32 +21,31 @@ from filetools.journal.retention import (
     RetentionLimits,
 )
 from filetools.journal.seen_versions import SeenVersion
-from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, move_folder, put
 from tests.support.journals import version as v
 
 MUCH = 10**9
 
 
-def written(journal: SqliteJournal, *contents: bytes, key: str = "a") -> list[int]:
+def written(journal: Journal, *contents: bytes, key: str = "a") -> list[int]:
     numbers = [put(journal, key, content).number for content in contents]
     journal.marks.synced(numbers)
     return numbers
 
 
-def keep(journal: SqliteJournal, *, contents: int = MUCH, records: int = MUCH, seconds: float | None = None) -> int:
+def keep(journal: Journal, *, contents: int = MUCH, records: int = MUCH, seconds: float | None = None) -> int:
     return journal.maintain(retention_bytes=contents, retention_records=records, retention_seconds=seconds)
 
 
-def left(journal: SqliteJournal) -> list[int]:
+def left(journal: Journal) -> list[int]:
     return sorted(record.number for record in journal.records(newest_first=True, limit=10_000))
 
 
-def kept(journal: SqliteJournal, contents: list[bytes]) -> list[bool]:
+def kept(journal: Journal, contents: list[bytes]) -> list[bool]:
     return [journal.contents.has(v(content)) for content in contents]
 
 
-def test_within_the_limits_nothing_goes(relaxed: SqliteJournal) -> None:
+def test_within_the_limits_nothing_goes(relaxed: Journal) -> None:
     contents = [os.urandom(100) for _ in range(20)]
     written(relaxed, *contents)
     assert keep(relaxed, contents=2000, records=20) == 0
@@ -53,7 +53,7 @@ def test_within_the_limits_nothing_goes(relaxed: SqliteJournal) -> None:
     assert relaxed.forgotten() == 0
 
 
-def test_the_oldest_records_go_first(relaxed: SqliteJournal) -> None:
+def test_the_oldest_records_go_first(relaxed: Journal) -> None:
     written(relaxed, *(b"%d" % index for index in range(10)))
     assert keep(relaxed, records=4) == 6
     assert left(relaxed) == [7, 8, 9, 10]
@@ -62,7 +62,7 @@ def test_the_oldest_records_go_first(relaxed: SqliteJournal) -> None:
     assert relaxed.marks.kept(range(1, 11)) == {7, 8, 9, 10}
 
 
-def test_records_of_heads_stay(relaxed: SqliteJournal) -> None:
+def test_records_of_heads_stay(relaxed: Journal) -> None:
     for index in range(3):
         written(relaxed, b"1", b"2", key=f"f{index}")
     written(relaxed, b"1", key="gone")
@@ -72,7 +72,7 @@ def test_records_of_heads_stay(relaxed: SqliteJournal) -> None:
     assert sorted(relaxed.heads_below("")) == [(f"f{index}", v(b"2")) for index in range(3)]
 
 
-def test_records_of_heads_that_moved_with_their_folder_stay(relaxed: SqliteJournal) -> None:
+def test_records_of_heads_that_moved_with_their_folder_stay(relaxed: Journal) -> None:
     written(relaxed, b"1", b"2", key="d/a")
     (moved,) = relaxed.commit([move_folder(relaxed, "d", "t")], ALICE)
     relaxed.marks.applied([moved.number])
@@ -83,7 +83,7 @@ def test_records_of_heads_that_moved_with_their_folder_stay(relaxed: SqliteJourn
     assert relaxed.contents.get(v(b"2")) == b"2"
 
 
-def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: SqliteJournal) -> None:
+def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Journal) -> None:
     written(relaxed, b"0")
     put(relaxed, "a", b"unsynced")
     put(relaxed, "a", b"pending", noted=False)
@@ -99,7 +99,7 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Sq
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
 
 
-def test_contents_that_a_backlog_needs_stay(relaxed: SqliteJournal) -> None:
+def test_contents_that_a_backlog_needs_stay(relaxed: Journal) -> None:
     relaxed.marks.synced([put(relaxed, "a", b"owed", mirrors=["m"]).number])
     written(relaxed, b"1", b"2", key="b")
     keep(relaxed, contents=0, records=0)
@@ -109,7 +109,7 @@ def test_contents_that_a_backlog_needs_stay(relaxed: SqliteJournal) -> None:
     assert relaxed.contents.get(str(head.version)) == b"owed"
 
 
-def test_texts_that_actors_know_stay_while_what_they_saw_lives(relaxed: SqliteJournal) -> None:
+def test_texts_that_actors_know_stay_while_what_they_saw_lives(relaxed: Journal) -> None:
     written(relaxed, b"known", b"forgotten", b"unknown", b"head")
     now = relaxed.records()[0].time
     seen = {b"known": now, b"forgotten": now - 2 * LIVE_SECONDS}
@@ -121,7 +121,7 @@ def test_texts_that_actors_know_stay_while_what_they_saw_lives(relaxed: SqliteJo
     assert kept(relaxed, [b"known", b"forgotten", b"unknown", b"head"]) == [True, False, False, True]
 
 
-def test_the_oldest_contents_go_first_until_the_rest_fits(relaxed: SqliteJournal) -> None:
+def test_the_oldest_contents_go_first_until_the_rest_fits(relaxed: Journal) -> None:
     contents = [os.urandom(1000) for _ in range(10)]
     written(relaxed, *contents)
     keep(relaxed, contents=4000)
@@ -129,7 +129,7 @@ def test_the_oldest_contents_go_first_until_the_rest_fits(relaxed: SqliteJournal
     assert kept(relaxed, contents) == [False] * 7 + [True] * 3
 
 
-def test_age_counts_only_if_asked(relaxed: SqliteJournal) -> None:
+def test_age_counts_only_if_asked(relaxed: Journal) -> None:
     numbers = written(relaxed, b"1", b"2", b"3")
     (third,) = relaxed.records(since=numbers[1])
     now = [third.time + 50]
@@ -141,11 +141,11 @@ def test_age_counts_only_if_asked(relaxed: SqliteJournal) -> None:
     assert left(relaxed) == [3]
 
 
-def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: SqliteJournal) -> None:
+def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: Journal) -> None:
     content, orphan, young = (os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(3))
     written(relaxed, content)
     for each in (orphan, young):
-        relaxed.contents.put(each, v(each))
+        relaxed.contents.put_all({v(each): each})
     (state / "blobs/new-1-dead").write_bytes(b"half")
     for place in (state / "blobs").iterdir():
         if place.name != v(young).removeprefix("sha256:"):
@@ -156,7 +156,7 @@ def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: SqliteJournal
     assert YOUNG_SECONDS >= 600
 
 
-def test_the_files_of_what_retention_removes_go(state: Path, relaxed: SqliteJournal) -> None:
+def test_the_files_of_what_retention_removes_go(state: Path, relaxed: Journal) -> None:
     contents = [os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(6)]
     written(relaxed, *contents)
     relaxed.marks.synced([put(relaxed, "kept", contents[1]).number])
@@ -170,13 +170,13 @@ def large(count: int) -> list[bytes]:
     return [os.urandom(40_000) for _ in range(count)]
 
 
-def pages(journal: SqliteJournal) -> tuple[int, int]:
+def pages(journal: Journal) -> tuple[int, int]:
     """Return how many pages the database has, and how many of them nothing needs."""
     ((total, free),) = journal._database.rows("SELECT * FROM pragma_page_count, pragma_freelist_count")
     return total, free
 
 
-def test_what_retention_removes_is_given_back_to_the_disk(relaxed: SqliteJournal, state: Path) -> None:
+def test_what_retention_removes_is_given_back_to_the_disk(relaxed: Journal, state: Path) -> None:
     contents = large(60)
     written(relaxed, *contents)
     relaxed._database.checkpoint(at_least_bytes=0)
@@ -190,7 +190,7 @@ def test_what_retention_removes_is_given_back_to_the_disk(relaxed: SqliteJournal
 
 
 def test_after_a_failed_sync_ahead_of_a_checkpoint_the_write_ahead_file_is_written_anew(
-    relaxed: SqliteJournal, state: Path, monkeypatch: pytest.MonkeyPatch
+    relaxed: Journal, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(relaxed, *large(40))
 
@@ -206,14 +206,14 @@ def test_after_a_failed_sync_ahead_of_a_checkpoint_the_write_ahead_file_is_writt
     assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
 
 
-def checkpoint(journal: SqliteJournal, name: str, content: bytes, *, automatic: bool = True) -> None:
+def checkpoint(journal: Journal, name: str, content: bytes, *, automatic: bool = True) -> None:
     """Make a checkpoint of a file that nobody has recorded."""
     journal.contents.keep_all({v(content): content})
     tree = {name: SnapshotRow(name, "file", len(content), 0o644, v(content))}
     assert journal.checkpoints.save(name, tree, journal.position(), automatic=automatic)
 
 
-def test_automatic_checkpoints_go_before_the_limits_are_exceeded_and_named_ones_stay(relaxed: SqliteJournal) -> None:
+def test_automatic_checkpoints_go_before_the_limits_are_exceeded_and_named_ones_stay(relaxed: Journal) -> None:
     contents = [os.urandom(1000) for _ in range(5)]
     for number, content in enumerate(contents):
         checkpoint(relaxed, str(number), content, automatic=number != 1)
@@ -224,7 +224,7 @@ def test_automatic_checkpoints_go_before_the_limits_are_exceeded_and_named_ones_
     assert kept(relaxed, contents) == [False, True, False, False, True]
 
 
-def test_automatic_checkpoints_are_as_old_as_records_may_be_at_most(relaxed: SqliteJournal) -> None:
+def test_automatic_checkpoints_are_as_old_as_records_may_be_at_most(relaxed: Journal) -> None:
     for name in "abc":
         checkpoint(relaxed, name, name.encode(), automatic=name != "a")
     keep(relaxed, seconds=60.0)

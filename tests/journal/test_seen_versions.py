@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import time
 
+from filetools.journal.journal import Journal
 from filetools.journal.retention import LIVE_SECONDS
 from filetools.journal.seen_versions import MOST_SEEN, SLICE, SeenVersion, tidy_seen_versions
-from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import version as v
 
 MUCH = 10**9
 NOW = 1_000_000.0
 
 
-def keys_of(journal: SqliteJournal, owner: str) -> list[str]:
+def keys_of(journal: Journal, owner: str) -> list[str]:
     return [key for key, _ in journal.seen_versions.of(owner)]
 
 
-def noted(journal: SqliteJournal, owner: str, count: int, *, since: float, prefix: str = "") -> None:
+def noted(journal: Journal, owner: str, count: int, *, since: float, prefix: str = "") -> None:
     """Give an actor rows, one a second."""
     journal.seen_versions.save(
         (owner, f"{prefix}{number}", SeenVersion(version=v(b"x"), base=v(b"x"), is_whole=True, time=since + number))
@@ -25,7 +25,7 @@ def noted(journal: SqliteJournal, owner: str, count: int, *, since: float, prefi
     )
 
 
-def test_old_rows_go_in_slices_and_young_ones_stay(relaxed: SqliteJournal) -> None:
+def test_old_rows_go_in_slices_and_young_ones_stay(relaxed: Journal) -> None:
     for owner in ("alice", "bob"):
         noted(relaxed, owner, 2 * SLICE + 1, since=NOW - 10_000, prefix="old-")
         noted(relaxed, owner, 2, since=NOW, prefix="young-")
@@ -33,7 +33,7 @@ def test_old_rows_go_in_slices_and_young_ones_stay(relaxed: SqliteJournal) -> No
     assert [keys_of(relaxed, owner) for owner in ("alice", "bob")] == [["young-0", "young-1"]] * 2
 
 
-def test_of_too_many_rows_the_oldest_go(relaxed: SqliteJournal) -> None:
+def test_of_too_many_rows_the_oldest_go(relaxed: Journal) -> None:
     noted(relaxed, "alice", MOST_SEEN + SLICE + 1, since=NOW)
     noted(relaxed, "bob", 2, since=NOW)
     assert tidy_seen_versions(relaxed._database, 0.0) == SLICE + 1
@@ -42,7 +42,7 @@ def test_of_too_many_rows_the_oldest_go(relaxed: SqliteJournal) -> None:
     assert len(keys_of(relaxed, "bob")) == 2
 
 
-def test_the_keeper_tidies_and_texts_kept_for_old_rows_alone_go_at_once(relaxed: SqliteJournal) -> None:
+def test_the_keeper_tidies_and_texts_kept_for_old_rows_alone_go_at_once(relaxed: Journal) -> None:
     now = time.time()
     for content, when in ((b"known", now), (b"forgotten", now - 2 * LIVE_SECONDS)):
         relaxed.contents.keep(content, v(content))
@@ -53,7 +53,7 @@ def test_the_keeper_tidies_and_texts_kept_for_old_rows_alone_go_at_once(relaxed:
     assert [relaxed.contents.has(v(content)) for content in (b"known", b"forgotten")] == [True, False]
 
 
-def test_of_too_many_rows_the_texts_of_those_that_went_are_free(relaxed: SqliteJournal) -> None:
+def test_of_too_many_rows_the_texts_of_those_that_went_are_free(relaxed: Journal) -> None:
     now = time.time()
     noted(relaxed, "alice", MOST_SEEN, since=now - MOST_SEEN)
     relaxed.contents.keep(b"surplus", v(b"surplus"))

@@ -9,7 +9,7 @@ import pytest
 
 from filetools.errors import AccessDeniedError, ApprovalDeniedError, ApprovalRequiredError, InvalidArgumentError
 from filetools.journal.approvals import MOST_REQUESTS
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
@@ -52,7 +52,7 @@ class Desk:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[ApprovalBook]:
-    journal = SqliteJournal(tmp_path, durability="relaxed")
+    journal = Journal(tmp_path, durability="relaxed")
     yield journal.approvals
     journal.close()
 

@@ -14,7 +14,7 @@ from filetools.errors import (
     StorageFailedError,
     ToolBlockedError,
 )
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
@@ -35,7 +35,7 @@ MCP = WorkspacePath(".mcp.json")
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[ApprovalBook]:
     (tmp_path / "state").mkdir()
-    journal = SqliteJournal(tmp_path / "state", durability="relaxed")
+    journal = Journal(tmp_path / "state", durability="relaxed")
     yield journal.approvals
     journal.close()
 

@@ -25,7 +25,7 @@ from filetools.errors import (
     ProjectNotFoundError,
 )
 from filetools.events.types import Event
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.project.registry import Registry
 from filetools.stores.processes import process_mark
 
@@ -45,10 +45,10 @@ class World:
         self.folder = folder
         self.state = folder / "state"
         self.state.mkdir()
-        self.journal = SqliteJournal(self.state, durability="relaxed", timeout_seconds=60)
+        self.journal = Journal(self.state, durability="relaxed", timeout_seconds=60)
         self.registry = self.opened(self.journal)
 
-    def opened(self, journal: SqliteJournal) -> Registry:
+    def opened(self, journal: Journal) -> Registry:
         return Registry(
             journal.registry, base=str(self.folder), clock=lambda: self.now, publish=self._hear, remote=self._remote
         )
@@ -116,7 +116,7 @@ def test_of_openings_that_create_one_project_at_once_one_does(world: World, regi
                 said.append((error.code, error.details["id"]))
         return said
 
-    with closing(SqliteJournal(world.state, timeout_seconds=60)) as journal, ThreadPoolExecutor(2) as pool:
+    with closing(Journal(world.state, timeout_seconds=60)) as journal, ThreadPoolExecutor(2) as pool:
         for pair in zip(*pool.map(create, (registry, world.opened(journal))), strict=True):
             assert sorted(code for code, _ in pair) == ["PROJECT_EXISTS", "made"]
             assert pair[0][1] == pair[1][1]

@@ -12,7 +12,7 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, InvalidArgumentError, RunNotFoundError
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.journal.table import TableRow
 from filetools.models.records import Actor
 from filetools.sessions.runs import MOST_RUNS, Run, Runs
@@ -28,7 +28,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.now = START
         self.folder = folder
-        self.journal = SqliteJournal(folder)
+        self.journal = Journal(folder)
         self.runs = Runs(self.journal.runs, keep=self.keep, clock=lambda: self.now)
 
     def keep(self, content: bytes) -> str:

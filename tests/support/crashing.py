@@ -18,7 +18,6 @@ from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
-from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Actor, ChangeRecord
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
@@ -40,7 +39,7 @@ BUSY: dict[str, Any] = {**QUIET, "sync_after_seconds": 0.005, "mirror_probe_seco
 """Settings under which what a dead process has left is tidied away at once."""
 
 
-class FaultyJournal(SqliteJournal):
+class FaultyJournal(Journal):
     """A journal whose commits follow a plan, too."""
 
     plan: Plan
@@ -50,7 +49,7 @@ class FaultyJournal(SqliteJournal):
             "journal",
             "Journal.commit",
             changes[0].path,
-            lambda: SqliteJournal.commit(self, changes, actor),
+            lambda: Journal.commit(self, changes, actor),
         )
 
 

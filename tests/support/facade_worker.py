@@ -147,7 +147,7 @@ async def answer_agents(root: Path, answer: str) -> None:
 def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:
     """Whether the journal says that somebody answers in this process, or that nobody does."""
     query = "SELECT listens FROM approval_processes WHERE process = ?"
-    row = files._parts.journal._database.row(query, (files._parts.journal.approvals._process,))  # type: ignore[attr-defined]
+    row = files._parts.journal._database.row(query, (files._parts.journal.approvals._process,))
     return row is not None and bool(row[0]) == listens
 
 

@@ -16,7 +16,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
 from filetools.journal.database import Database
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.models.records import Operation
 from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath
@@ -37,7 +37,7 @@ def parts(files: FileToolsFacade) -> Parts:
 def lose_version(files: FileToolsFacade, version: str) -> None:
     """Have the journal not keep a version any more."""
     query, gone = "DELETE FROM contents WHERE hash = ?", bytes.fromhex(version.removeprefix("sha256:"))
-    files._parts.journal._database.write(lambda connection: connection.execute(query, (gone,)))  # type: ignore[attr-defined]
+    files._parts.journal._database.write(lambda connection: connection.execute(query, (gone,)))
 
 
 def patterns_of_rules() -> list[str]:
@@ -107,14 +107,13 @@ def remove_before_moving(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Observation, "_replace", careless)
 
 
-def database_of(journal: SqliteJournal) -> Database:
+def database_of(journal: Journal) -> Database:
     return journal._database
 
 
 def idle_connections(files: FileToolsFacade) -> Sequence[sqlite3.Connection]:
     """Return the connections that queries of an open workspace will use next."""
     journal = parts(files).journal
-    assert isinstance(journal, SqliteJournal)
     return database_of(journal)._idle
 
 

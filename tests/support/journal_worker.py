@@ -19,7 +19,7 @@ from typing import NoReturn
 from filetools.errors import FileToolsError
 from filetools.journal.changes import Change, HeadMovedError, View
 from filetools.journal.gate import Gate
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import Durability
 
@@ -33,7 +33,7 @@ def wait() -> None:
 
 
 def save(
-    journal: SqliteJournal, key: str, content: bytes, *, actor: str = "worker", seen: View | None = None
+    journal: Journal, key: str, content: bytes, *, actor: str = "worker", seen: View | None = None
 ) -> ChangeRecord:
     """Commit new bytes of a path and note that the file carries them."""
     view = journal.view(key) if seen is None else seen
@@ -54,7 +54,7 @@ def save(
 
 def count(state: Path, name: str, commits: str) -> None:
     """Raise the counter of a shared path so often, beside others; say the worst wait in seconds."""
-    journal = SqliteJournal(state, durability="relaxed")
+    journal = Journal(state, durability="relaxed")
     say("ready")
     wait()
     worst, done = 0.0, 0
@@ -84,7 +84,7 @@ def hold(state: Path) -> None:
 
 def commit(state: Path, durability: Durability, commits: str, size: str, prefix: str = "f") -> None:
     """Commit so often, for ever if 0, at paths that begin like this, and say each number after its commit."""
-    journal = SqliteJournal(state, durability=durability)
+    journal = Journal(state, durability=durability)
     say("ready")
     done = 0
     while done < int(commits) or commits == "0":
@@ -95,7 +95,7 @@ def commit(state: Path, durability: Durability, commits: str, size: str, prefix:
 
 def group(state: Path, threads: str, each: str, size: str) -> None:
     """Commit in many threads at once."""
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     save(journal, "warm", b"up")
     barrier = threading.Barrier(int(threads) + 1)
 
@@ -116,7 +116,7 @@ def group(state: Path, threads: str, each: str, size: str) -> None:
 
 def outlive(state: Path) -> None:
     """Commit ten times whatever fails, and say what became of each."""
-    journal = SqliteJournal(state)
+    journal = Journal(state)
     save(journal, "first", b"1")
     say("begin")
     for turn in range(10):

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
-from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
 from tests.support.inside import database_of, see_connections
@@ -170,7 +169,7 @@ class _Meter:
         self.statements: list[str] | None = None
         self.steps = [0]
 
-    def watch(self, journal: SqliteJournal) -> None:
+    def watch(self, journal: Journal) -> None:
         """See all connections from now on: those for reading when they are lent, however busy they are now."""
         see_connections(database_of(journal), self._attach)
 
@@ -191,11 +190,11 @@ class _Meter:
         return 0
 
 
-_METERS: WeakKeyDictionary[SqliteJournal, _Meter] = WeakKeyDictionary()
+_METERS: WeakKeyDictionary[Journal, _Meter] = WeakKeyDictionary()
 
 
 @contextmanager
-def watched(journal: SqliteJournal) -> Iterator[tuple[list[str], list[int]]]:
+def watched(journal: Journal) -> Iterator[tuple[list[str], list[int]]]:
     """Note every statement of every connection, and how many steps SQLite's machine takes for them, in tens."""
     if journal not in _METERS:
         _METERS[journal] = _Meter()

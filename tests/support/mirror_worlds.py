@@ -18,7 +18,7 @@ from filetools.content.version import version_of
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.locks.table import LockTable
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import MirrorStatus
@@ -127,7 +127,7 @@ class World:
     root: Path
     workspace: Workspace
     primary: LocalStore
-    journal: SqliteJournal
+    journal: Journal
     locks: LockTable
     executor: ThreadPoolExecutor
     mirror: Store
@@ -291,7 +291,7 @@ async def world(
         root=root,
         workspace=workspace,
         primary=primary,
-        journal=SqliteJournal(state, durability="relaxed"),
+        journal=Journal(state, durability="relaxed"),
         locks=LockTable(state / "locks"),
         executor=executor,
         mirror=mirror,

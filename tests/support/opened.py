@@ -145,7 +145,7 @@ def names_in(root: Path) -> list[str]:
 
 def lapse_leases(files: FileToolsFacade, left_seconds: float = 0.0) -> None:
     """Let the time of every editor be over, or nearly over, that does not use its documents any more."""
-    database = files._parts.journal._database  # type: ignore[attr-defined]
+    database = files._parts.journal._database
     until = time.time() + left_seconds
     database.write(lambda connection: connection.execute("UPDATE document_handles SET leased_until = ?", (until,)))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.mirror_files import MirrorFiles
 from tests.support.mirror_worlds import local_store, scripted
@@ -28,7 +28,7 @@ def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_pa
         if method == moment:
             next(temporary.iterdir()).unlink()
 
-    journal = SqliteJournal(tmp_path, durability="relaxed")
+    journal = Journal(tmp_path, durability="relaxed")
     files = MirrorFiles(scripted(inner, before=remove_first), journal.contents, keep_nothing, max_foreign_bytes=1024)
     files.sweep()
     journal.close()

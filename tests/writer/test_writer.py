@@ -26,6 +26,7 @@ from filetools.errors import (
     StateDamagedError,
     WorkspaceGoneError,
 )
+from filetools.journal.contents import version_from
 from filetools.journal.core.log import LogRecord
 from filetools.models.records import Operation
 from filetools.writer import writer as writing
@@ -295,7 +296,7 @@ async def test_calls_on_one_path_happen_in_their_order(tmp_path: Path) -> None:
             await asyncio.sleep(0)
         await asyncio.gather(*tasks)
         texts = [version_of(f"{number}".encode()) for number in range(5)]
-        assert [each.version_after for each in core.heard] == texts
+        assert [version_from(each.after) for each in core.heard] == texts
         assert (tmp_path / "a").read_text() == "4"
 
 
@@ -310,8 +311,8 @@ async def test_what_a_program_writes_to_the_old_file_becomes_a_version(
             program.write(", and more")
         await until(lambda: len(core.heard) == 4)
         late, again = core.heard[2:]
-        assert (late.origin, late.path, late.version_after) == ("displaced", "a", version_of(b"text, and more"))
-        assert (again.before, again.version_after) == (late.after, version_of(b"new"))
+        assert (late.origin, late.path, version_from(late.after)) == ("displaced", "a", version_of(b"text, and more"))
+        assert (again.before, version_from(again.after)) == (late.after, version_of(b"new"))
         assert core.content(version_of(b"text, and more")) == b"text, and more"
         await until(lambda: not list((tmp_path / ".filetools/state/limbo").iterdir()))
         assert (tmp_path / "a").read_text() == "new"
@@ -327,7 +328,7 @@ async def test_what_a_program_writes_to_a_removed_file_becomes_a_version(
             await core.do(Remove(path=at("a")))
             program.write(", and more")
         await until(lambda: len(core.heard) == 4)
-        assert core.heard[2].version_after == version_of(b"text, and more")
+        assert version_from(core.heard[2].after) == version_of(b"text, and more")
         assert core.heard[3].after is None
         assert not (tmp_path / "a").exists()
 

@@ -8,7 +8,6 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from filetools.journal.contents import version_from
 from filetools.journal.database import Database
 from filetools.models.records import EXTERNAL, Actor, Operation
 
@@ -47,11 +46,6 @@ class LogRecord(Struct, frozen=True, kw_only=True):
     undoes: int | None = None
     """Number of the record that this one takes back."""
     origin: Origin = "call"
-
-    @property
-    def version_after(self) -> str | None:
-        """Version of the file after the change."""
-        return version_from(self.after)
 
 
 _COLUMNS: Final = (

@@ -18,8 +18,8 @@ from filetools.journal.contents import LARGEST_ROW_BYTES, Contents, hash_of
 from filetools.journal.core.log import Log, LogDraft
 from filetools.journal.core.tree_rows import TreeRow, TreeTable
 from filetools.journal.database import Database
+from filetools.journal.journal import Journal
 from filetools.journal.schema import create_core_tables
-from filetools.journal.sqlite import SqliteJournal
 from filetools.models.records import Operation
 from tests.support.core import contents_of
 from tests.support.journals import put, worker
@@ -149,7 +149,7 @@ class TestDisks:
         self, tmp_path: Path
     ) -> None:
         with unshared(tmp_path) as place:
-            with closing(SqliteJournal(place)) as journal:
+            with closing(Journal(place)) as journal:
                 put(journal, "a", b"1")
                 epoch = journal.epoch
             with worker(place, "commit", "commit", "0", "500") as process:
@@ -157,7 +157,7 @@ class TestDisks:
                 process.signal(signal.SIGKILL)
                 while said := process.said():
                     acknowledged = said
-            with closing(SqliteJournal(place)) as journal:
+            with closing(Journal(place)) as journal:
                 assert journal.epoch == epoch
                 assert journal.position() >= int(acknowledged.split()[1])
                 assert put(journal, "b", b"2").number == journal.position()
