@@ -6,7 +6,7 @@ The steps check under their locks that everything stands as the plan has seen it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -49,6 +49,8 @@ from filetools.versions.undo import Clash, UndoFinding, Undoing
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
 
+MOST_SINCE: Final = 100
+"""More records than these, written while a plan was made, are not looked through: it is made anew."""
 _SETTLED: Final = ("undone", "unchanged", "kept")
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
@@ -224,11 +226,31 @@ def make_plan(
             if parts.journal.position() == began:
                 raise
         else:
-            # Steps look again under their locks. A plan that refuses, or does nothing, is right if nothing changed meanwhile.
-            if parts.journal.position() == began or (plan.steps and not plan.conflicts):
+            if not _is_overtaken(parts, plan, began):
                 return plan
         time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
     return _make_plan(parts, pick, kind, target, refused)
+
+
+def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
+    """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
+    since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
+    if not since:
+        return False
+    touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
+    planned = {finding.path for finding in plan.findings}
+    meet = touched & _with_folders(planned) or planned & _with_folders(touched)
+    return len(since) == MOST_SINCE or bool(meet)
+
+
+def _with_folders(paths: Iterable[str]) -> set[str]:
+    """Return paths and all folders above them."""
+    found: set[str] = set()
+    for path in paths:
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return found
 
 
 def _make_plan(

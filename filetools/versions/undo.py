@@ -6,7 +6,10 @@ there before. Of changes that follow each other without anybody in between only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -393,33 +396,42 @@ class FormerNames:
 
     def __init__(self) -> None:
         self._moves: list[_Move] = []
+        self._by_end: defaultdict[str, list[int]] = defaultdict(list)
+        """Places in the list, rising, of the moves that have a name before or after them."""
+        self._by_place: defaultdict[str, list[int]] = defaultdict(list)
+        """Those of the moves taken back, by where the draft had what moved."""
 
     def passed(self, old: str, new: str, *, where: str | None = None, home: str = "") -> None:
         """Go back over a move that stays, or that the draft has taken back, from `where` to `home`."""
+        for end in {old, new}:
+            self._by_end[end].append(len(self._moves))
+        if where is not None:
+            self._by_place[where].append(len(self._moves))
         self._moves.append(_Move(old, new, where, home))
 
     def never_mind(self, old: str, new: str) -> None:
         """Forget a move that was gone back over: with the older one that it reversed, nothing has moved."""
-        self._moves.remove(_Move(old, new))
+        number = next(each for each in self._by_end[old] if self._moves[each] == _Move(old, new))
+        for end in {old, new}:
+            self._by_end[end].remove(number)
 
     def now(self, path: str) -> str | None:
         """Return where the draft has what bore this name at the moment that the walk has reached.
 
         None if something else was moved to that name since.
         """
-        later: list[_Move] = []
-        for move in reversed(self._moves):
-            is_old, is_new = is_within(path, move.old), is_within(path, move.new)
-            if move.where is None:
-                if is_new and not is_old:
-                    return None
-                path = _moved(path, move.old, move.new)
-            elif is_old or is_new:
+        number = len(self._moves)
+        while (number := _last_before(self._by_end, path, number)) >= 0:
+            move = self._moves[number]
+            is_old = is_within(path, move.old)
+            if move.where is not None:
                 path = _moved(path, move.old, move.home) if is_old else _moved(path, move.new, move.where)
                 break
-            else:
-                later.append(move)
-        for move in reversed(later):
+            if not is_old:
+                return None
+            path = _moved(path, move.old, move.new)
+        while (number := _first_after(self._by_place, path, number)) < len(self._moves):
+            move = self._moves[number]
             path = _moved(path, move.where or "", move.home)
         return path
 
@@ -428,6 +440,19 @@ class FormerNames:
         folder, _, name = path.rpartition("/")
         now = self.now(folder) if folder else ""
         return None if now is None else f"{now}/{name}" if now else name
+
+
+def _last_before(places: Mapping[str, Sequence[int]], path: str, number: int) -> int:
+    """Return the last place before one at which a path or a folder above it is named; -1 if there is none."""
+    named = (places.get(each, ()) for each in within(path))
+    return max((several[at - 1] for several in named if (at := bisect_left(several, number))), default=-1)
+
+
+def _first_after(places: Mapping[str, Sequence[int]], path: str, number: int) -> int:
+    """Return the first place after one at which a path or a folder above it is named; maxsize if there is none."""
+    named = (places.get(each, ()) for each in within(path))
+    rest = (several[at] for several in named if (at := bisect_right(several, number)) < len(several))
+    return min(rest, default=sys.maxsize)
 
 
 def _moved(path: str, source: str, destination: str) -> str:

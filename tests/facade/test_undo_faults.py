@@ -139,6 +139,25 @@ async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwr
         assert place.read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
 
 
+@pytest.mark.parametrize("at", range(1, 6))
+async def test_a_file_that_moves_while_an_undo_is_worked_out_is_taken_back_where_it_went(
+    tmp_path: Path, at: int
+) -> None:
+    def move() -> None:
+        async def main() -> None:
+            async with filetools.open(tmp_path, settings=QUIET) as other:
+                await other.move_file("x.txt", "y.txt")
+
+        asyncio.run(main())
+
+    async with filetools.open(tmp_path, settings=QUIET) as files, files.for_actor(ALICE).transaction() as tx:
+        await tx.write_file("x.txt", "x")
+        await tx.write_file("z.txt", "z")
+    async with ScriptedOpening(tmp_path, before=Once("stat", move, at=at)) as files:
+        await files.for_actor(ALICE).undo()
+    assert snapshot(tmp_path) == {}
+
+
 @pytest.mark.parametrize("at", range(1, 5))
 @pytest.mark.parametrize("inside", [("a.txt",), ()])
 async def test_a_trash_that_is_emptied_while_an_undo_is_worked_out_is_told(

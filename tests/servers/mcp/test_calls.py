@@ -116,7 +116,7 @@ async def test_a_large_change_answers_with_its_facts_and_a_few_lines(root: Path)
         assert len(text_of(result).splitlines()) <= MOST_HUNK_LINES + 3
     shown = text_of(results[0]).splitlines()
     assert shown[0] == "@@ -1,20000 +1,20000 @@"
-    assert [line for line in shown if "more" in line] == ["-\u2026 19988 more", "+\u2026 19988 more"]
+    assert [line for line in shown if "more" in line] == ["\u2026 39961 more lines of the change"]
     assert shown[-1].startswith("[big.txt · 20000 replaced · version ")
     assert text_of(results[1]).splitlines()[4:6] == ["-line 7 bar", "+line 7"]
 
