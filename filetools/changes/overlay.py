@@ -32,8 +32,8 @@ class BaseTree(Struct, frozen=True, kw_only=True):
 
     seen_path: Callable[[WorkspacePath], SeenPath]
     """What is at a path; `kind` is None if nothing is."""
-    below: Callable[[WorkspacePath], Sequence[SeenPath]]
-    """Everything below a folder, folders before what is in them."""
+    children: Callable[[WorkspacePath], Sequence[SeenPath]]
+    """What is in a folder."""
     content: Callable[[SeenPath], bytes | None]
     """Bytes of a file or target of a link; None if they cannot be had."""
     key: Callable[[WorkspacePath], str] = str
@@ -49,9 +49,13 @@ def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree
     """
     found = {key(each.path): each for below in seen.below.values() for each in below}
     found.update((key(WorkspacePath(path)), each) for path, each in seen.paths.items())
+    inside: dict[str, list[SeenPath]] = {}
+    for each in found.values():
+        if each.kind is not None and each.path:
+            inside.setdefault(key(each.path.parent), []).append(each)
     return BaseTree(
         seen_path=lambda path: found.get(key(path)) or SeenPath(path=path),
-        below=partial(_below_in, seen),
+        children=lambda path: inside.get(key(path), ()),
         content=partial(content_in, seen),
         key=key,
     )
@@ -65,13 +69,6 @@ def content_in(seen: Seen, seen_path: SeenPath) -> bytes | None:
     return content if isinstance(content, bytes) else content()
 
 
-def _below_in(seen: Seen, path: WorkspacePath) -> Sequence[SeenPath]:
-    whole = next((each for each in (path, *path.folders[::-1], ROOT) if each in seen.below), None)
-    if whole is None:
-        return [each for each in seen.paths.values() if each.kind is not None and each.path.is_below(path)]
-    return seen.below[path] if whole == path else [each for each in seen.below[whole] if each.path.is_below(path)]
-
-
 class OverlayNode(Struct, frozen=True, kw_only=True):
     """One name of an overlay's tree. The names of a folder that has an origin show through if it does not list them."""
 
@@ -82,6 +79,8 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
     """What it was before the operations, wherever that was; None if they made it."""
     content: bytes | None = None
     """New bytes of a file, or target of a link; None for those of the origin."""
+    encoding: str | None = None
+    """Codec that an actor named for its new bytes."""
     mode: int | None = None
     """New permission bits; None for those of the origin, or the default."""
     undoes: int | None = None
@@ -103,6 +102,20 @@ class Overlay:
     def __init__(self, base: BaseTree) -> None:
         self.base = base
         self.root = shown(SeenPath(path=ROOT, kind="directory"))
+        self._former: list[tuple[dict[str, OverlayNode], str, OverlayNode | None]] = []
+
+    def save(self) -> None:
+        """Have `restore` return to what is held now."""
+        self._former.clear()
+
+    def restore(self) -> None:
+        """Take back all operations since `save`."""
+        while self._former:
+            children, key, node = self._former.pop()
+            if node is None:
+                del children[key]
+            else:
+                children[key] = node
 
     def apply(self, operation: TreeOperation) -> None:
         """Take one more operation; a refused one changes nothing.
@@ -126,9 +139,15 @@ class Overlay:
 
     def find(self, path: WorkspacePath) -> OverlayNode | None:
         """Return the node at a path; None if nothing is there."""
-        node: OverlayNode | None = self.root
-        for name, key in self._steps(path):
-            node = None if node is None else self.child(node, name, key)
+        node = self.root
+        for depth, (_, key) in enumerate(self._steps(path)):
+            listed = node.children.get(key)
+            if listed is None:
+                # From here on everything is as it was below the folder's origin, so one look is enough.
+                return self._shown(node, "/".join(path.parts[depth:]))
+            if listed.kind is None:
+                return None
+            node = listed
         return node
 
     def seen_path(self, path: WorkspacePath) -> SeenPath:
@@ -146,43 +165,28 @@ class Overlay:
         node = self.find(path)
         found: list[SeenPath] = []
         waiting = [] if node is None else [(path, node)]
-        listed: dict[str, list[SeenPath]] = {}
         while waiting:
             folder, node = waiting.pop()
-            for child in self.children(node, listed):
+            for child in self.children(node):
                 found.append(_as_seen_path(folder, child))
                 if child.kind == "directory":
                     waiting.append((folder.child(child.name), child))
         return found
 
-    def children(self, node: OverlayNode, listed: dict[str, list[SeenPath]]) -> list[OverlayNode]:
-        """Return what would be in a folder, by name.
-
-        Args:
-            node: The folder.
-            listed: What each folder of the base holds, as far as one walk has listed it.
-        """
+    def children(self, node: OverlayNode) -> list[OverlayNode]:
+        """Return what would be in a folder, by name."""
         found: dict[str, OverlayNode] = {}
         if node.kind == "directory" and node.origin is not None:
-            if node.origin.path not in listed:
-                listed[node.origin.path] = []
-                for each in self.base.below(node.origin.path):
-                    listed.setdefault(each.path.parent, []).append(each)
-                    if each.kind == "directory":
-                        listed.setdefault(each.path, [])
-            found = {self.fold(each.path): shown(each) for each in listed[node.origin.path]}
+            found = {self.fold(each.path): shown(each) for each in self.base.children(node.origin.path)}
         found.update(node.children)
         return [child for _, child in sorted(found.items()) if child.kind is not None]
 
     def child(self, node: OverlayNode, name: str, key: str) -> OverlayNode | None:
         """Return what a folder has under a name; `key` is the last part of its key."""
         listed = node.children.get(key)
-        if listed is not None:
-            return None if listed.kind is None else listed
-        if node.kind != "directory" or node.origin is None:
-            return None
-        seen_path = self.base.seen_path(node.origin.path.child(name))
-        return None if seen_path.kind is None else shown(seen_path)
+        if listed is None:
+            return self._shown(node, name)
+        return None if listed.kind is None else listed
 
     def place(self, path: WorkspacePath, node: OverlayNode) -> None:
         """Put a node at a path, whatever is there, and make the folders above it.
@@ -196,13 +200,24 @@ class Overlay:
             child = self.child(folder, name, key) or OverlayNode(name=name, kind="directory")
             if child.kind != "directory":
                 raise PathNotDirectoryError(path.folders[depth])
-            folder.children[key] = child
+            self._set(folder, key, child)
             folder = child
-        folder.children[last] = node
+        self._set(folder, last, node)
 
     def fold(self, path: WorkspacePath) -> str:
         """Return the last part of a path's key."""
         return self.base.key(path).rpartition("/")[2]
+
+    def _set(self, folder: OverlayNode, key: str, node: OverlayNode) -> None:
+        self._former.append((folder.children, key, folder.children.get(key)))
+        folder.children[key] = node
+
+    def _shown(self, node: OverlayNode, inside: str) -> OverlayNode | None:
+        """Return what is at a path inside a node, if no operation has touched it."""
+        if node.kind != "directory" or node.origin is None:
+            return None
+        seen_path = self.base.seen_path(WorkspacePath(f"{node.origin.path}/{inside}" if node.origin.path else inside))
+        return None if seen_path.kind is None else shown(seen_path)
 
     def _steps(self, path: WorkspacePath) -> list[tuple[str, str]]:
         """Return each part of a path with that of its key."""

@@ -7,7 +7,7 @@ do not depend on a file that may be gone by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -34,7 +34,9 @@ def planned(seen: Seen, operations: Iterable[TreeOperation]) -> list[TreeOperati
     return plan(overlay)
 
 
-def plan(overlay: Overlay) -> list[TreeOperation]:
+def plan(
+    overlay: Overlay, may_rename: Callable[[WorkspacePath, OverlayNode], bool] = lambda _path, _node: True
+) -> list[TreeOperation]:
     """Return the operations that turn an overlay's base into what the overlay shows; the overlay stays as it is.
 
     Parents come before what is in them, then renames, then new contents, then removals, those of folders last; what is in
@@ -43,12 +45,13 @@ def plan(overlay: Overlay) -> list[TreeOperation]:
     Args:
         overlay: What is wanted. The bytes of a file that has moved out of a removed folder should be there; if they are
             not, it is renamed before the folder is removed.
+        may_rename: False for what has moved to a path and is to be written there anew.
 
     Raises:
         VersionGoneError: Bytes that must be written anew cannot be had.
         NotRegularFileError: A device, pipe or socket must be made anew.
     """
-    planning = _Planning(overlay)
+    planning = _Planning(overlay, may_rename)
     planning.rename()
     planning.make()
     return planning.operations
@@ -57,9 +60,10 @@ def plan(overlay: Overlay) -> list[TreeOperation]:
 class _Planning:
     """One planning. It applies each operation to an overlay of its own, which therefore is the tree at that step."""
 
-    def __init__(self, overlay: Overlay) -> None:
+    def __init__(self, overlay: Overlay, may_rename: Callable[[WorkspacePath, OverlayNode], bool]) -> None:
         self.operations: list[TreeOperation] = []
         self._base: BaseTree = overlay.base
+        self._may_rename = may_rename
         self._now = Overlay(overlay.base)
         self._wanted = Overlay(overlay.base)
         self._targets: dict[str, WorkspacePath] = {}
@@ -92,7 +96,7 @@ class _Planning:
             if node.kind == "directory":
                 self._make_folder(path, node)
                 if now is not None and now.kind == "directory" and node.origin is None:
-                    inside = (child for child in self._now.children(now, {}))
+                    inside = (child for child in self._now.children(now))
                     left = [child for child in inside if self._wanted.fold(path.child(child.name)) not in node.children]
                     gone += [(path.child(child.name), child, None) for child in left]
             elif node.content is not None:
@@ -103,7 +107,7 @@ class _Planning:
                     self._clear(path, undoes)
 
     def _doomed(self) -> list[tuple[WorkspacePath, OverlayNode]]:
-        """Return what must be written anew, and can be, since a folder that held it is removed."""
+        """Return what must be written anew, and can be: it may not be renamed, or a folder that held it is removed."""
         self._targets, self._pending = {}, {}
         for path, node, parent in explicit_nodes(self._wanted):
             if node.kind is None or node.origin is None:
@@ -115,8 +119,11 @@ class _Planning:
         return [
             (path, node)
             for origin, (path, node) in self._pending.items()
-            if self._survivor(WorkspacePath(origin).parent) is None
-            and (node.kind == "directory" or content_of(self._base, node) is not None)
+            if not self._may_rename(path, node)
+            or (
+                self._survivor(WorkspacePath(origin).parent) is None
+                and (node.kind == "directory" or content_of(self._base, node) is not None)
+            )
         ]
 
     def _rename_all(self) -> list[tuple[WorkspacePath, OverlayNode]]:
@@ -223,7 +230,7 @@ def _write_anew(wanted: Overlay, path: WorkspacePath, node: OverlayNode) -> None
     mode = node.origin.mode if node.mode is None else node.mode
     made = OverlayNode(name=node.name, kind=node.kind, mode=mode, undoes=node.undoes or node.undoes_move)
     if node.kind == "directory":
-        inside = {wanted.fold(path.child(each.name)): each for each in wanted.children(node, {})}
+        inside = {wanted.fold(path.child(each.name)): each for each in wanted.children(node)}
         wanted.place(path, replace(made, children=inside | node.children))
         return
     content = content_of(wanted.base, node)

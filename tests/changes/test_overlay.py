@@ -91,9 +91,19 @@ def test_only_what_is_asked_for_is_read() -> None:
         read.append(where)
         return seen_of(TREE).at(where)
 
-    overlay = Overlay(BaseTree(seen_path=seen_path, below=lambda _: [], content=lambda _: None))
+    overlay = Overlay(BaseTree(seen_path=seen_path, children=lambda _: [], content=lambda _: None))
     overlay.apply(put("d/n"))
-    assert read == ["d", "d/n", "d"]
+    assert read == ["d/n", "d"]
+
+
+def test_operations_since_a_save_are_taken_back() -> None:
+    overlay = overlay_with(move("d", "p/d"), put("a", b"B"))
+    kept = shown_by(overlay)
+    overlay.save()
+    for operation in (put("p/d/x"), remove_folder("p"), put("p/n/m"), move("a", "d"), make("e")):
+        overlay.apply(operation)
+    overlay.restore()
+    assert (shown_by(overlay), plan(overlay)) == (kept, [make("p"), move("d", "p/d"), put("a", b"B")])
 
 
 def test_a_path_may_have_more_parts_than_python_has_frames() -> None:

@@ -116,6 +116,14 @@ def test_names_that_differ_in_case_alone_are_one_where_case_is_ignored() -> None
     assert plan(overlay) == [move("a", "A"), put("N", b"2")]
 
 
+def test_what_may_not_be_renamed_is_written_anew() -> None:
+    overlay = Overlay(base_tree(seen_of(FILES)))
+    for operation in (move("d", "e"), put("e/x"), move("a", "n")):
+        overlay.apply(operation)
+    made = [make("e", 0o755), make("e/sub", 0o755), put("e/x", b"new", 0o644), put("e/sub/y", b"Y", 0o644)]
+    assert plan(overlay, lambda path, _: path != "e") == [move("a", "n"), *made, remove_folder("d")]
+
+
 @pytest.mark.parametrize("with_content", [True, False])
 def test_a_plan_makes_the_tree_that_the_overlay_shows(with_content: bool) -> None:
     for number in range(dose(LISTS if with_content else LISTS / 5)):

@@ -1,39 +1,27 @@
-"""What each kind of step does to the overlay of a transaction, in place of the disk."""
+"""What each kind of step does to the tree of a transaction, in place of the disk."""
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from filetools.errors import InvalidArgumentError
-from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.parents import require_parent
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.transactions.overlay import TransactionOverlay
-from filetools.facade.transactions.states import (
-    Base,
-    Original,
-    State,
-    Written,
-    base_seen,
-    folder,
-    written,
-)
+from filetools.facade.transactions.held import FOLDER_MODE, HeldTree
+from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
-from filetools.stores.store import FileStat
+from filetools.writer.operations import MakeFolder, Move, Put, Remove, RemoveFolder
 
 
-def act(parts: Parts, overlay: TransactionOverlay, step: Step) -> None:
-    """Have a step that has looked and decided change the overlay.
+def act(parts: Parts, held: HeldTree, step: Step) -> None:
+    """Have a step that has looked and decided change the tree of a transaction.
 
     Args:
         parts: The workspace as the transaction sees it.
-        overlay: Changed.
+        held: Changed.
         step: Has looked and decided.
 
     Raises:
@@ -41,95 +29,74 @@ def act(parts: Parts, overlay: TransactionOverlay, step: Step) -> None:
         InvalidArgumentError: It is not for transactions.
     """
     match step:
-        case PutFile():
-            _put(parts, overlay, step)
+        case PutFile(decision=decision) if decision is not None:
+            _note_parents(parts, held, step)
+            held.note(step.path, step.seen, becomes="file")
+            held.put(Put(path=step.path, content=decision.content, mode=decision.mode), decision.encoding)
         case RemoveFile():
-            overlay.put(step.path, None, base=_base(overlay, step.seen))
+            held.note(step.path, step.seen)
+            held.take(Remove(path=step.path))
         case MoveFile():
-            _move(parts, overlay, step)
+            _move(parts, held, step)
         case MakeFolderStep():
             for path in (*step.new_folders(parts), step.paths[0]):
-                overlay.put(path, folder())
+                held.note(path, becomes="directory")
+                held.overlay.apply(MakeFolder(path=path, mode=FOLDER_MODE))
         case RemoveFolderStep():
-            # What lies deepest goes first: once a folder is gone, what the disk holds below it is hidden.
-            for path in reversed(_all_below(parts, step.paths[0])):
-                overlay.put(path, None)
+            _note_whole(parts, held, step.paths[0])
+            held.take(RemoveFolder(path=step.paths[0]))
         case MoveFolder():
-            _move_folder(parts, overlay, step)
+            _move_folder(parts, held, step)
         case _:
             raise InvalidArgumentError(
                 "This cannot be part of a transaction; do it before or after", path=step.paths[0]
             )
 
 
-def _put(parts: Parts, overlay: TransactionOverlay, step: PutFile) -> None:
-    decision, seen = step.decision, step.seen
-    assert decision is not None
-    if seen.stat is None and not step.new_folders(parts):
-        require_parent(parts, step.path)
-    before = overlay.state(step.path)
-    mode = decision.mode
-    if mode is None and not isinstance(before, FileStat):
-        mode = _mode_of(before)
-    shown_mode = seen.stat.mode if mode is None and seen.stat is not None else mode
-    file = written(decision.content, step.version, mode, shown_mode=shown_mode)
-    overlay.put(step.path, replace(file, encoding=decision.encoding), base=_base(overlay, seen))
+def _note_parents(parts: Parts, held: HeldTree, step: PutFile | MoveFile | MoveFolder) -> None:
+    for folder in step.new_folders(parts):
+        held.note(folder, becomes="directory")
 
 
-def _base(overlay: TransactionOverlay, seen: Look) -> Base | None:
-    """Return what a look saw as the base of its path, if it was the disk that it saw."""
-    return None if overlay.entry(seen.path) is not None else base_seen(seen)
-
-
-def _mode_of(state: State) -> int | None:
-    """Return the mode that a file of the transaction takes with it; None if it has none of its own."""
-    if isinstance(state, Original):
-        return state.stat.mode
-    return state.mode if isinstance(state, Written) else None
-
-
-def _move(parts: Parts, overlay: TransactionOverlay, step: MoveFile) -> None:
+def _move(parts: Parts, held: HeldTree, step: MoveFile) -> None:
     source, destination = step.seen
-    _refuse_one_name(overlay, step.source, step.destination)
-    step.new_folders(parts)
-    moved = _as_state(overlay, step.source)
-    bases = _base(overlay, source), _base(overlay, destination)
-    overlay.put(step.source, None, base=bases[0])
-    overlay.put(step.destination, moved, base=bases[1])
-    overlay.demand(step.destination)  # one file's text on top of another one's is no merge
+    _refuse_one_name(held, step)
+    _note_parents(parts, held, step)
+    held.note(step.source, source)
+    held.note(step.destination, destination, becomes="file")
+    if destination.stat is not None:
+        held.overlay.apply(Remove(path=step.destination))
+    held.take(Move(path=step.source, to=step.destination))
+    held.demand(step.destination)  # one file's text on top of another one's is no merge
 
 
-def _as_state(overlay: TransactionOverlay, path: WorkspacePath) -> State:
-    """Return what stands at a path, as it may stand elsewhere."""
-    found = overlay.state(path)
-    if isinstance(found, Written) and found.mode is None:
-        entry = overlay.entry(path)
-        stat = entry.base.stat if entry is not None else None
-        return found if stat is None else replace(found, mode=stat.mode)
-    if not isinstance(found, FileStat):
-        return found
-    return folder(origin=path) if found.type == "directory" else Original(path=path, stat=found)
-
-
-def _move_folder(parts: Parts, overlay: TransactionOverlay, step: MoveFolder) -> None:
+def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
     source, destination = step.paths
-    _refuse_one_name(overlay, source, destination)
-    step.new_folders(parts)
-    paths = _all_below(parts, source)
-    moved = [(WorkspacePath(destination + path[len(source) :]), _as_state(overlay, path)) for path in paths]
-    for path in reversed(paths):  # the deepest first, as in a deletion
-        overlay.put(path, None)
-    for path, state in moved:
-        overlay.put(path, state)
+    _refuse_one_name(held, step)
+    _note_parents(parts, held, step)
+    below = _note_whole(parts, held, source)
+    held.note(destination, becomes="directory")
+    for path, kind in below:
+        held.note(WorkspacePath(destination + path[len(source) :]), becomes=kind)
+    node = held.overlay.find(source)
+    if node is not None and node.origin is None:
+        held.overlay.apply(MakeFolder(path=source, mode=FOLDER_MODE))
+    held.take(Move(path=source, to=destination))
 
 
-def _all_below(parts: Parts, folder: WorkspacePath) -> list[WorkspacePath]:
-    """Return a folder and all that is in it, each folder before what it holds."""
-    return [folder, *(path for path, _ in walk_tree(parts.store, folder))]
+def _note_whole(parts: Parts, held: HeldTree, folder: WorkspacePath) -> list[tuple[WorkspacePath, EntryType]]:
+    """Note a folder and all below it, and return what is below."""
+    below = [(path, entry.type) for path, entry in walk_tree(parts.store, folder)]
+    # What lies deepest comes first: once a folder has changed, what is below it is not the disk's any more.
+    for path, _ in reversed(below):
+        held.note(path)
+    held.note(folder)
+    return below
 
 
-def _refuse_one_name(overlay: TransactionOverlay, source: WorkspacePath, destination: WorkspacePath) -> None:
-    if overlay.key(source) == overlay.key(destination):
+def _refuse_one_name(held: HeldTree, step: MoveFile | MoveFolder) -> None:
+    source, destination = step.paths
+    if held.key(source) == held.key(destination):
         raise InvalidArgumentError(
             f"{source} and {destination} are one name here; rename it outside of a transaction", path=source
         )

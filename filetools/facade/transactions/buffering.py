@@ -23,7 +23,7 @@ from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.acts import act
-from filetools.facade.transactions.overlay import TransactionOverlay
+from filetools.facade.transactions.held import HeldTree
 from filetools.facade.transactions.view import OverlayStore
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError, View
@@ -74,11 +74,11 @@ class BufferingRunner(CallRunner):
     def __init__(self, outer: CallRunner) -> None:
         parts = outer.parts
         self.outer = outer
-        self.overlay = TransactionOverlay(parts.store, parts.workspace.key)
-        self.tracker = TransactionTracker(parts.journal, parts.tracker, self.overlay.is_changed)
+        self.held = HeldTree(parts.store, parts.workspace.key, parts.settings.max_write_bytes)
+        self.tracker = TransactionTracker(parts.journal, parts.tracker, self.held.is_changed)
         self.is_over = True
         self._turn = asyncio.Lock()
-        super().__init__(inner_parts(parts, self.overlay, self.tracker))
+        super().__init__(inner_parts(parts, self.held, self.tracker))
 
     def check_open(self) -> None:
         """Raise unless the transaction goes on.
@@ -108,10 +108,11 @@ class BufferingRunner(CallRunner):
         Args:
             raw_paths: Those whose version the caller has named.
         """
-        paths = [path for path in map(self.resolve, raw_paths) if self.overlay.entry(path) is None]
+        paths = [path for path in map(self.resolve, raw_paths) if not self.held.is_changed(self.held.key(path))]
         yield
         for path in paths:
-            self.overlay.demand(path)
+            if self.held.is_changed(self.held.key(path)):
+                self.held.demand(path)
 
     async def change(
         self,
@@ -143,16 +144,17 @@ class BufferingRunner(CallRunner):
         return Outcome(records=(), changes=changes, mirror="off")
 
     def _apply(self, steps: Sequence[Step], actor: Actor, beat: Beat) -> list[bool]:
-        with self.overlay.lock:
+        with self.held.lock:
             self.tracker.load(actor)
-            saved, known = self.overlay.save(), self.tracker.own()
+            self.held.save()
+            known = self.tracker.own()
             try:
                 changed = []
                 for number, step in enumerate(steps):
                     beat(number, len(steps))
                     changed.append(self._apply_one(step))
             except (FileToolsError, HeadMovedError):
-                self.overlay.restore(saved)
+                self.held.restore()
                 self.tracker.use(known)
                 raise
         return changed
@@ -161,17 +163,17 @@ class BufferingRunner(CallRunner):
         step.look(self.parts)
         if not step.decide(self.parts):
             return False
-        act(self.parts, self.overlay, step)
+        act(self.parts, self.held, step)
         return True
 
 
-def inner_parts(parts: Parts, overlay: TransactionOverlay, tracker: TransactionTracker) -> Parts:
+def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Parts:
     """Return the parts of a workspace as they are inside a transaction: its own tree and read tracker, and no listeners."""
     journal = cast("Journal", InnerJournal(parts.journal))
     return structs.replace(
         parts,
         # Only what reads is there: what a transaction makes reaches the disk at its exit, and by no other way.
-        store=cast("Store", OverlayStore(overlay)),
+        store=cast("Store", OverlayStore(held)),
         journal=journal,
         documents=Documents(journal),
         tracker=tracker,

@@ -17,21 +17,21 @@ from filetools.facade.seeing import seen_by
 from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
-from filetools.facade.transactions.states import Base, Written
-from filetools.facade.transactions.view import is_same
+from filetools.facade.transactions.held import DiskPath, is_same
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
-from filetools.stores.store import FileStat
-from filetools.writer.operations import SeenPath
+from filetools.writer.operations import Put
 
 _CHANGED = "others changed it since this transaction first did"
 
-SeenBelow = Mapping[str, FileStat]
+SeenBelow = Mapping[str, DiskPath]
 """By key what a transaction saw below a folder."""
 
 
-def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict: bool, actor: Actor) -> PutDecision:
+def decide_put(
+    parts: Parts, seen: Look, *, put: Put, encoding: str | None, base: DiskPath, is_strict: bool, actor: Actor
+) -> PutDecision:
     """Put a transaction's text where its base stands; onto what others have made of it the text is merged.
 
     Raises:
@@ -39,22 +39,19 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
         VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
         PathExistsError: Others made a file where there was none.
     """
-    facts = read_as(file.content, file.encoding, name=seen.path)[0]
-    sent = SentText(content=file.content, version=file.version)
-    plain = PutDecision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding, sent=sent)
-    if seen.version == file.version or is_base(base, seen):
+    facts = read_as(put.content, encoding, name=seen.path)[0]
+    sent = SentText(content=put.content, version=facts.version)
+    plain = PutDecision(content=put.content, facts=facts, mode=put.mode, encoding=encoding, sent=sent)
+    if seen.version == facts.version or is_base(base, seen):
         return plain
     at, now, _ = seen_by(parts, seen, actor)
-    before = SeenPath(path=seen.path, kind=base.type, version=base.version, content=base.content)
-    made = on_top(
-        at, before, now, file.content, encoding=file.encoding, is_strict=is_strict, settings=parts.settings
-    )  # fmt: skip
+    made = on_top(at, base, now, put.content, encoding=encoding, is_strict=is_strict, settings=parts.settings)
     merged = inspect(made.content, name=seen.path)[0]
     foreign = tuple(dict(hunk.to_dict()) for hunk in made.foreign)
     return replace(plain, content=made.content, facts=merged, foreign=foreign, mode=None)
 
 
-def permit_removal(parts: Parts, actor: Actor, base: Base, seen: Look) -> None:
+def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> None:
     """Refuse to delete what is not as the transaction saw it, or what a person has unsaved text of.
 
     Raises:
@@ -64,7 +61,7 @@ def permit_removal(parts: Parts, actor: Actor, base: Base, seen: Look) -> None:
     permit_seen(base, seen)
 
 
-def permit_move(parts: Parts, bases: tuple[Base, Base], source: Look, destination: Look) -> None:
+def permit_move(parts: Parts, bases: tuple[DiskPath, DiskPath], source: Look, destination: Look) -> None:
     """Refuse to move, or to cover, what is not as the transaction saw it, and to cover unsaved text.
 
     Raises:
@@ -77,7 +74,7 @@ def permit_move(parts: Parts, bases: tuple[Base, Base], source: Look, destinatio
     permit_seen(bases[1], destination)
 
 
-def permit_seen(base: Base, seen: Look) -> None:
+def permit_seen(base: DiskPath, seen: Look) -> None:
     """Refuse what is not as the transaction saw it.
 
     Raises:
@@ -87,10 +84,10 @@ def permit_seen(base: Base, seen: Look) -> None:
         raise VersionMismatchError(seen.path, base.version, seen.version, reason=_CHANGED)
 
 
-def is_base(base: Base, seen: Look) -> bool:
+def is_base(base: DiskPath, seen: Look) -> bool:
     """Whether what stands there is what the transaction saw there."""
     if seen.stat is None or base.stat is None:
-        return seen.stat is None and base.type is None
+        return seen.stat is None and base.kind is None
     if base.version is not None and base.version.startswith("stat:"):
         return is_same(base.stat, seen.stat)
     return seen.version == base.version
@@ -125,7 +122,9 @@ class MoveSeenFolder(MoveFolder):
 def _refuse_new(parts: Parts, folder: WorkspacePath, below: SeenBelow) -> None:
     for path, _ in walk_tree(parts.store, folder):
         stat, before = parts.store.stat(path), below.get(parts.workspace.key(path))
-        if stat is None or (before is not None and (is_same(before, stat) or before.type == stat.type == "directory")):
+        if stat is None or (
+            before is not None and (is_same(before.stat, stat) or before.kind == stat.type == "directory")
+        ):
             continue
         reason = "others changed it since this transaction moved or deleted the folder that holds it"
         raise VersionMismatchError(path, None, None, reason=reason)

@@ -21,7 +21,7 @@ from filetools.facade.runner import CallRunner
 from filetools.facade.steps.step import Step
 from filetools.facade.streaming import CHUNK_BYTES
 from filetools.facade.transactions.buffering import BufferingRunner
-from filetools.facade.transactions.plan import plan
+from filetools.facade.transactions.plan import steps_of
 from filetools.facade.transactions.questions import ContentQuestion, questions, write_instead
 from filetools.facade.transactions.results import TransactionResult, result_of
 from filetools.facade.tree_calls import TreeCalls
@@ -32,7 +32,6 @@ from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
-from filetools.stores.store import FileStat
 
 _NESTED: Final = "A transaction is going on already; transactions cannot be nested, use the one that is open"
 _UNSAVED: Final = "In a transaction a write is always merged with unsaved text; leave on_conflict out"
@@ -169,8 +168,8 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         return await super()._authorise(tool, paths, arguments, change=False, preview=preview)
 
     async def _is_changed(self, path: WorkspacePath) -> bool:
-        found = await self._parts.crew.run(partial(self._buffer.overlay.state, path))
-        return found is not None and not isinstance(found, FileStat)
+        held = self._buffer.held
+        return held.is_changed(held.key(path)) and await self._parts.crew.run(partial(held.stat, path)) is not None
 
     async def _permit(self, asked: Iterable[ContentQuestion], steps: Sequence[Step]) -> bool:
         """Have the permissions decide; True if a person gave a text to be written instead of one of the transaction's."""
@@ -184,18 +183,18 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             if permit is not None:
                 bind(steps, permit.check)
             if permit is not None and permit.edited_text is not None:
-                write_instead(self._buffer.overlay, question.paths[0], permit)
+                write_instead(self._buffer.held, question.paths[0], permit)
                 is_other = True
         return is_other
 
     async def _finish(self) -> None:
         outer = self._buffer.outer
-        steps = await outer.parts.crew.run(partial(plan, outer.parts, self._buffer.overlay, self.actor))
+        steps = await outer.parts.crew.run(partial(steps_of, outer.parts, self._buffer.held, self.actor))
         if not steps:
             self._result = TransactionResult(mirror=outer.parts.sync.standing())
             return
-        asked = await outer.parts.crew.run(lambda: list(questions(self._asked, steps, self._buffer.overlay)))
+        asked = await outer.parts.crew.run(lambda: list(questions(self._asked, steps, self._buffer.held)))
         if await self._permit(asked, steps):
-            steps = await outer.parts.crew.run(partial(plan, outer.parts, self._buffer.overlay, self.actor))
+            steps = await outer.parts.crew.run(partial(steps_of, outer.parts, self._buffer.held, self.actor))
         happened = partial(self._buffer.tracker.publish, self.actor, steps, outer.parts.workspace.key)
         self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.transactions.transaction import Transaction
+from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.dose import dose
 from tests.support.opened import assert_at_rest
@@ -21,24 +22,8 @@ TREE: Tree = {
     "a": b"1\n", "b": b"2\n", "d": None, "d/e": b"3\n", "d/s": None, "d/s/f": b"4\n", "d/s/g": b"5\n", "k": None,
 }  # fmt: skip
 PATHS = (
-    "a",
-    "b",
-    "c",
-    "d",
-    "d/e",
-    "d/s",
-    "d/s/f",
-    "d/s/g",
-    "d/x",
-    "k",
-    "n",
-    "n/x",
-    "n/y/z",
-    "t",
-    "t/e",
-    "t/s",
-    "t/s/f",
-)
+    "a", "b", "c", "d", "d/e", "d/s", "d/s/f", "d/s/g", "d/x", "k", "n", "n/x", "n/y/z", "t", "t/e", "t/s", "t/s/f",
+)  # fmt: skip
 Act = tuple[str, str, str]
 ACTS = st.tuples(
     st.sampled_from(("write", "create", "append", "delete", "move", "move over", "copy", "make", "remove", "empty")),
@@ -96,12 +81,8 @@ class Model:
         self._need(not self.is_folder(other))
         if path in self.files:
             self._need(replace or other not in self.files)
-            text = self.files.pop(path)
-            try:
-                self._put(other, text)
-            except RefusedError:
-                self.files[path] = text
-                raise
+            self._put(other, self.files[path])
+            del self.files[path]
             return
         self._need(self.is_folder(path) and other not in self.files)
         self._room(other)
@@ -117,8 +98,7 @@ class Model:
 
     def _make(self, path: str) -> None:
         self._room(path)
-        parts = path.split("/")
-        self.folders |= {"/".join(parts[: depth + 1]) for depth in range(len(parts))}
+        self.folders |= {path, *WorkspacePath(path).folders}
 
     def _drop(self, path: str) -> None:
         for each in [path, *self.below(path)]:
@@ -126,8 +106,7 @@ class Model:
             self.folders.discard(each)
 
     def _room(self, path: str) -> None:
-        parts = path.split("/")
-        self._need(not any("/".join(parts[:depth]) in self.files for depth in range(1, len(parts))))
+        self._need(self.files.keys().isdisjoint(WorkspacePath(path).folders))
 
     @staticmethod
     def _need(condition: bool) -> None:
@@ -135,11 +114,7 @@ class Model:
             raise RefusedError
 
     def tree(self) -> Tree:
-        above = {
-            "/".join(path.split("/")[:depth])
-            for path in (*self.files, *self.folders)
-            for depth in range(1, path.count("/") + 1)
-        }
+        above = {folder for path in (*self.files, *self.folders) for folder in WorkspacePath(path).folders}
         return {**dict.fromkeys(sorted(above | self.folders)), **self.files}
 
 
@@ -197,6 +172,7 @@ async def play(files: FileToolsFacade, acts: list[Act]) -> Tree:
 @example([("move", "d", "t"), ("write", "t/e", ""), ("move", "t/s", "n"), ("make", "d", "")])
 @example([("remove", "d", ""), ("write", "d/x", ""), ("move", "a", "d/e")])
 @example([("move", "a", "c"), ("move", "b", "a"), ("move", "c", "b")])
+@example([("write", "t/s/f", ""), ("move", "t", "n"), ("move", "n", "t"), ("delete", "t/s/f", "")])
 def test_a_transaction_is_what_a_model_says_inside_and_after(acts: list[Act]) -> None:
     async def main(root: Path) -> None:
         grow(root, TREE)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 import filetools
+from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.transactions.transaction import Transaction
 from filetools.permissions.requests import ApprovalDecision
+from filetools.search.source import MIN_CACHED_NAMES
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import (
     Once,
@@ -37,6 +40,7 @@ TREE: Tree = {
     "d/s/f.txt": b"f\n",
     "z.bin": b"\x00\x01",
 }
+MOVES = {"move": ("a.txt", "c.txt"), "move away": ("b.txt", "a.txt"), "move folder": ("d", "t")}
 ALICE = filetools.Actor(kind="agent", id="alice")
 
 
@@ -75,9 +79,7 @@ async def test_an_exception_in_the_block_leaves_everything_as_it_was(files: File
         _ = tx.result
 
 
-async def test_a_refusal_in_the_block_can_be_caught_and_leaves_what_was_before_it(
-    files: FileToolsFacade, root: Path
-) -> None:
+async def test_a_refusal_in_the_block_leaves_what_was_before_it(files: FileToolsFacade, root: Path) -> None:
     async with files.transaction() as tx:
         await tx.write_file("new.txt", "new")
         await refused("FILE_EXISTS", tx.create_file("a.txt", ""))
@@ -167,23 +169,17 @@ async def test_a_path_cannot_change_between_file_and_folder(files: FileToolsFaca
     assert snapshot(root) == after({}, "a.txt", "d", "d/e.txt", "d/s", "d/s/f.txt")
 
 
-@pytest.mark.parametrize("change", ["delete", "move", "move away", "move folder", "delete folder", "new in folder"])
-async def test_what_others_changed_is_neither_deleted_nor_moved(
-    files: FileToolsFacade, root: Path, change: str
-) -> None:
+@pytest.mark.parametrize("change", ["delete", *MOVES, "delete folder", "new in folder"])
+async def test_what_others_changed_is_not_deleted_or_moved(files: FileToolsFacade, root: Path, change: str) -> None:
     path = "d/new.txt" if change == "new in folder" else "d/e.txt" if "folder" in change else "a.txt"
     others = files.for_actor(ALICE)
 
     async def work(tx: Transaction) -> None:
         await tx.write_file("b.txt", "mine\n")
-        if change == "delete":
+        if change in MOVES:
+            await tx.move_file(*MOVES[change], overwrite=True)
+        elif change == "delete":
             await tx.delete_file("a.txt")
-        elif change == "move":
-            await tx.move_file("a.txt", "c.txt")
-        elif change == "move away":
-            await tx.move_file("b.txt", "a.txt", overwrite=True)
-        elif change == "move folder":
-            await tx.move_file("d", "t")
         else:
             await tx.delete_directory("d", recursive=True)
         await others.write_file(path, "theirs\n")
@@ -266,9 +262,7 @@ async def test_what_others_changed_elsewhere_in_a_file_is_merged(files: FileTool
     assert mine.content == "b\nmore\n"
 
 
-async def test_a_write_in_a_transaction_is_merged_onto_what_its_actor_has_not_seen(
-    files: FileToolsFacade, root: Path
-) -> None:
+async def test_a_write_is_merged_onto_what_its_actor_has_not_seen(files: FileToolsFacade, root: Path) -> None:
     known = await files.read_file("a.txt")
     await files.for_actor(ALICE).edit_file("a.txt", [filetools.Edit(old="five", new="5")])
     async with files.transaction() as tx:
@@ -345,6 +339,21 @@ async def test_reads_see_what_the_transaction_has_made(files: FileToolsFacade) -
         ]  # fmt: skip
         both = await tx.read_multiple(["t/e.txt", "d/e.txt"])
         assert [item.result and item.result.content for item in both.items] == ["deep\n", None]
+
+
+async def test_the_names_of_a_wide_folder_are_those_of_each_side(files: FileToolsFacade, root: Path) -> None:
+    grow(root / "d", {f"{number}": b"" for number in range(MIN_CACHED_NAMES)})
+    await steps_until(lambda: time.time_ns() - (root / "d").stat().st_ctime_ns > CLOCK_TICK_NS)
+
+    async def names(of: FileToolsFacade | Transaction) -> set[str]:
+        return {entry.path for entry in (await of.list_files("d", limit=1000)).entries}
+
+    before = await names(files)
+    async with files.transaction() as tx:
+        await tx.write_file("d/new", "")
+        assert (await names(tx), await names(files)) == (before | {"d/new"}, before)
+        await tx.delete_file("d/7")
+        assert await names(tx) == (before | {"d/new"}) - {"d/7"}
 
 
 async def test_what_cancels_out_leaves_no_trace(files: FileToolsFacade, root: Path) -> None:

@@ -1,0 +1,216 @@
+"""What a transaction holds: its operations in an overlay over the disk, and what it saw there at the first change of a path."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Final
+
+from msgspec.structs import replace
+
+from filetools.changes.overlay import BaseTree, Overlay, OverlayNode
+from filetools.content.version import stat_version, version_of
+from filetools.errors import (
+    DirectoryNotFoundError,
+    InvalidArgumentError,
+    PathNotDirectoryError,
+    VersionMismatchError,
+)
+from filetools.facade.look import Look
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Store
+from filetools.writer.operations import Move, Put, Remove, RemoveFolder, SeenPath
+
+FOLDER_MODE: Final = 0o755
+"""Marks a folder that was made for itself; one without a mode is there for what it holds, and goes with it."""
+_FILE_MODE: Final = 0o644
+NOT_ON_DISK: Final = -1
+"""Device of what is in memory only, so that no cache takes it for a file of the disk."""
+
+
+class DiskPath(SeenPath, frozen=True, kw_only=True):
+    """What was at a path of the disk."""
+
+    stat: FileStat | None = None
+
+
+class HeldTree:
+    """The tree of one transaction. Lives as long as it; whoever reads or changes it holds `lock`."""
+
+    def __init__(self, disk: Store, key: Callable[[WorkspacePath], str], limit: int) -> None:
+        """Begin without changes.
+
+        Args:
+            disk: The store below.
+            key: Gives the text that all spellings of a path share.
+            limit: Size in bytes up to which a file can be written anew elsewhere.
+        """
+        self.disk = disk
+        self.key = key
+        self.lock = threading.RLock()
+        base = BaseTree(seen_path=self._seen_path, children=self._children, content=self._content, key=key)
+        self.overlay = Overlay(base)
+        self._limit = limit
+        self._began_ns = time.time_ns()
+        self._before: dict[str, DiskPath] = {}
+        self._strict: set[str] = set()
+        self._saved = (self._before, self._strict)
+
+    def is_changed(self, key: str) -> bool:
+        """Whether the path of a key, or a folder above it, was changed."""
+        return any(above in self._before for above in accumulate(key.split("/"), "{}/{}".format))
+
+    def is_strict(self, path: WorkspacePath) -> bool:
+        """Whether nothing may be merged into a file."""
+        return self.key(path) in self._strict
+
+    def before(self, path: WorkspacePath) -> DiskPath:
+        """Return what was at a path when it was first changed."""
+        return self._before.get(self.key(path)) or DiskPath(path=path)
+
+    def before_below(self, path: WorkspacePath) -> Mapping[str, DiskPath]:
+        """Return by key what was below a folder that was moved or deleted."""
+        prefix = f"{self.key(path)}/"
+        return {key: each for key, each in self._before.items() if each.kind is not None and key.startswith(prefix)}
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """Return facts of what is at a path."""
+        node = self.overlay.find(path)
+        if node is None:
+            return None
+        origin = node.origin
+        if node.content is not None:
+            known = (node.mode, None if origin is None else origin.mode, _FILE_MODE)
+            mode = next(each for each in known if each is not None)
+            inode = int(version_of(node.content)[-15:], 16)  # equal bytes may be taken for one file
+            return FileStat("file", len(node.content), mode, self._began_ns, self._began_ns, NOT_ON_DISK, inode)
+        found = origin.stat if isinstance(origin, DiskPath) else self.disk.stat(path) if path.is_root else None
+        if found is not None and not node.children:
+            return found
+        folder = found or FileStat("directory", 0, FOLDER_MODE, self._began_ns, self._began_ns, NOT_ON_DISK, 0)
+        # What it holds changes without a trace in its facts; it is always too young for those who remember listings.
+        return dataclasses.replace(folder, device=NOT_ON_DISK, changed_ns=time.time_ns())
+
+    def note(self, path: WorkspacePath, seen: Look | None = None, *, becomes: EntryType | None = None) -> None:
+        """Keep what is at a path of the disk, before the first change there.
+
+        Args:
+            path: What will change.
+            seen: A look at it, if there was one.
+            becomes: What will be there.
+
+        Raises:
+            InvalidArgumentError: A file and a folder would take each other's place.
+        """
+        key = self.key(path)
+        if not self.is_changed(key):
+            self._before[key] = _on_disk(path, self.disk.stat(path)) if seen is None else _as_looked_at(seen)
+        kind = self.before(path).kind
+        wrong = kind is not None and (kind == "directory") is not (becomes == "directory")
+        if becomes and (wrong or any(self.before(above).kind not in (None, "directory") for above in path.folders)):
+            raise InvalidArgumentError(
+                f"{path} cannot take the place of something of another kind in the same transaction; delete that first, "
+                "in a transaction of its own",
+                path=path,
+            )
+
+    def put(self, operation: Put, encoding: str | None) -> None:
+        """Give a file new bytes."""
+        self.overlay.apply(operation)
+        node = self.overlay.find(operation.path)
+        assert node is not None
+        self.overlay.place(operation.path, replace(node, encoding=encoding))
+
+    def take(self, operation: Remove | RemoveFolder | Move) -> None:
+        """Remove or move something, with the folders that were there for it alone."""
+        self.overlay.apply(operation)
+        for folder in operation.path.folders[::-1]:
+            node = self.overlay.find(folder)
+            if node is None or node.origin is not None or node.mode is not None or self.overlay.children(node):
+                break
+            self.overlay.place(folder, OverlayNode(name=node.name, kind=None))
+
+    def demand(self, path: WorkspacePath) -> None:
+        """Have a changed file refuse at the exit what others changed there, in place of merging it."""
+        self._strict.add(self.key(path))
+
+    def decree(self, path: WorkspacePath, content: bytes, version: str | None) -> None:
+        """Have a changed file get other bytes, but only if a version, or what was there, still is there at the exit."""
+        node = self.overlay.find(path)
+        self.put(Put(path=path, content=content), None if node is None else node.encoding)
+        self.demand(path)
+        if version is not None:
+            self._before[self.key(path)] = replace(self.before(path), version=version, content=None)
+
+    def save(self) -> None:
+        """Have `restore` return to the present state."""
+        self.overlay.save()
+        self._saved = (dict(self._before), set(self._strict))
+
+    def restore(self) -> None:
+        """Go back to the saved state."""
+        self.overlay.restore()
+        self._before, self._strict = self._saved
+
+    def _seen_path(self, path: WorkspacePath) -> SeenPath:
+        # What others make where the transaction has changed something is met at the exit.
+        if self.is_changed(self.key(path)):
+            return replace(self.before(path), path=path)
+        return _on_disk(path, self.disk.stat(path))
+
+    def _children(self, path: WorkspacePath) -> Sequence[SeenPath]:
+        key = self.key(path)
+        if self.is_changed(key):
+            return [
+                replace(each, path=path.child(each.path.name))
+                for known, each in self._before.items()
+                if each.kind is not None and known.rpartition("/")[0] == key
+            ]
+        try:
+            return [SeenPath(path=path.child(entry.name), kind=entry.type) for entry in self.disk.scan(path)]
+        except (DirectoryNotFoundError, PathNotDirectoryError):
+            return ()
+
+    def _content(self, origin: SeenPath) -> bytes:
+        content, stat = self.disk.read(origin.path, limit=self._limit)
+        refuse_changed(origin, stat)
+        return content
+
+
+def _on_disk(path: WorkspacePath, stat: FileStat | None) -> DiskPath:
+    """Return what is at a path of the disk, whose bytes nobody has looked at."""
+    if stat is None:
+        return DiskPath(path=path)
+    version = stat_version(stat.identity) if stat.type == "file" else None
+    return DiskPath(path=path, kind=stat.type, version=version, mode=stat.mode, stat=stat)
+
+
+def _as_looked_at(seen: Look) -> DiskPath:
+    if seen.stat is None:
+        return DiskPath(path=seen.path)
+    return DiskPath(
+        path=seen.path, kind=seen.stat.type, version=seen.version, mode=seen.stat.mode, content=seen.content, stat=seen.stat
+    )  # fmt: skip
+
+
+def refuse_changed(origin: SeenPath, stat: FileStat) -> None:
+    """Refuse what is not as it was when the transaction moved it.
+
+    Raises:
+        VersionMismatchError
+    """
+    if isinstance(origin, DiskPath) and not is_same(origin.stat, stat):
+        reason = "others changed it after this transaction moved it"
+        raise VersionMismatchError(origin.path, None, None, reason=reason)
+
+
+def is_same(before: FileStat | None, now: FileStat | None) -> bool:
+    """Whether a file is, as far as its facts tell, the one it was; links made or removed since do not count."""
+    if before is None or now is None:
+        return False
+    facts = [(stat.type, stat.inode, stat.size, stat.modified_ns) for stat in (before, now)]
+    return facts[0] == facts[1]
