@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Final
 
 from msgspec import Struct
 
 from filetools.content.formats import TextFormat
+from filetools.content.identity_cache import Identity, IdentityCache
 from filetools.content.ranges import STEP_BYTES, ByteSource, TextSource, TextWindow, unit_bytes
 from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024
 """Files up to this size are counted, so that lines asked for from the end get their numbers from the start."""
+_PLACES: Final = IdentityCache[tuple[int, int]](256)
+"""Of the files read last: where the line begins that was looked for last, and the line ends before it."""
 
 
 def read_lines(
@@ -24,6 +28,7 @@ def read_lines(
     max_chars: int,
     path: str,
     column: int = 1,
+    identity: Identity | None = None,
 ) -> TextWindow:
     """Return whole lines from the line `offset` on, as many as fit.
 
@@ -39,6 +44,7 @@ def read_lines(
         max_chars: At most this many characters (code points), from 1.
         path: Workspace-relative path, for errors.
         column: Where in its first line the window begins, in characters from 1.
+        identity: Of the file; if given, the next reading goes on from where this one began.
 
     Returns:
         The window; an empty one if the file has fewer lines. Lines counted from the end keep negative numbers where
@@ -49,7 +55,7 @@ def read_lines(
         EncodingError: The window's bytes are not text of this format.
     """
     _require_range(offset, limit, max_chars, column)
-    scan = LineScan(TextSource(source, text_format, path))
+    scan = LineScan(TextSource(source, text_format, path), identity)
     first: int = offset
     if offset < 0 and source.size <= COUNTED_BYTES:
         first = max(1, scan.total_lines() + offset + 1)
@@ -161,8 +167,10 @@ def line_end(character: str, text_format: TextFormat) -> LineEnd:
 class LineScan:
     """Finds lines by counting line ends in bounded pieces. Lives for one reading."""
 
-    def __init__(self, source: TextSource) -> None:
+    def __init__(self, source: TextSource, identity: Identity | None = None) -> None:
         self.source = source
+        self._identity = identity
+        self._taken_ns = time.time_ns()
         self.end: Final = _end_of(source)
         self.counted: int | None = None
         """Lines of the whole file; None until they have been counted."""
@@ -170,13 +178,19 @@ class LineScan:
     def start_of(self, line: int) -> int | None:
         """Return the byte where a line begins, counted from 1; None, and `counted`, if the file has fewer lines."""
         position, ends = self.source.first, 0
-        if line == 1 and self.source.size > position:
+        encoding, identity = self.source.text_format.encoding, self._identity
+        kept = None if identity is None else _PLACES.get(identity, place=encoding)
+        if kept is not None and kept[1] < line:
+            position, ends = kept
+        if ends == line - 1 and self.source.size > position:
             return position
         for piece in self.source.pieces(position):
             found = self.end.count(piece)
             if ends + found >= line - 1:
                 start = position + self.end.after(piece, line - 1 - ends)
                 if start < self.source.size:
+                    if identity is not None:
+                        _PLACES.put(identity, (start, line - 1), taken_ns=self._taken_ns, place=encoding)
                     return start
             ends += found
             position += len(piece)

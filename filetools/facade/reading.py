@@ -236,7 +236,7 @@ def _window_of(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadR
     kind = sniff(sample, complete=False, name=path)
     facts = parts.facts.get(stat.identity)
     text_format = kind.format
-    part = _window(source, text_format, path, request, LARGEST_PART_BYTES)
+    part = _window(source, text_format, path, request, LARGEST_PART_BYTES, stat.identity)
     result = ReadResult(
         path=path,
         content="",
@@ -266,8 +266,9 @@ class _ReaderSource:
 
 
 def _window(
-    source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int
-) -> dict[str, object]:
+    source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int,
+    identity: tuple[int, int, int, int, int] | None = None,
+) -> dict[str, object]:  # fmt: skip
     """Return the fields of a result that tell of a part."""
     if request.is_bytes:
         return _byte_part(source, text_format, path, request, most)
@@ -284,7 +285,14 @@ def _window(
     most = most if request.max_characters is None else min(most, request.max_characters)
     column = 1 if request.column is None else request.column
     window = read_lines(
-        source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, column=column
+        source,
+        text_format,
+        offset=offset,
+        limit=request.limit,
+        max_chars=most,
+        path=path,
+        column=column,
+        identity=identity,
     )
     part: dict[str, object] = {
         "content": window.content,

@@ -201,6 +201,15 @@ def test_ends_of_a_huge_file_cost_two_reads_and_no_memory(large: DescriptorSourc
     assert peak < 2 * 1024**2
 
 
+def test_a_page_is_found_from_where_the_page_before_began(tmp_path: Path) -> None:
+    with sparse(tmp_path / "huge.txt", 64 * STEP_BYTES) as huge:
+        for line, steps in ((310, 68), (310, 4), (312, 4), (999, 6), (5, 4), (311, 68)):
+            before = huge.bytes_read
+            window = read_lines(huge, UTF8, offset=line, limit=2, max_chars=99, path="a", identity=(0, 0, 0, 0, 1))
+            assert huge.bytes_read - before <= steps * STEP_BYTES
+            assert window == read_lines(huge, UTF8, offset=line, limit=2, max_chars=99, path="a")
+
+
 def test_middle_of_a_huge_file_is_read_once_with_little_memory(tmp_path: Path) -> None:
     size = min(dose(64), 1024) * 1024**2
     with sparse(tmp_path / "huge.txt", size) as huge:
