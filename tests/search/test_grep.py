@@ -366,8 +366,22 @@ def test_a_line_matches_exactly_if_the_expression_does(pattern: str, text: str, 
             expected += [start + place for place in found.span()]
         start += len(line) + 1
     assert read.find(plain, "text", most=999) == expected
+    assert read.count(plain, "text") == len(expected) // 2
     for first, last in zip(expected[::2], expected[1::2], strict=True):
         assert read.may_match(plain[first:last].encode())
+
+
+@pytest.mark.parametrize("pattern", ["foo", "fo+", "^f"])
+def test_lines_are_counted_without_a_call_for_each(store: DirectStore, pattern: str) -> None:
+    (store.workspace.root / "large.py").write_text("foo(\n" * 100_000)
+    calls: list[str] = []
+    sys.setprofile(lambda _, event, __: calls.append(event))
+    try:
+        result = grep(store, "python", pattern, "large.py", output_mode="count")
+    finally:
+        sys.setprofile(None)
+    assert [row.count for row in result.files] == [100_000]
+    assert len(calls) < 100_000
 
 
 def test_a_set_that_matches_line_ends_takes_linear_time_and_stays_in_its_line() -> None:

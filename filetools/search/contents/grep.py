@@ -271,8 +271,11 @@ class _Page:
         every = self._options.only_matching
         if mode == "content" and not skipped and not every:
             most = self._options.limit + 1 - len(self._rows)
-        spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
-        count = len(spans) // 2
+        if mode == "count" and not every:
+            spans, count = [], self._pattern.count(text, path, abort=self._abort)
+        else:
+            spans = self._pattern.find(text, path, most=most, every=every, abort=self._abort)
+            count = len(spans) // 2
         if not count:
             return
         shown = path if is_addressable(path) else escaped(path)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -46,6 +48,8 @@ class Pattern(Struct, frozen=True, kw_only=True):
     """Of the compiled expression."""
     options: dict[str, Any]
     """For each call of `search`."""
+    find_rests: Callable[[str], Iterator[Any]] | None
+    """Finds in each line what begins with its first match; None if that is not certain to find the same lines."""
     needle: bytes
     """ASCII text that each match contains, in lower case if case does not count; empty if none is known."""
     ignore_case: bool
@@ -100,6 +104,15 @@ class Pattern(Struct, frozen=True, kw_only=True):
                 ends_line = self.multiline and last > first and text[last - 1] == "\n"
                 position = line_end_from(text, last - 1 if ends_line else last) + 1
         return spans
+
+    def count(self, text: str, what: str, *, abort: Callable[[], bool] | None = None) -> int:
+        """Return the number of lines in which a match begins; raises as `find` does."""
+        if text and self.find_rests is not None and len(text) <= MAX_COUNTED:
+            with suppress(TimeoutError, MemoryError):
+                rests = [found[0] for found in self.find_rests(text if text.endswith("\n") else f"{text}\n")]
+                if "".join(rests).count("\n") == len(rests):
+                    return len(rests)  # no match went over a line end
+        return len(self.find(text, what, most=MAX_COUNTED, abort=abort)) // 2
 
     def _next(
         self, text: str, start: int, stop: int, deadline: float, about: tuple[str, float],
@@ -160,18 +173,24 @@ def read_pattern(
                 "Regular expressions need the package 'regex'",
                 suggested_action=f"Run {install_command('search')}, or pass literal=true to search for the exact text.",
             ) from None
-        search, options = re.compile(expression, flags).search, {}
+        search, options, find_rests = re.compile(expression, flags).search, {}, None
     else:
         _check_counts(expression)
         try:
             compiled = regex.compile(expression, int(flags))
         except (regex.error, ValueError, RecursionError, OverflowError) as exc:
             raise _invalid(getattr(exc, "msg", str(exc)), getattr(exc, "pos", None) or 0) from exc
-        search, options = compiled.search, {"concurrent": True}
+        search, options, find_rests = compiled.search, {"concurrent": True}, None
+        body = expression[len(flags_given) :]
+        if not multiline and not re.search(r"\\[zZG]|\(\?(?![:=!<>P])", body):
+            with suppress(regex.error):
+                rests = regex.compile(rf"{flags_given}(?:{body})[^\n]*\n", int(flags))
+                find_rests = partial(rests.finditer, timeout=FILE_SECONDS, concurrent=True)
         ignore_case = bool(compiled.flags & regex.IGNORECASE)
     return Pattern(
         search=search,
         options=options,
+        find_rests=find_rests,
         needle=_needle_of(needle, ignore_case),
         ignore_case=ignore_case,
         multiline=multiline,

@@ -8,8 +8,8 @@ from filetools.errors import InvalidArgumentError
 from filetools.tools.dialects.mcp_filesystem.looking import matcher
 
 
-@pytest.mark.parametrize("pattern", ["x" * 4097, "{a,b}" * 9, "{" + "a," * 300 + "a}", ""])
-def test_what_would_stand_for_too_much_or_nothing_is_refused(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", ["x" * 4097, "{a,b}" * 9, "{" + "a," * 300 + "a}"])
+def test_what_would_stand_for_too_much_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidArgumentError):
         matcher([pattern])
 
@@ -26,6 +26,9 @@ def test_what_would_stand_for_too_much_or_nothing_is_refused(pattern: str) -> No
         ("[!a]x", ["bx"], ["ax", "/x"]),
         ("[]x", ["[]x"], ["x"]),
         ("{a,b}.txt", ["a.txt", "b.txt", "{a,b}.txt"], ["c.txt"]),
+        ("!*.txt", ["a.py", "src/a.txt"], ["a.txt"]),
+        ("!!*.txt", ["a.txt"], ["a.py"]),
+        ("", [], ["a", "src/a"]),
     ],
 )
 def test_a_glob_fits_whole_paths(pattern: str, fitting: list[str], others: list[str]) -> None:

@@ -21,18 +21,24 @@ from filetools.tools.tool import ToolContext
 
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Return whether a path fits one of some globs, each compared with the whole path.
+    """Return whether a path fits one of some globs, each compared with the whole path; an empty one fits nothing.
+
+    An odd number of `!` before a glob negates it.
 
     Raises:
-        InvalidArgumentError: One is empty, too long, or its braces stand for too many globs.
+        InvalidArgumentError: One is too long, or its braces stand for too many globs.
     """
-    globs = [Glob(f"/{choice}") for pattern in patterns for choice in alternatives(pattern)]
-    return lambda path: any(glob.matches(path) for glob in globs)
+    globs = []
+    for pattern in patterns:
+        body = pattern.lstrip("!")
+        choices = [Glob(f"/{choice}") for choice in alternatives(body) if choice.strip("/\\")]
+        globs.append((choices, (len(pattern) - len(body)) % 2 == 1))
+    return lambda path: any(any(glob.matches(path) for glob in choices) != negated for choices, negated in globs)
 
 
 def _at_any_depth(pattern: str) -> list[str]:
     """Return the globs of a name that is left out wherever it is, with all below; a pattern with a star is one itself."""
-    return [pattern] if "*" in pattern else [pattern, f"**/{pattern}", f"**/{pattern}/**"]
+    return [pattern] if "*" in pattern or not pattern else [pattern, f"**/{pattern}", f"**/{pattern}/**"]
 
 
 T = TypeVar("T")
