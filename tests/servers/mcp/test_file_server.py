@@ -35,9 +35,10 @@ CASES = [
         for pattern in (
             "**/*.py", "*.py", "*.txt", "**", "*", "src/*", "src/**", "**/sub/**", "{a,B}.txt", "**/*.{py,js}", "?.txt",
             "[ab].txt", "[!a].txt", "[A-Z].txt", "**/.*", ".*", "src", "**/Ü*", "nothing", "!*.txt", "x\\*", "s*/*.py",
-            "**/*", "{r}/*", "src/**/deep.py", "**/src/app.py", "{a.txt}", "[", "a.tx[t", "",
+            "**/*", "{r}/*", "src/**/deep.py", "**/src/app.py", "[", "a.tx[t", "",
         )
     ),
+    case("search_files", "one choice", path="{r}", pattern="{a.txt}"),
     case("search_files", path="{r}", pattern="**/*.py", excludePatterns=["src/sub"]),
     case("search_files", path="{r}", pattern="**", excludePatterns=["**/node_modules", "*.txt", ".*"]),
     case("read_text_file", path="{r}/a.txt"),
