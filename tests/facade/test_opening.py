@@ -7,10 +7,11 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import pytest
 
@@ -20,7 +21,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.journal.schema import SCHEMA_VERSION
 from filetools.stores.late import LateStore
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
-from tests.support.faulty import Plan
+from tests.support.faulty import EXIT_CODE, Plan
 from tests.support.opened import ScriptedOpening, outcome_of, recorded, refused, steps_until, told
 
 T = TypeVar("T")
@@ -406,16 +407,29 @@ async def test_closing_while_a_call_waits_for_an_approval_ends_the_call(tmp_path
     assert snapshot(tmp_path) == {}
 
 
+DYING: Final = """
+import asyncio, sys
+from pathlib import Path
+from tests.support.crashing import CrashingOpening
+from tests.support.faulty import Plan
+
+async def main(root, method):
+    async with CrashingOpening(Path(root), Plan.die_before(method)) as files:
+        await (files.move_file("d", "e") if method == "move" else files.delete_directory("d", recursive=True))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
 @pytest.mark.parametrize("method", ["move", "remove"])
 async def test_a_write_below_a_folder_that_a_dead_process_was_moving_finishes_that_first(
     tmp_path: Path, method: str
 ) -> None:
-    async def act(dying: filetools.FileToolsFacade) -> None:
-        await (dying.move_file("d", "e") if method == "move" else dying.delete_directory("d", recursive=True))
-
     async with filetools.open(tmp_path, settings=QUIET) as files:
         await files.write_file("d/x.txt", "x")
-        assert not die_at(tmp_path, act, Plan.die_before(method))
+        # Not forked from this process, whose threads have the workspace open.
+        dying = await asyncio.create_subprocess_exec(sys.executable, "-c", DYING, tmp_path, method)
+        assert await dying.wait() == EXIT_CODE
         await files.write_file("d/new.txt", "new")
         kept = {"e/x.txt": b"x"} if method == "move" else {}
         assert {path: text for path, text in snapshot(tmp_path).items() if text} == {"d/new.txt": b"new", **kept}
