@@ -31,7 +31,6 @@ from filetools.facade.runner import CallRunner
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
 from filetools.journal.reserve import Reserve
-from filetools.locks.table import LockTable
 from filetools.models.records import Actor
 from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath
@@ -240,8 +239,6 @@ class Opening:
         # What goes with the opening need not outlast a power cut.
         durability = settings.durability if state.refusal is None else "relaxed"
         journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, durability, bell))
-        locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
-        self._stack.push_async_callback(locks.aclose)
         added = AddedMirrors(journal, self._root, self._state_directory)
         self._stack.push_async_callback(partial(crew.run_last, added.close))
         mirrors = await self._attach_mirror(crew, journal, added) if state.refusal is None else []
@@ -268,7 +265,6 @@ class Opening:
             workspace=workspace,
             store=store,
             journal=journal,
-            locks=locks,
             bus=bus,
             sync=sync,
             recovery=Recovery(workspace, store, journal),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -14,14 +13,14 @@ from filetools.content.text_edits import TextEdit
 from filetools.content.wire import wire_text
 from filetools.editors.documents import Changed
 from filetools.editors.open_text import OpenText
-from filetools.errors import BufferClosedError, ChangedMeanwhileError, FileToolsError
+from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import ShownState
-from filetools.facade.runner import CallRunner
+from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
 from filetools.facade.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
 from filetools.facade.steps.put import PutFile
 from filetools.facade.way import Outcome
@@ -65,11 +64,14 @@ class Buffers:
         await self._authorise("read_file", [where], {}, change=False)
         # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
         await self._runner.observe(where)
-        async with AsyncExitStack() as stack:
-            # A write in progress may still be refused. Where the lock cannot be had, the document follows once it is made.
-            with suppress(FileToolsError):
-                await stack.enter_async_context(self._runner.hold_as_reader(where))
-            name, opened = await self._parts.crew.run(partial(self._open, where))
+        work = partial(self._open, where)
+        try:
+            # A write in progress may still be refused.
+            name, opened = await self._runner.turns.do(
+                work, path=where, owner=self._actor.id, timeout_seconds=READER_WAIT_SECONDS
+            )
+        except LockTimeoutError:
+            name, opened = await self._parts.crew.run(work)  # it follows the write once that is made
         await self._news.tell()
         return await self._described(name, opened)
 

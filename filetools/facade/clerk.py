@@ -19,7 +19,7 @@ from filelock import lock_descriptor
 from msgspec.structs import replace
 
 import filetools.events as events
-from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
+from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.hint_queue import HintQueue
@@ -32,22 +32,19 @@ from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
 from filetools.facade.told import NewestRecords
 from filetools.facade.tree_look import TreeLooker
-from filetools.models.records import ChangeRecord
+from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.paths.workspace_path import ROOT
 from filetools.search.walk import walk_tree
-from filetools.sync.recovery import recover
 from filetools.watch import watcher
 from filetools.watch.bell import Bell
 from filetools.watch.hints import Hint
 
-FLUSH_SECONDS: Final = 0.003
-"""Pause after a change before its mark is written on its own; a following commit takes it along."""
-FLUSH_ALONE_SECONDS: Final = 0.1
-"""The same where no other process follows the journal; readers of this process have the marks written themselves."""
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
 KEEPER_SECONDS: Final = 1.0
+RECOVERY_WAIT_SECONDS: Final = 0.25
+"""How long recovery waits for another process that is at work."""
 TIDY_ROUNDS: Final = 60
 SAVE_SEEN_SECONDS: Final = 1.0
 """How long what actors know may be missing in the journal."""
@@ -68,14 +65,14 @@ class Clerk:
         self._feed = feed
         self._bell = bell
         self._state_directory = state_directory
-        self._others = OthersChanges(self._parts, self._tell_others)
-        runner.precede = self._others.precede
-        recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
+        self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
+        runner.turns.precede = self._others.precede
+        recorder = ForeignRecorder(self._parts, runner.record)
         self._hints = HintQueue(recorder, NewestRecords(self._parts), runner.writers)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())
-        recorder = ForeignRecorder(parts, runner.tell, self._others.precede)
+        recorder = ForeignRecorder(parts, runner.record)
         looker = cache(partial(TreeLooker, self._parts, self._rules, recorder, runner.check_open))
         runner.look_at_tree = lambda: looker().look()  # most commands never look
         runner.before_change = SessionCheckpoints(runner).before_change
@@ -83,9 +80,6 @@ class Clerk:
         self._tasks: list[asyncio.Task[None]] = []
         self._rescan_due = asyncio.Event()
         self._rung = asyncio.Event()
-        self._written_at = 0.0
-        self._flush_due: asyncio.TimerHandle | None = None
-        self._flushing: asyncio.Task[None] | None = None
         self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
         self._keeper_descriptor: int | None = None
@@ -114,19 +108,13 @@ class Clerk:
         ]
 
     def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
-        """Have marks flushed and other processes woken soon; called on the loop after every change."""
+        """Have others of this process hear of changes; called on the loop after every change."""
         self._hints.note(records)
         self._note_documents(records)
         self._feed.wake()
-        loop = asyncio.get_running_loop()
-        self._written_at = loop.time()
-        if self._flush_due is None:
-            self._flush_due = loop.call_later(FLUSH_SECONDS, self._flush_in_silence)
 
     async def aclose(self) -> None:
-        """Stop the background tasks; marks are written by the journal's own closing."""
-        if self._flush_due is not None:
-            self._flush_due.cancel()
+        """Stop the background tasks."""
         self._hints.close()
         self._feed.close()
         self._listening.close()
@@ -134,11 +122,7 @@ class Clerk:
             await self._watcher.aclose()
         for task in self._tasks:
             task.cancel()
-        waiting: list[asyncio.Task[None]] = [
-            *self._tasks,
-            *([self._flushing] if self._flushing is not None else []),
-        ]
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         with suppress(FileToolsError):
             await self._parts.crew.run(self._parts.tracker.save)
         if self.is_keeper:
@@ -172,25 +156,6 @@ class Clerk:
             self._followed |= keys
             self._follow_due.set()
             raise
-
-    def _flush_in_silence(self) -> None:
-        loop = asyncio.get_running_loop()
-        due = self._written_at + (FLUSH_SECONDS if self._bell.is_heard_by_others else FLUSH_ALONE_SECONDS)
-        if due > loop.time() or self._flushing is not None:
-            # Somebody goes on writing: his next commit takes the marks along, and needs no transaction for them.
-            self._flush_due = loop.call_at(max(due, loop.time() + FLUSH_SECONDS / 2), self._flush_in_silence)
-            return
-        self._flush_due = None
-        self._flushing = asyncio.create_task(self._flush(), name="filetools flush")
-
-    async def _flush(self) -> None:
-        try:
-            await self._parts.crew.run(self._parts.journal.marks.flush)
-            self._feed.wake()
-        except FileToolsError as exc:
-            _log.warning("marks are not written yet: %s", exc)
-        finally:
-            self._flushing = None
 
     async def _repeatedly(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -249,7 +214,7 @@ class Clerk:
     async def _keep_once(self, rounds: int) -> None:
         if rounds == 0:
             await self._watch()
-        await sweep(self._parts, self._runner.tell)
+        await sweep(self._runner)
         await self._recover()
         await self._keep_documents()
         await self._parts.crew.run(partial(sync_files, self._parts))
@@ -285,19 +250,20 @@ class Clerk:
 
     async def _recover(self) -> None:
         """Finish what dead processes left, and what a power cut took; what fails is tried again in the next round."""
-        parts = self._parts
-        waiting = await parts.crew.run(self._unrecovered)
-        if waiting:
-            await recover(parts.recovery, waiting, parts.locks, parts.crew.run)
-            # Even where none was settled here: a look that settled one on its way to a refusal only noted the mark.
-            self.note_written()
+        if await self._parts.crew.run(self._is_unrecovered):
+            with suppress(LockTimeoutError):  # whoever is at work finds it first
+                await self._runner.record(self._recovered, "", SYSTEM.id, RECOVERY_WAIT_SECONDS)
 
-    def _unrecovered(self) -> list[ChangeRecord]:
+    def _is_unrecovered(self) -> bool:
         journal = self._parts.journal
-        journal.marks.flush()  # what is made already needs no settling, and its lock may be wanted by others
+        return journal.needs_restoring() or bool(journal.marks.pending(1) or journal.marks.unrestored(1))
+
+    def _recovered(self) -> Sequence[ChangeRecord]:
+        journal = self._parts.journal
         if journal.needs_restoring():
             journal.begin_restoring()
-        return [*journal.marks.unrestored(RESTORED_RECORDS), *journal.marks.pending()]
+        self._parts.recovery.settle_all([*journal.marks.unrestored(RESTORED_RECORDS), *journal.marks.pending()])
+        return ()
 
     def _try_to_keep(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -273,19 +273,18 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         await approvals.answer(approval_id, answer, by=self.actor, edited_text=edited_text)
 
     async def is_locked(self, path: AnyPath) -> bool:
-        """Whether anybody holds a path's lock, in this process or another."""
-        key = self._parts.workspace.key(self._runner.resolve(path))
-        return await self._parts.crew.run(lambda: self._parts.locks.is_locked(key))
+        """Whether anybody is changing a path, in this process or another."""
+        return await self.lock_info(path) is not None
 
     async def lock_info(self, path: AnyPath) -> LockInfo | None:
-        """Return who holds a path's lock, or None."""
+        """Return who is changing a path, or None; of several paths of one call in another process only the first is known."""
         key = self._parts.workspace.key(self._runner.resolve(path))
-        return await self._parts.crew.run(lambda: self._parts.locks.lock_info(key))
+        return await self._parts.crew.run(partial(self._runner.turns.holder_of, key))
 
     def held_locks(self) -> list[LockInfo]:
-        """Return the locks that calls of this process hold now; those of other processes `lock_info` tells."""
+        """Return what calls of this process are changing now; those of other processes `lock_info` tells."""
         self._runner.check_open()
-        return self._parts.locks.held()
+        return self._runner.turns.held()
 
     async def sync_all(
         self,

@@ -149,7 +149,6 @@ class Feed:
             raise
 
     def _newest(self) -> str:
-        self._parts.journal.marks.flush()  # what was acknowledged before is not to come
         return f"{self._parts.journal.epoch}:{self._parts.journal.visible_position()}"
 
     def _parse(self, since: str | None) -> tuple[int, bool]:
@@ -167,7 +166,6 @@ class Feed:
 
     def _read(self, number: int, limit: int, key: str | None, resync: bool) -> FeedPage:
         journal = self._parts.journal
-        journal.marks.flush()  # whoever was told of a change finds it here
         visible = journal.visible_position()
         records = journal.records(number, limit=limit, key=key)
         shown = tuple(record for record in records if is_told(record))

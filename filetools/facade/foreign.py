@@ -1,6 +1,6 @@
 """Changes that other programs make, journaled as the external actor: seen by the watcher, told like any other change.
 
-A hint says only where to look. What is recorded is what stands there under the path's lock, compared with the head or,
+A hint says only where to look. What is recorded is what stands there in a turn, compared with the head or,
 where there is none, with the names that were known: the echo of a change of our own equals them and is dropped.
 """
 
@@ -13,37 +13,32 @@ from typing import Final
 
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.facade.foreign_looks import ForeignLooks
-from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
-from filetools.journal.changes import HeadMovedError
 from filetools.models.records import EXTERNAL, ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.watch.hints import Hint
 
 BATCH_PATHS: Final = 1000
-"""Paths whose locks are taken together, so that a burst costs few commits."""
-BATCH_WAIT_SECONDS: Final = 0.05
-"""How long a batch waits for its locks before half of it is tried."""
-LOCK_WAIT_SECONDS: Final = 0.25
-"""How long one look waits for a path's lock; a path that is locked for longer is looked at again later."""
+"""Paths that are looked at in one turn, so that a burst costs few commits."""
+WAIT_SECONDS: Final = 1.0
+"""How long a look waits for its turn, and then is tried again."""
 
 _log = logging.getLogger(__name__)
 _OWNER: Final = "watcher"
 
 
+Record = Callable[[Callable[[], Sequence[ChangeRecord]], str, str, float], Awaitable[None]]
+"""`CallRunner.record`."""
+
+
 class ForeignRecorder:
     """Turns hints into journal records. One an opened workspace; works only in the process that keeps it."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        tell: Callable[[Sequence[ChangeRecord]], None],
-        precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes,
-    ) -> None:
+    def __init__(self, parts: Parts, record: Record) -> None:
         self._parts = parts
-        self._tell = tell
-        self._precede = precede
+        self._record = record
         self._looks = ForeignLooks(parts)
+        self._done = 0
 
     def awaits(self, path: str) -> bool:
         """Whether a hint at a path is looked at, whatever stands there: something is known to have passed through it."""
@@ -63,42 +58,36 @@ class ForeignRecorder:
         return list(dict.fromkeys(self._looks.again))
 
     async def _record_batch(self, batch: Sequence[Hint]) -> None:
-        """Record a batch, in smaller ones where somebody is at work on one of its paths, or its time is over."""
+        """Record a batch, in as many turns as its time takes; where it fails, in smaller ones."""
         waiting = [batch]
         while waiting:
             hints = waiting.pop()
             done = await self._together(hints)
-            if not done and len(hints) == 1:
-                self._looks.again += hints
-                continue
-            cut = done or len(hints) // 2
-            waiting += [part for part in (hints[cut:], hints[done:cut]) if part]
+            cut = done or (len(hints) + 1) // 2
+            waiting += [part for part in (hints[cut:], hints[done:cut]) if part and (done or len(hints) > 1)]
 
     async def _together(self, hints: Sequence[Hint]) -> int:
-        """Look at the paths of hints under all their locks; returns how many hints are done, from the first on."""
-        parts = self._parts
-        keys = [parts.workspace.key(path) for hint in hints for path in _paths(parts, hint)]
-        timeout = BATCH_WAIT_SECONDS if len(hints) > 1 else LOCK_WAIT_SECONDS
+        """Look at the paths of hints in one turn; returns how many hints are done, from the first on."""
+        self._done = 0
         try:
-            async with parts.locks.hold(keys, path=hints[0].path, owner=_OWNER, timeout_seconds=timeout):
-                records, done = await parts.crew.run(partial(self._commit, hints, keys))
-                if records:
-                    await self._precede(keys)
-        except (LockTimeoutError, HeadMovedError):
-            return 0
+            await self._record(partial(self._commit, hints), hints[0].path, _OWNER, WAIT_SECONDS)
+        except LockTimeoutError:
+            self._looks.again += hints
+            return len(hints)
         except WorkspaceGoneError:
             return len(hints)  # closed meanwhile, or the root was removed: there is nothing to look at any more
         except FileToolsError as exc:
-            _log.warning("could not record foreign changes from %s on: %s", hints[0].path, exc)
-            return 1 if len(hints) == 1 else 0
-        self._tell(records)
-        return done
+            if len(hints) == 1:
+                _log.warning("could not record what another program did to %s: %s", hints[0].path, exc)
+            return 0
+        return self._done
 
-    def _commit(self, hints: Sequence[Hint], keys: Sequence[str]) -> tuple[tuple[ChangeRecord, ...], int]:
+    def _commit(self, hints: Sequence[Hint]) -> Sequence[ChangeRecord]:
         known = len(self._looks.again)
         try:
-            changes, done = self._looks.look(hints, keys)
-            return self._parts.journal.commit(changes, EXTERNAL) if changes else (), done
+            keys = [self._parts.workspace.key(path) for hint in hints for path in _paths(self._parts, hint)]
+            changes, self._done = self._looks.look(hints, keys)
+            return self._parts.journal.commit(changes, EXTERNAL) if changes else ()
         except BaseException:
             del self._looks.again[known:]  # all of it is looked at once more
             raise

@@ -23,7 +23,7 @@ from filetools.errors import (
 )
 from filetools.facade.look import Look, is_as_recorded, is_only_found, look, look_now
 from filetools.facade.parts import Parts
-from filetools.facade.steps.foreign_folders import folder_deletion, folder_view
+from filetools.facade.steps.foreign_folders import folder_deletion
 from filetools.facade.steps.step import sync_names
 from filetools.journal.changes import Change, View
 from filetools.models.records import Operation
@@ -54,8 +54,6 @@ class ForeignLooks:
         come back, before anybody looked, and a mirror may have met that."""
         self._views: dict[str, View] = {}
         """What the journal knew of the paths of a batch before its first look, by key."""
-        self._since = 0
-        """Number of the newest record at that moment."""
         self._ignores = IgnoreCache()
         self._stacks: dict[WorkspacePath, IgnoreStack] = {}
 
@@ -91,9 +89,7 @@ class ForeignLooks:
             path = WorkspacePath(hint.path)
             # What was in a folder went with it, and what is there now is new; what is in a new one comes after it.
             if self._is_early(path, told):
-                # Where a folder above is only being moved or deleted, what it leads to will be told.
-                parents = [] if self._view(path).blocked else [Hint("changed", path.parent, is_directory=True)]
-                self.again += [*parents, hint]
+                self.again += [Hint("changed", path.parent, is_directory=True), hint]
                 continue
             if removed and not removed.isdisjoint(path.folders):
                 self.again.append(hint)
@@ -109,8 +105,7 @@ class ForeignLooks:
         self._stacks.clear()  # ignore files are read once a batch
         self._met = []
         self._views = self._parts.journal.views(keys)
-        self._since = min(view.position for view in self._views.values())
-        self._names.follow(self._since)
+        self._names.follow(self._parts.journal.position())
 
     def _view(self, path: WorkspacePath) -> View:
         key = self._parts.workspace.key(path)
@@ -159,7 +154,7 @@ class ForeignLooks:
         is_folder = stat is not None and stat.type == "directory"
         changes: list[Change] = []
         if known == "directory" and not is_folder:
-            changes.append(folder_deletion(self._parts, path, self._since))
+            changes.append(folder_deletion(self._parts, path))
         if stat is not None and stat.type not in ("file", "directory"):
             # A link or a pipe has taken the place of a file; of itself nothing is told.
             head = self._view(path).head
@@ -174,7 +169,7 @@ class ForeignLooks:
             return []
         if self._was_file(path, self._view(path)):
             changes.append(gone(self._parts, path))
-        return [*changes, folder(self._parts, Operation.CREATE_DIRECTORY, path, self._since)]
+        return [*changes, folder(self._parts, Operation.CREATE_DIRECTORY, path)]
 
     def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
         view = self._view(path)
@@ -217,12 +212,11 @@ class ForeignLooks:
         is_told = self._names.find(path) == "directory" and self._parts.store.stat(source) is not None
         if is_told or self._names.find(source) != "directory":
             return self._changed(path, hint, stat)  # a move of our own, or nobody has heard of the old name
-        change = folder(self._parts, Operation.MOVE_DIRECTORY, path, self._since)
+        change = folder(self._parts, Operation.MOVE_DIRECTORY, path)
         self._look_for_left(source, path)
         # The heads below go along, and recovery relies on that the folder did.
         sync_names(self._parts, path, source)
-        old_view = folder_view(self._parts, source, self._since)
-        moved = structs.replace(change, old_path=source, old_key=self._parts.workspace.key(source), old_view=old_view)
+        moved = structs.replace(change, old_path=source, old_key=self._parts.workspace.key(source))
         return [*self._replaced(source, path), moved]
 
     def _replaced(self, source: WorkspacePath, path: WorkspacePath) -> list[Change]:
@@ -239,7 +233,7 @@ class ForeignLooks:
         below = [WorkspacePath(inner) for inner, _ in self._names.below(path)]
         origins = [WorkspacePath(f"{source}{inner[len(key) :]}") for inner in below if self._is_recorded(inner)]
         if not origins:
-            return [folder_deletion(self._parts, path, self._since)]
+            return [folder_deletion(self._parts, path)]
         self.again += [Hint("deleted", inner) for inner in below if self._parts.store.stat(inner) is None]
         return [gone(self._parts, origin) for origin in origins if self._names.find(origin) == "file"]
 
@@ -273,7 +267,7 @@ class ForeignLooks:
     def _moved_file(self, source: WorkspacePath, path: WorkspacePath, hint: Hint) -> list[Change]:
         try:
             left = self._look_at_old_name(source)
-            arrived = look(self._parts, path, patience_seconds=0)
+            arrived = look(self._parts, path)
         except FileBusyError:
             self.again.append(hint)
             return []
@@ -292,7 +286,7 @@ class ForeignLooks:
     def _look_at_old_name(self, path: WorkspacePath) -> Look:
         stat = self._parts.store.stat(path)
         if stat is None or stat.type == "file":
-            return look(self._parts, path, patience_seconds=0)
+            return look(self._parts, path)
         key = self._parts.workspace.key(path)
         view = self._parts.journal.view(key)
         adoption = gone(self._parts, path) if self._was_file(path, view) else None
@@ -329,25 +323,14 @@ def gone(parts: Parts, path: WorkspacePath) -> Change:
     view = parts.journal.view(key)
     version = None if view.head is None else view.head.version
     return Change(
-        operation=Operation.DELETE, path=path, key=key, before=version, before_unknown=version is None, view=view,
+        operation=Operation.DELETE, path=path, key=key, before=version, before_unknown=version is None,
         applied=True, external=True,
     )  # fmt: skip
 
 
-def folder(parts: Parts, operation: Operation, path: WorkspacePath, since: int) -> Change:
-    """Return the record of a folder.
-
-    Args:
-        parts: The workspace.
-        operation: What has happened to it.
-        path: Where it is.
-        since: Number of the newest record before the look.
-
-    Raises:
-        HeadMovedError: A folder above is being moved or deleted.
-    """
-    view = folder_view(parts, path, since)
-    return Change(operation=operation, path=path, key=parts.workspace.key(path), view=view, applied=True, external=True)
+def folder(parts: Parts, operation: Operation, path: WorkspacePath) -> Change:
+    """Return the record of what has happened to a folder."""
+    return Change(operation=operation, path=path, key=parts.workspace.key(path), applied=True, external=True)
 
 
 def move(left: Look, arrived: Look) -> Change:
@@ -363,8 +346,6 @@ def move(left: Look, arrived: Look) -> Change:
         content=arrived.content,
         size=None if arrived.stat is None else arrived.stat.size,
         mode=None if arrived.stat is None else arrived.stat.mode,
-        view=arrived.view,
-        old_view=left.view,
         applied=True,
         external=True,
     )
@@ -375,13 +356,13 @@ def learned(left: Look, arrived: Look) -> list[Change]:
     assert arrived.stat is not None
     found = Change(
         operation=Operation.FOUND, path=left.path, key=left.key, after=arrived.version, content=arrived.content,
-        size=arrived.stat.size, mode=arrived.stat.mode, view=left.view, applied=True, external=True,
+        size=arrived.stat.size, mode=arrived.stat.mode, applied=True, external=True,
     )  # fmt: skip
     if left.version == arrived.version:
         return [found]
     operation = Operation.DELETE if left.stat is None else Operation.MODIFY
     became = structs.replace(
-        found, operation=operation, before=arrived.version, after=left.version, content=left.content, view=None,
+        found, operation=operation, before=arrived.version, after=left.version, content=left.content,
         size=None if left.stat is None else left.stat.size, mode=None if left.stat is None else left.stat.mode,
     )  # fmt: skip
     return [found, became]

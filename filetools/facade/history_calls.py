@@ -433,7 +433,6 @@ class HistoryCalls(ActorCalls):
 
 def _latest(parts: Parts, limit: int, wanted: Sequence[RecordFilter]) -> tuple[ChangeRecord, ...]:
     history = parts.journal.history
-    parts.journal.marks.flush()  # whoever was told of a change finds it here
     found = [record for each in wanted for record in history.select(each, limit=limit)]
     return tuple(sorted(found, key=lambda record: -record.number)[:limit])
 

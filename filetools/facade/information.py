@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,8 +19,14 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
 
 
-def describe(parts: Parts, path: WorkspacePath, *, times: bool = False) -> InfoResult:
+def describe(parts: Parts, path: WorkspacePath, is_locked: Callable[[str], bool], *, times: bool = False) -> InfoResult:
     """Return what is known of a path; call it in a worker thread.
+
+    Args:
+        parts: The workspace.
+        path: The path.
+        is_locked: Whether anybody is changing the path of a key.
+        times: Whether to tell when it was made and read, too.
 
     Raises:
         PathNotFoundError: Nothing is there.
@@ -36,7 +43,7 @@ def describe(parts: Parts, path: WorkspacePath, *, times: bool = False) -> InfoR
         modified=moment(stat.modified_ns),
         mode=f"{stat.mode:o}",
         links=stat.links,
-        locked=parts.locks.is_locked(key),
+        locked=is_locked(key),
         last_change=_last_change(parts, key),
         **(_times(parts, path, stat) if times else {}),
         **(_content_facts(parts, path, stat) if stat.type == "file" else {}),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -18,7 +19,8 @@ from msgspec import structs
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
 from filetools.facade.parts import Parts
-from filetools.journal.changes import Change, HeadMovedError
+from filetools.facade.runner import CallRunner
+from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced
@@ -26,23 +28,18 @@ from filetools.stores.store import Displaced
 _log = logging.getLogger(__name__)
 _LIMBO_NAME: Final = re.compile(r".*/limbo/(\d+)-[0-9a-f]+")
 _OWNER: Final = "sweep"
+WAIT_SECONDS: Final = 2.0
 
 
 LateSave = tuple[WorkspacePath, bytes, Displaced]
 """A quiet file in limbo with bytes that nobody has seen before: whose last bytes they are, these, and the file."""
 
 
-async def sweep(parts: Parts, tell: Callable[[Sequence[ChangeRecord]], None]) -> None:
+async def sweep(runner: CallRunner) -> None:
     """Remove what nobody comes back for; what a late writer saved becomes a version of its path first."""
-    for late in await parts.crew.run(partial(_sweep, parts)):
-        path = late[0]
-        key = parts.workspace.key(path)
-        try:
-            async with parts.locks.hold([key], path=path, owner=_OWNER, timeout_seconds=2.0):
-                records = await parts.crew.run(partial(_keep, parts, late, key))
-        except (DiskFullError, LockTimeoutError, HeadMovedError):
-            continue  # it stays in limbo until the next round
-        tell(records)
+    for late in await runner.parts.crew.run(partial(_sweep, runner.parts)):
+        with suppress(DiskFullError, LockTimeoutError):  # it stays in limbo until the next round
+            await runner.record(partial(_keep, runner.parts, late), late[0], _OWNER, WAIT_SECONDS)
 
 
 def _sweep(parts: Parts) -> list[LateSave]:
@@ -74,8 +71,9 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
     return []
 
 
-def _keep(parts: Parts, late: LateSave, key: str) -> tuple[ChangeRecord, ...]:
+def _keep(parts: Parts, late: LateSave) -> Sequence[ChangeRecord]:
     path, content, file = late
+    key = parts.workspace.key(path)
     view = parts.journal.view(key)
     head = view.head.version if view.head is not None else None
     save = Change(
@@ -87,7 +85,6 @@ def _keep(parts: Parts, late: LateSave, key: str) -> tuple[ChangeRecord, ...]:
         content=content,
         size=len(content),
         mode=file.stat.mode,
-        view=view,
         applied=True,
         external=True,
     )
@@ -100,7 +97,6 @@ def _keep(parts: Parts, late: LateSave, key: str) -> tuple[ChangeRecord, ...]:
         content=None,
         size=size,
         mode=mode,
-        view=None,
         external=False,
     )
     records = parts.journal.commit([save, on_top], SYSTEM)

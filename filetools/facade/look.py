@@ -28,14 +28,11 @@ from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Reader
 
-STILL_SECONDS: Final = 2.0
-"""How long a call waits for another program to finish writing a file."""
-STILL_PAUSE_SECONDS: Final = 0.05
 CHUNK_BYTES: Final = 1024 * 1024
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """What stands at a path, and what the journal knew of it. True while the path's lock is held, or its commit refuses."""
+    """What stands at a path, and what the journal knew of it. True until the end of the turn."""
 
     path: WorkspacePath
     """As the disk spells it, which may differ from what the call asked for where case is ignored."""
@@ -61,30 +58,23 @@ def look(
     parts: Parts,
     path: WorkspacePath,
     *,
-    patience_seconds: float = STILL_SECONDS,
-    view: View | None = None,
     takes_opaque: bool = False,
 ) -> Look:
-    """Settle what a dead process left at a path, then compare disk and head.
-
-    Call it in a worker thread with the path's lock held.
+    """Settle what a dead process left at a path, then compare disk and head; call it in a turn.
 
     Args:
         parts: The workspace.
         path: Where to look.
-        patience_seconds: How long to wait for another program to finish writing.
-        view: What the journal knows, where the caller has asked already, or remembers it.
         takes_opaque: Whether a file over `max_write_bytes` is not read, and a link, where links are followed, is no refusal:
             for those who only take it away from its name.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
-        FileBusyError: Another program keeps writing it.
-        HeadMovedError: A folder above is being moved or deleted.
+        FileBusyError: Another program is writing it.
+        HeadMovedError: A move or deletion of a folder above cannot be finished.
     """
     key = parts.workspace.key(path)
-    parts.views.take(key)  # whoever looks may change what is remembered
-    view = _settled(parts, path, key, view or parts.journal.view(key))
+    view = _settled(parts, path, key, parts.journal.view(key))
     path = _as_spelled(parts, path, view)
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)
@@ -102,19 +92,21 @@ def look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
             content=None, adoption=_adoption(parts, path, key, view, stat, facts.version, None),
         )  # fmt: skip
-    return _read_look(parts, key, view, path, time.monotonic() + patience_seconds)
+    try:
+        return _read(parts, path, key, view)
+    except (PathNotFoundError, PathNotDirectoryError) as exc:
+        raise HeadMovedError(path) from exc
 
 
 def look_now(parts: Parts, path: WorkspacePath, view: View) -> Look:
-    """As `look`, for who expects a file with news, and waits for nobody: it is opened without asking first what it is.
+    """As `look`, for who expects a file with news: it is opened without asking first what it is.
 
     Raises:
         FileBusyError: Another program writes it.
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
-        HeadMovedError: A folder above is being moved or deleted.
+        HeadMovedError: A move or deletion of a folder above cannot be finished.
     """
     key = parts.workspace.key(path)
-    parts.views.take(key)
     view = _settled(parts, path, key, view)
     try:
         return _read(parts, path, key, view)
@@ -233,18 +225,6 @@ def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
         raise NotRegularFileError(path)
 
 
-def _read_look(parts: Parts, key: str, view: View, path: WorkspacePath, deadline: float) -> Look:
-    while True:
-        try:
-            return _read(parts, path, key, view)
-        except FileBusyError:
-            if time.monotonic() > deadline:
-                raise
-        except (PathNotFoundError, PathNotDirectoryError) as exc:
-            raise HeadMovedError(path) from exc
-        time.sleep(STILL_PAUSE_SECONDS)
-
-
 def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
     """Read and compare the bytes of a file, all by one descriptor.
 
@@ -320,7 +300,6 @@ def _adoption(
         content=content,
         size=stat.size,
         mode=stat.mode,
-        view=view,
         applied=True,
         external=True,
     )
@@ -336,7 +315,6 @@ def _deletion(parts: Parts, path: WorkspacePath, key: str, view: View) -> Change
         key=key,
         before=None if view.head is None else view.head.version,
         before_unknown=view.head is None,
-        view=view,
         applied=True,
         external=True,
     )

@@ -8,10 +8,8 @@ from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
 from filetools.facade.known_names import KnownNames
-from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
-from filetools.locks.table import LockTable
 from filetools.paths.workspace import Workspace
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.settings import Settings
@@ -28,7 +26,6 @@ class Parts(Struct, frozen=True, kw_only=True):
     workspace: Workspace
     store: Store
     journal: Journal
-    locks: LockTable
     bus: EventBus
     sync: SyncManager
     recovery: Recovery
@@ -39,5 +36,4 @@ class Parts(Struct, frozen=True, kw_only=True):
     documents: Documents
     crew: WorkerPool
     names: KnownNames
-    views: RememberedViews = field(default_factory=RememberedViews)
     lines: RememberedLines = field(default_factory=RememberedLines)

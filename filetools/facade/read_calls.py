@@ -209,7 +209,8 @@ class ReadCalls(ActorCalls):
         """
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("file_info", [where], {}, change=False)
-        return await self._parts.crew.run(partial(information.describe, self._parts, where, times=times))
+        describe = partial(information.describe, self._parts, where, self._runner.turns.is_at_work_on, times=times)
+        return await self._parts.crew.run(describe)
 
     async def real_path(self, path: AnyPath) -> str:
         """Return where a path leads in the workspace: itself, or with `follow_symlinks` what its links lead to.

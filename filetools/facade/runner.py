@@ -1,4 +1,4 @@
-"""How a call runs: permission first, then the locks, one hop, the events. Shared by the facades of all actors."""
+"""How a call runs: permission first, then its turn, the events. Shared by the facades of all actors."""
 
 from __future__ import annotations
 
@@ -6,42 +6,36 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import suppress
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from filetools.content.facts import inspect
 from filetools.errors import (
     AbortedError,
-    ChangedMeanwhileError,
     FileToolsError,
     InvalidPathError,
     LockTimeoutError,
-    StateDamagedError,
     WorkspaceGoneError,
 )
 from filetools.events.types import Event, from_record
 from filetools.facade import way
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.look import is_as_recorded, look
-from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
-from filetools.facade.steps import parents, unsaved
 from filetools.facade.steps.step import Step
 from filetools.facade.tree_memory import TreeLook
+from filetools.facade.turn_calls import TurnCall, TurnTask
+from filetools.facade.turns import Turns
 from filetools.facade.way import Outcome
-from filetools.facade.worker_pool import CLOSED, Hop, InFlight
+from filetools.facade.worker_pool import CLOSED, InFlight
 from filetools.facade.writers import Writers
-from filetools.journal.changes import DIRECTORY_REMOVALS, HeadMovedError
-from filetools.locks.stripe import HeldLocks
 from filetools.models.history import LookResult
-from filetools.models.records import SYSTEM, Actor, ChangeRecord
+from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.call_watch import current_watch, uncounted
-from filetools.sync.folder_recovery import own_places
+from filetools.permissions.call_watch import current_watch
 
 T = TypeVar("T")
 
@@ -49,22 +43,6 @@ _log = logging.getLogger(__name__)
 
 LARGEST_EVENT_CONTENT_BYTES: Final = 1024 * 1024
 READER_WAIT_SECONDS: Final = 2.0
-
-
-class Unhurried:
-    """A lock whose waiting does not count against the time limit of the tool call that waits."""
-
-    def __init__(self, hold: AbstractAsyncContextManager[HeldLocks]) -> None:
-        self._hold = hold
-
-    async def __aenter__(self) -> HeldLocks:
-        with uncounted():
-            return await self._hold.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._hold.__aexit__(kind, error, trace)
 
 
 class CallRunner:
@@ -79,23 +57,22 @@ class CallRunner:
         self.look_at_tree: Callable[[], Coroutine[Any, Any, TreeLook]]
         """Has recorded what other programs did anywhere in the tree, before anything is said of all of it."""
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
-        """Called before a change takes its first lock."""
-        self.precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes
-        """Called with the paths of a change, under their locks, before it is told."""
+        """Called before a change waits for its turn."""
         self.writers = Writers(parts.workspace)
+        self.turns = Turns(parts)
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
         self._is_closed = False
 
     async def aclose(self) -> None:
-        """Refuse new calls, and those that still wait for a lock; finish and tell the changes that have begun.
+        """Refuse new calls, and those that still wait for their turn; finish and tell the changes that have begun.
 
         Calls that only wait are cancelled; may be called twice.
         """
         self._is_closed = True
         for task in self._long:
             task.cancel()
-        await self.parts.locks.aclose()
+        self.turns.close()
         await self._changes.none()
 
     def resolve(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
@@ -190,33 +167,38 @@ class CallRunner:
             self._long.discard(task)
 
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
-        """Wait up to 2 s until no writer of this process is at work on a path; False if one still is."""
+        """Wait up to 2 s until nobody is at work on a path who was before this call; False if somebody still is."""
         try:
-            async with self.hold_as_reader(path):
-                return True
+            await self.turns.do(_nothing, path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
         except LockTimeoutError:
             return False
-
-    def hold_as_reader(self, path: WorkspacePath) -> AbstractAsyncContextManager[HeldLocks]:
-        """Hold the lock of a file to look at it, or have LockTimeoutError raised after 2 s."""
-        key = self.parts.workspace.key(path)
-        return self.parts.locks.hold([key], path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
+        return True
 
     async def observe(self, path: WorkspacePath) -> None:
         """Have recorded and told what other programs did to a file, before anything is said of it.
 
-        Where somebody is at work on the file, or no file stands there, nothing is done.
+        Where another process is at work, or no file stands there, nothing is done.
         """
-        parts, key = self.parts, self.parts.workspace.key(path)
-        try:
-            if await parts.crew.run(partial(is_as_recorded, parts, path)):
-                return
-            async with self.hold_as_reader(path):
-                records = await parts.crew.run(partial(_adopted, parts, path))
-                await self.precede([key])
-        except (FileToolsError, HeadMovedError):
-            return
-        self.tell(records)
+        parts = self.parts
+        with suppress(FileToolsError):
+            if not await parts.crew.run(partial(is_as_recorded, parts, path)):
+                await self.record(partial(_adopted, parts, path), path, "reader", READER_WAIT_SECONDS)
+
+    async def record(
+        self, work: Callable[[], Sequence[ChangeRecord]], path: str, owner: str, timeout_seconds: float
+    ) -> None:
+        """Do work in a turn that records what others did, and tell of it.
+
+        Raises:
+            LockTimeoutError: Another process was at work for too long.
+            FileToolsError: The work raised it.
+        """
+        task = TurnTask(work)
+        told = TurnCall(
+            task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
+            tell=lambda: self.tell([record for records in task.results for record in records]),
+        )  # fmt: skip
+        await self.turns.run(told)
 
     async def change(
         self,
@@ -227,20 +209,20 @@ class CallRunner:
         beat: way.Beat = lambda done, total: None,
         happened: Callable[[], None] = lambda: None,
     ) -> Outcome:
-        """Lead steps the way of a write under all their locks, then tell what happened.
+        """Lead steps the way of a write in a turn, then tell what happened.
 
-        A caller that is cancelled while it waits for a lock leaves at once; later, the change is finished or undone
-        first, its locks are given back and its events are sent. Foreign changes that a refused call noticed are told, too.
+        A caller that is cancelled while it waits for the turn leaves at once; later, the change is finished or undone
+        first, and its events are sent. Foreign changes that a refused call noticed are told, too.
 
         Args:
             steps: What to change.
             actor: Who changes it.
-            lock_timeout_seconds: Longest wait for the locks; None is the settings' own.
+            lock_timeout_seconds: Longest wait for the turn; None is the settings' own.
             beat: Told of the progress in a worker thread.
             happened: Called on the loop after a success, also for a caller that is cancelled.
 
         Raises:
-            LockTimeoutError: The locks were not free in time.
+            LockTimeoutError: Others were at work for too long.
             FileToolsError: A step refused or failed; nothing was changed.
             UnsavedQuestion: A person must decide first; nothing was changed.
         """
@@ -249,21 +231,7 @@ class CallRunner:
         self.check_open()
         self._changes.begin()
         try:
-            folders: frozenset[WorkspacePath] = frozenset()
-            for _ in range(way.MOST_TRIES):
-                try:
-                    return await self._change(steps, actor, folders, lock_timeout_seconds, beat, happened)
-                except parents.UnheldError as exc:
-                    folders |= frozenset(exc.folders)
-                except ChangedMeanwhileError:
-                    if not await self._settle_above(
-                        [path for step in steps for path in step.paths], lock_timeout_seconds
-                    ):
-                        raise
-                except StateDamagedError:
-                    await self.parts.crew.run(self.parts.crew.check_root)  # the folder of the locks went with the root
-                    raise
-            raise ChangedMeanwhileError(steps[0].paths[0], way.MOST_TRIES)
+            return await self._change(steps, actor, lock_timeout_seconds, beat, happened)
         finally:
             self._changes.end()
 
@@ -271,77 +239,54 @@ class CallRunner:
         self,
         steps: Sequence[Step],
         actor: Actor,
-        folders: frozenset[WorkspacePath],
         lock_timeout_seconds: float | None,
         beat: way.Beat,
         happened: Callable[[], None],
     ) -> Outcome:
         parts = self.parts
-        paths = [*(path for step in steps for path in step.paths), *folders]
+        paths = [path for step in steps for path in step.paths]
         keys = [parts.workspace.key(path) for path in paths]
-        cancelled = False
+        noticed: list[ChangeRecord] = []
 
         def heard(done: int, total: int) -> None:
-            if hop.is_cancelled:  # before anything is recorded, so that nothing needs to be set back
+            if call.hop.is_cancelled:  # before anything is recorded, so that nothing needs to be set back
                 raise AbortedError("The call", {"done": 0, "total": total})
             beat(done, total)
 
-        def work() -> Outcome:
-            parts.tracker.load(actor)  # here, for a hop of its own would let calls overtake each other before the locks
-            return way.go(parts, steps, actor, folders=folders, observer=observer)
+        def tell() -> None:
+            records = [*noticed, *(walk.outcome.records if walk.outcome is not None else ())]
+            self.notice(records)  # first: what the call itself makes known is newer than what it met on the way
+            if walk.outcome is not None:
+                happened()
+            self._publish(records, call.acquired)
 
-        noticed: list[ChangeRecord] = []
-        hop: Hop[Outcome] = Hop()
-        observer = way.Observer(beat=heard, noticed=noticed.extend)
-        hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
-        # Until it is told: a hint at what others make where this takes a folder away would pass for an echo meanwhile.
-        with ExitStack() as untold:
-            async with Unhurried(hold):
-                acquired = time.time()
-                untold.enter_context(self.writers.at_work(keys))
-                parts.crew.start(work, hop)
-                try:
-                    await hop
-                except asyncio.CancelledError:
-                    cancelled = True
-                except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
-                    pass  # raised below, once listeners have heard of what was noticed
-                try:
-                    await self._tell_what_precedes(keys, hop)
-                except asyncio.CancelledError:
-                    cancelled = True
-        if hop.exception() is None:
-            noticed += hop.result().records
-        self.notice(noticed)  # first: what the call itself makes known is newer than what it met on the way
-        if hop.exception() is None:
-            happened()
-        self._publish(noticed, acquired)
-        if cancelled and not (hop.exception() is None and is_late()):
-            raise asyncio.CancelledError
-        return hop.result()
-
-    async def _settle_above(self, paths: Sequence[WorkspacePath], timeout_seconds: float | None) -> bool:
-        """Wait for who moves or deletes a folder above a path, or finish it for a dead process; False if nobody does.
-
-        Raises:
-            LockTimeoutError: It took too long; names the folder and who is at work on it.
-        """
-        parts = self.parts
-        moves = await parts.crew.run(partial(_moves_above, parts, paths))
-        for record in moves:
-            keys = await parts.crew.run(partial(parts.recovery.keys, record))
-            hold = parts.locks.hold(keys, path=record.path, owner=SYSTEM.id, timeout_seconds=timeout_seconds)
-            async with Unhurried(hold):
-                await parts.crew.run(partial(parts.recovery.recover, record, keys))
-        return bool(moves)
-
-    async def _tell_what_precedes(self, keys: Sequence[str], hop: Hop[Outcome]) -> None:
+        walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=noticed.extend))
+        timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
+        call = TurnCall(walk, keys, path=paths[0], owner=actor.id, timeout_seconds=timeout, tell=tell)
+        is_cancelled = False
         try:
-            await self.precede(keys)
-            if hop.exception() is None and self.parts.documents.known.is_any and _is_moved(hop.result().records):
+            # Until it is told: a hint at what others make where this takes a folder away would pass for an echo meanwhile.
+            with self.writers.at_work(keys):
+                await self.turns.run(call)
+        except asyncio.CancelledError:
+            if call.hop.cancelled() or not call.hop.done():
+                raise
+            is_cancelled = True
+        if is_cancelled and not (walk.outcome is not None and is_late()):
+            raise asyncio.CancelledError
+        call.hop.result()
+        assert walk.outcome is not None
+        return await self._followed(walk.outcome)
+
+    async def _followed(self, outcome: Outcome) -> Outcome:
+        """Wait a moment for mirrors, and for documents that went along with what was moved."""
+        if self.parts.documents.known.is_any and _is_moved(outcome.records):
+            with suppress(FileToolsError):  # it is told later
                 await self.news.tell()  # a read that follows at once must find unsaved text where it is now
-        except FileToolsError as exc:
-            _log.warning("what others did before is told later: %s", exc)
+        if not outcome.followed or not self.parts.sync.has_mirrors:
+            return outcome
+        follow = partial(self.parts.sync.follow, outcome.followed, outcome.recent)
+        return outcome.with_mirror(await self.afterwards(follow))
 
     async def afterwards(self, work: Callable[[], T]) -> T:
         """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""
@@ -384,24 +329,16 @@ class CallRunner:
         return await self.parts.crew.run(partial(_text_of, self.parts, record.path, record.after))
 
 
-def _moves_above(parts: Parts, paths: Sequence[WorkspacePath]) -> list[ChangeRecord]:
-    """Return the moves and deletions of folders above some paths, or above where they go, that are not done yet."""
-    keys = [parts.workspace.key(path) for path in paths]
-    return [
-        record
-        for record in parts.journal.marks.pending()
-        if record.operation in DIRECTORY_REMOVALS
-        for above in [tuple(f"{parts.workspace.key(end)}/" for end in own_places(record))]
-        if any(key.startswith(above) for key in keys)
-    ]
-
-
 def _is_moved(records: Sequence[ChangeRecord]) -> bool:
     return any(record.old_path is not None for record in records)
 
 
 async def nothing_before(actor: Actor) -> None:
     """Have nothing done before a change."""
+
+
+def _nothing() -> None:
+    """Only wait for a turn."""
 
 
 def _adopted(parts: Parts, path: WorkspacePath) -> tuple[ChangeRecord, ...]:

@@ -30,7 +30,6 @@ def sync_files(
         folder: Sync what is in this folder, all of it; None syncs what has waited longest.
         told: Told before each path how many are done, of how many; what it raises ends the work.
     """
-    parts.journal.marks.flush()  # what is applied, but only in memory, is to be synced as well
     records = parts.journal.marks.unsynced(MOST_RECORDS if folder is None else ALL_RECORDS)
     places = parts.recovery.places_of(records)
     if folder is not None:

@@ -130,7 +130,6 @@ class _Comparison:
     def run(self) -> TreeLook:
         """Compare, and write what was learnt into the index."""
         parts = self._parts
-        parts.journal.marks.flush()
         self._looked = parts.journal.tree_index.looked()
         self._seen = TreeLook(position=parts.journal.position(), began=self._began)
         self._before = recalled(parts, self.memory, self._seen.position)

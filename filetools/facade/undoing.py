@@ -31,8 +31,9 @@ from filetools.facade.steps.put_back import (
 )
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
+from filetools.facade.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
-from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
+from filetools.facade.way import Outcome
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
@@ -218,7 +219,6 @@ def make_plan(
         FileToolsError: Nothing can be chosen, or what stands there cannot be read.
     """
     for attempt in range(MOST_TRIES - 1):
-        parts.journal.marks.flush()  # what was acknowledged can be undone
         began = parts.journal.visible_position()
         try:
             plan = _make_plan(parts, pick, kind, target, refused)

@@ -1,19 +1,14 @@
-"""The way of a write, top to bottom. Everything that changes the tree goes this way, alone or together with others.
-
-Call it in a worker thread, with the locks of every step's paths held, permission given.
-"""
+"""The way of a write, top to bottom. Everything that changes the tree goes this way in a turn, with permission given."""
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, structs
 
 from filetools.errors import (
-    ChangedMeanwhileError,
     DirectoryNotFoundError,
     FileToolsError,
     PathExistsError,
@@ -23,18 +18,15 @@ from filetools.errors import (
 )
 from filetools.facade.parts import Parts
 from filetools.facade.steps.foreign_folders import Noticed, tell_of_gone_folders, tell_of_new_folders
-from filetools.facade.steps.parents import UnheldError
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import UnsavedQuestion
 from filetools.journal.changes import Change, HeadMovedError
+from filetools.journal.commit import CommitDraft
+from filetools.journal.journal import Records
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.sync.context import RecentFile
-
-MOST_TRIES: Final = 5
-FIRST_PAUSE_SECONDS: Final = 0.001
-"""Pause before the second try; doubles. Only a change that is being applied right now makes one wait."""
 
 MOST_TAKING_BACK: Final = 20
 """How often the heads are set back together with documents that people type in; in the last try without these."""
@@ -55,6 +47,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     mirror: MirrorStatus
     warnings: tuple[dict[str, Any], ...] = ()
     """What the caller should know although the call succeeded."""
+    followed: Sequence[ChangeRecord] = ()
+    """The records that mirrors follow."""
+    recent: Mapping[int, RecentFile] = {}
+    """Files among them, by the number of the record."""
+
+    def with_mirror(self, mirror: MirrorStatus) -> Outcome:
+        """Return the same with what became of it in the mirrors."""
+        return structs.replace(self, mirror=mirror, warnings=(*self.warnings, *_behind(mirror)))
 
 
 Beat = Callable[[int, int], None]
@@ -70,101 +70,120 @@ class Observer(Struct, frozen=True, kw_only=True):
     beat: Beat = no_beat
     """Told how much is done of how much before anything is recorded; raises `AbortedError` to stop there."""
     noticed: Noticed = lambda records: None
-    """Told of records that are not in the outcome, because there is none or it is that of a later try."""
+    """Told of records that are not in the outcome: there is none, or it is that of a later try."""
 
 
-def go(
-    parts: Parts,
-    steps: Sequence[Step],
-    actor: Actor,
-    *,
-    folders: Container[str] = (),
-    observer: Observer = Observer(),  # noqa: B008 - it is frozen
-) -> Outcome:
-    """Lead steps the way of a write, all or nothing.
+class Walk:
+    """Steps on the way of a write, all or nothing. Used once, in turns.
 
     Args:
         parts: The workspace.
         steps: What to change.
         actor: Who changes it.
-        folders: Folders, and further names of files, whose locks are held beside those of the steps' paths.
         observer: Who is told meanwhile.
-
-    Raises:
-        UnheldError: Folders must be made, and their locks must be held; nothing was changed.
-        AbortedError: The observer said so; nothing was changed.
-        ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
-        FileToolsError: A step refused or failed; nothing was changed.
-        UnsavedQuestion: A person must decide first; nothing was changed.
     """
-    tries = 0
-    while True:
+
+    def __init__(self, parts: Parts, steps: Sequence[Step], actor: Actor, observer: Observer) -> None:
+        self._parts = parts
+        self._steps = steps
+        self._actor = actor
+        self._observer = observer
+        self._active: Sequence[Step] = ()
+        self._adopted = 0
+        self._drafted: list[int] = []
+        self.outcome: Outcome | None = None
+
+    def prepare(self) -> CommitDraft | None:
+        """Do everything that may fail without a trace; returns what is to be committed, None if that is nothing.
+
+        Raises:
+            AbortedError: The observer said so; nothing was changed.
+            HeadMovedError: Another program was quicker; nothing was changed, try again.
+            FileBusyError: Another program is writing one of the files.
+            FileToolsError: A step refused or failed; nothing was changed.
+            UnsavedQuestion: A person must decide first; nothing was changed.
+        """
+        parts, steps, beat, noticed = self._parts, self._steps, self._observer.beat, self._observer.noticed
+        parts.tracker.load(self._actor)
+        for done, step in enumerate(steps):
+            beat(done, 2 * len(steps))
+            step.look(parts)
+        tell_of_new_folders(parts, steps, noticed)
+        adoptions = _adoptions(steps)
         try:
-            return _try(parts, steps, actor, folders, observer)
-        except HeadMovedError as exc:
-            _abandon(parts, steps)
-            tries += 1
-            if tries == MOST_TRIES:
-                raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES) from exc
-            time.sleep(FIRST_PAUSE_SECONDS * 2 ** (tries - 1))
+            self._active = _decided(parts, steps, beat)
+        except (FileToolsError, UnsavedQuestion):
+            noticed(adopt(parts, adoptions))
+            raise
+        if not self._active:
+            self.outcome = _unchanged(parts, steps, adopt(parts, adoptions))
+            return None
+        tell_of_gone_folders(parts, self._active, noticed)
+        self._adopted = len(adoptions)
+        try:
+            return self._prepared(adoptions)
+        except BaseException:
+            self.abandon()
+            raise
 
+    def _prepared(self, adoptions: Sequence[Change]) -> CommitDraft:
+        active, beat = self._active, self._observer.beat
+        if self._parts.sync.is_strict:
+            self._parts.sync.check()
+        for done, step in enumerate(active):
+            beat(len(active) + done, 2 * len(active))
+            _prepare(self._parts, step)
+        drafts = [_drafts(step) for step in active]
+        self._drafted = [len(several) for several in drafts]
+        changes = [*adoptions, *(change for several in drafts for change in several)]
+        _refuse_folder_made_twice(changes)
+        # A large file takes long to prepare; from here on the change happens.
+        beat(2 * len(active) - 1, 2 * len(active))
+        return CommitDraft(changes=changes, actor=self._actor)
 
-def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[str], observer: Observer) -> Outcome:
-    beat, noticed = observer.beat, observer.noticed
-    for done, step in enumerate(steps):
-        beat(done, 2 * len(steps))
-        step.look(parts)  # settles first
-    tell_of_new_folders(parts, steps, folders, noticed)
-    adoptions = _adoptions(steps)
-    try:
-        active = _decided(parts, steps, beat)
-    except (FileToolsError, UnsavedQuestion):
-        if _are_from_memory(steps):
-            return _try(parts, steps, actor, folders, observer)
-        noticed(adopt(parts, adoptions))
-        raise
-    if not active and _are_from_memory(steps):
-        return _try(parts, steps, actor, folders, observer)
-    if not active:
-        return _unchanged(parts, steps, adopt(parts, adoptions))
-    unheld = [folder for step in active for folder in step.new_folders(parts) if folder not in folders]
-    if unheld:
-        raise UnheldError(unheld)
-    tell_of_gone_folders(parts, active, noticed)
-    records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
-    own = _own(records, len(adoptions), drafted)
-    for step, record in zip(active, own, strict=True):
-        step.recorded(record)
-    followed = [record for record in records if record.state is not RecordState.BUFFER]
-    try:
-        _exchange(parts, active, followed)
-    except FileToolsError as exc:
-        noticed([record for record in records if _stands(record)])
-        _compensate(parts, active, own)
-        if isinstance(exc, _OVERTAKEN):
-            raise HeadMovedError(active[0].paths[0]) from exc
-        raise
-    surprises = _finish(parts, active, actor)
-    records += surprises
-    parts.journal.marks.applied(record.number for record in records)
-    recent = {
-        record.number: RecentFile(content=step.content, version=step.version, mode=record.mode)
-        for step, record in zip(active, own, strict=True)
-        if isinstance(step, PutFile) and record.state is not RecordState.BUFFER
-    }
-    mirror = parts.sync.follow([*followed, *surprises], recent)
-    changes = {id(step): record for step, record in zip(active, own, strict=True)}
-    return Outcome(
-        records=records,
-        changes=tuple(changes.get(id(step)) for step in steps),
-        mirror=mirror,
-        warnings=(*_kept(surprises), *_separated(parts, active), *_behind(mirror)),
-    )
+    def apply(self, records: Records) -> None:
+        """Make real what was committed, or set it back.
 
+        Raises:
+            HeadMovedError: Another program was quicker, and it was set back; try again.
+            FileToolsError: It failed, and was set back.
+        """
+        parts, active = self._parts, self._active
+        own = _own(records, self._adopted, self._drafted)
+        for step, record in zip(active, own, strict=True):
+            step.recorded(record)
+        followed = [record for record in records if record.state is not RecordState.BUFFER]
+        try:
+            _exchange(parts, active, followed)
+        except FileToolsError as exc:
+            self._observer.noticed([record for record in records if _stands(record)])
+            _compensate(parts, active, own)
+            if isinstance(exc, _OVERTAKEN):
+                raise HeadMovedError(active[0].paths[0]) from exc
+            raise
+        surprises = _finish(parts, active, self._actor)
+        changes = {id(step): record for step, record in zip(active, own, strict=True)}
+        self.outcome = Outcome(
+            records=records + surprises,
+            changes=tuple(changes.get(id(step)) for step in self._steps),
+            mirror="off",
+            warnings=(*_kept(surprises), *_separated(parts, active)),
+            followed=(*followed, *surprises),
+            recent={
+                record.number: RecentFile(content=step.content, version=step.version, mode=record.mode)
+                for step, record in zip(active, own, strict=True)
+                if isinstance(step, PutFile) and record.state is not RecordState.BUFFER
+            },
+        )
 
-def _are_from_memory(steps: Sequence[Step]) -> bool:
-    """Whether a step goes by what was remembered; that it does once, and what comes of it without a commit proves nothing."""
-    return any(isinstance(step, PutFile) and step.is_from_memory for step in steps)
+    def marked(self) -> None:
+        """Have mirrors begin to follow."""
+        if self.outcome is not None:
+            self._parts.sync.begin_following(self.outcome.recent)
+
+    def abandon(self) -> None:
+        """Take back what was prepared, so that another try or a refusal leaves no trace."""
+        _abandon(self._parts, self._steps)
 
 
 def _adoptions(steps: Sequence[Step]) -> list[Change]:
@@ -191,37 +210,6 @@ def adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]
 
 def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
     return Outcome(records=adopted, changes=tuple(None for _ in steps), mirror=parts.sync.standing())
-
-
-def _prepare_and_commit(
-    parts: Parts,
-    active: Sequence[Step],
-    adoptions: Sequence[Change],
-    actor: Actor,
-    beat: Beat,
-) -> tuple[tuple[ChangeRecord, ...], list[int]]:
-    """Everything that may fail without a trace, then the one act that makes it true.
-
-    Raises:
-        HeadMovedError: A file or a folder on the way came, went or moved since the look.
-        FileToolsError: A step failed.
-    """
-    try:
-        if parts.sync.is_strict:
-            parts.sync.check()
-        for done, step in enumerate(active):
-            beat(len(active) + done, 2 * len(active))
-            _prepare(parts, step)
-        drafts = [_drafts(step) for step in active]
-        changes = [*adoptions, *(change for several in drafts for change in several)]
-        _refuse_folder_made_twice(changes)
-        # A large file takes long to prepare; from here on the change happens.
-        beat(2 * len(active) - 1, 2 * len(active))
-        records = parts.journal.commit(changes, actor)
-    except Exception:
-        _abandon(parts, active)
-        raise
-    return records, [len(several) for several in drafts]
 
 
 def _drafts(step: Step) -> Sequence[Change]:

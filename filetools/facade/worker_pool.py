@@ -61,9 +61,13 @@ class Hop(asyncio.Future[T]):
 
     is_cancelled = False
     """Whether its caller was cancelled meanwhile; work that takes long may ask, from any thread."""
+    withdraw: Callable[[], bool] = staticmethod(lambda: False)
+    """Takes the work back if it has not begun."""
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Only note that the caller is cancelled; asyncio then raises CancelledError in it after the end of the work."""
+        if self.withdraw():
+            return super().cancel(msg)
         self.is_cancelled = True
         return False
 
@@ -158,7 +162,7 @@ class WorkerPool(Executor):
         try:
             settle = partial(hop.set_result, work())
         except StateDamagedError as exc:
-            settle = partial(hop.set_exception, self._explained(exc))
+            settle = partial(hop.set_exception, self.explained(exc))
         except StopIteration as exc:  # which no future takes
             settle = partial(hop.set_exception, RuntimeError(f"work raised {exc!r}"))
         except BaseException as exc:  # noqa: BLE001 - raised again where the hop is awaited
@@ -167,7 +171,8 @@ class WorkerPool(Executor):
             hop.get_loop().call_soon_threadsafe(self._end, hop, settle)
         del settle  # the traceback of an error refers to this frame
 
-    def _explained(self, error: StateDamagedError) -> BaseException:
+    def explained(self, error: StateDamagedError) -> BaseException:
+        """Return why a state seems to be damaged: the root may be gone, with the state in it."""
         try:
             self.check_root()
         except FileToolsError as exc:

@@ -37,7 +37,7 @@ class Head(Struct, frozen=True, kw_only=True):
     size: int | None
     mode: int | None
     number: int
-    """Number of the record that made it the head; what a commit compares."""
+    """Number of the record that made it the head."""
     applied: bool
     """False while the file may not carry this version yet."""
 
@@ -53,14 +53,14 @@ class HeadFacts(NamedTuple):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """What the journal knows of a path at one moment; a commit refuses if that moment has passed."""
+    """What the journal knows of a path at one moment."""
 
     position: int
     """Number of the newest record at that moment."""
     head: Head | None
     """None if the path has never been recorded."""
     blocked: bool = False
-    """Whether a folder above is being moved or deleted right now, by a living or a dead process."""
+    """Whether a folder above is being moved or deleted, or was when its process died."""
     document: Document | None = None
     """The open document of the path; None if no editor has it open."""
 
@@ -81,10 +81,6 @@ class Change(Struct, frozen=True, kw_only=True):
     """Bytes of `after` for the content store, unless it keeps them already."""
     size: int | None = None
     mode: int | None = None
-    view: View | None = None
-    """What the caller saw of `key`; None skips the comparison, for a change that follows another one in its commit."""
-    old_view: View | None = None
-    """The same for `old_key`."""
     applied: bool = False
     """True if the file carries it already, as with a foreign change."""
     external: bool = False
@@ -142,7 +138,7 @@ class MirrorRow(Struct, frozen=True):
 
 
 class HeadMovedError(Exception):
-    """Raised when a commit meets another head than its caller saw; nothing was recorded, look again."""
+    """Raised when something is not as it was looked at, such as an open document; nothing was recorded, look again."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -1,6 +1,6 @@
-"""What one commit does inside a write transaction: compare every view with the heads, then record.
+"""What one commit does inside a write transaction: records, heads, contents, open documents, backlogs.
 
-All comparisons come before the first statement that changes anything, so that several commits can share one
+An open document is compared before the first statement that changes anything, so that several commits can share one
 transaction and a refused one leaves no trace in it.
 """
 
@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from msgspec import Struct, field
 
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
+from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.contents import Contents, digest_of
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
     forget_heads_below,
-    is_at_work_below,
     move_document,
     move_documents_below,
     move_heads_below,
@@ -36,25 +35,12 @@ _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _PLAIN: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.FOUND)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
-_NEWEST_REMOVAL: Final = (
-    "SELECT max(number) FROM records INDEXED BY records_of_folders"
-    " WHERE operation IN ('delete_directory', 'move_directory')"
-)
-_COMPARE: Final = (
-    f"SELECT (SELECT number FROM heads WHERE key = ?1), documents.id, documents.version, ({_NEWEST_REMOVAL})"
-    " FROM (SELECT 1) LEFT JOIN documents ON documents.key = ?1"
-)
-_COMPARE_ALL: Final = (
-    "SELECT wanted.value, heads.number, documents.id, documents.version, records.synced FROM json_each(?) AS wanted"
-    " LEFT JOIN heads ON heads.key = wanted.value LEFT JOIN documents ON documents.key = wanted.value"
-    " LEFT JOIN records ON records.number = heads.number"
-)
-_REMOVALS_SINCE: Final = (
-    "SELECT key, old_key FROM records INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
-    " AND operation IN ('delete_directory', 'move_directory')"
-)
 _STANDS_ON_UNSYNCED: Final = (
     "SELECT 1 FROM heads JOIN records ON records.number = heads.number WHERE heads.key IN (?, ?) AND records.synced = 0"
+)
+_UNSYNCED: Final = (
+    "SELECT heads.key FROM json_each(?) AS wanted JOIN heads ON heads.key = wanted.value"
+    " JOIN records ON records.number = heads.number WHERE records.synced = 0"
 )
 _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
@@ -88,12 +74,14 @@ class Recorder:
         self._opening = opening
 
     def record(self, connection: sqlite3.Connection, draft: CommitDraft) -> tuple[ChangeRecord, ...]:
-        """Compare and record one draft.
+        """Record one draft.
 
         Raises:
-            HeadMovedError: A view does not hold any more; nothing was changed.
+            HeadMovedError: An open document has moved on since it was looked at; nothing was changed.
         """
-        unsynced = _compare_all(connection, draft.changes)
+        for change in draft.changes:
+            if change.document is not None and not is_at(connection, change.document):
+                raise HeadMovedError(change.path)
         # Of every mirror, whoever has it attached: a process that knows nothing of it adds to its backlog, too.
         mirrors = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
         work = _Work(
@@ -103,7 +91,6 @@ class Recorder:
             batch=_next_number(connection) if len(draft.changes) > 1 else None,
             on_the_way=_takes_back(draft.changes),
             mirrors=mirrors,
-            unsynced=unsynced,
         )
         records: list[ChangeRecord] = []
         for is_plain, changes in groupby(draft.changes, lambda change: _is_plain(change, work)):
@@ -140,10 +127,11 @@ class Recorder:
         """Record many plain changes with one statement for each table."""
         connection, actor, now, batch = work.connection, work.actor, work.now, work.batch
         numbered = list(enumerate(changes, _next_number(connection)))
+        unsynced = {key for (key,) in connection.execute(_UNSYNCED, (json.dumps([one.key for one in changes]),))}
         rows = [
             (number, *record_row(
                 change, actor, now=now, batch=batch, opening=self._opening,
-                synced=int(change.external and change.key not in work.unsynced),
+                synced=int(change.external and change.key not in unsynced),
             ))
             for number, change in numbered
         ]  # fmt: skip
@@ -170,8 +158,6 @@ class _Work(Struct, kw_only=True):
     batch: int | None
     on_the_way: tuple[Relation, ...]
     mirrors: Sequence[str]
-    unsynced: Set[str]
-    """Keys of plain changes on top of what is not synced."""
     related: set[int] = field(default_factory=set)
     """Records that changes of the draft take back, or stop taking back."""
 
@@ -181,7 +167,6 @@ def _is_plain(change: Change, work: _Work) -> bool:
     return (
         change.operation in _PLAIN
         and (change.after is not None or change.operation is Operation.DELETE)
-        and change.view is not None
         and change.document is None
         and change.compensates is None
         and change.returning is None
@@ -211,79 +196,6 @@ def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[
             related |= targets_between(connection, row[0], number)
             discount(connection, row[0], number)
     return related
-
-
-def _compare_all(connection: sqlite3.Connection, changes: Sequence[Change]) -> Set[str]:
-    """Refuse a draft whose views do not hold any more.
-
-    Returns:
-        The keys of changes of files on top of what is not synced, where there are several changes.
-    """
-    if len(changes) == 1:
-        _compare(connection, changes[0])
-        return frozenset()
-    views = {change.key: change for change in changes if change.view is not None and change.operation in _PLAIN}
-    for change in changes:
-        if views.get(change.key) is not change:
-            _compare(connection, change)
-        elif change.document is not None and not is_at(connection, change.document):
-            raise HeadMovedError(change.path)
-    (newest_removal,) = connection.execute(_NEWEST_REMOVAL).fetchone()
-    unsynced = set()
-    for key, *found, synced in connection.execute(_COMPARE_ALL, (json.dumps([*views]),)):
-        _compare_found(connection, views[key].path, key, views[key].view, found, newest_removal)
-        if synced == 0:
-            unsynced.add(key)
-    return unsynced
-
-
-def _compare(connection: sqlite3.Connection, change: Change) -> None:
-    if change.view is not None:
-        _compare_view(connection, change.path, change.key, change.view)
-    if change.old_view is not None and change.old_key is not None:
-        _compare_view(connection, change.path, change.old_key, change.old_view)
-    if change.document is not None and not is_at(connection, change.document):
-        raise HeadMovedError(change.path)
-    if change.operation not in DIRECTORY_REMOVALS or change.compensates is not None:
-        return
-    if is_at_work_below(connection, change) or _is_another_folder(connection, change):
-        raise HeadMovedError(change.path)
-
-
-def _is_another_folder(connection: sqlite3.Connection, change: Change) -> bool:
-    """Whether the folder that shall go has gone already since it was looked at, or another one has its name."""
-    key, view = (change.key, change.view) if change.old_key is None else (change.old_key, change.old_view)
-    if view is None:
-        return False
-    return any(key in ends for ends in connection.execute(_REMOVALS_SINCE, (view.position,)))
-
-
-def _compare_view(connection: sqlite3.Connection, path: str, key: str, view: View) -> None:
-    *found, newest_removal = connection.execute(_COMPARE, (key,)).fetchone()
-    _compare_found(connection, path, key, view, found, newest_removal)
-
-
-def _compare_found(
-    connection: sqlite3.Connection,
-    path: str,
-    key: str,
-    view: View | None,
-    found: Sequence[Any],
-    newest_removal: int | None,
-) -> None:
-    """Refuse if head and document of a key are others than in a view, or a folder above has gone since."""
-    assert view is not None
-    head = None if view.head is None else view.head.number
-    document = (None, None) if view.document is None else (view.document.id, view.document.version)
-    if view.blocked or tuple(found) != (head, *document):
-        raise HeadMovedError(path)
-    if newest_removal is None or newest_removal <= view.position:
-        return
-    # A folder that was moved or deleted since the look took the place of the paths below it with it; and what stands
-    # below the new name of a moved one is not what was looked at.
-    for ends in connection.execute(_REMOVALS_SINCE, (view.position,)).fetchall():
-        if any(end is not None and key.startswith(f"{end}/") for end in ends):
-            raise HeadMovedError(path)
 
 
 def _synced(connection: sqlite3.Connection, change: Change) -> int:

@@ -23,21 +23,6 @@ def bounds_below(key: str) -> tuple[str, str]:
     return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
 
 
-def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
-    """Whether somebody is at work below a folder that shall go, or below its new name, or was since that was looked at."""
-    prefixes = tuple(f"{key}/" for key in (change.key, change.old_key) if key is not None)
-    pending = connection.execute("SELECT key, old_key FROM records INDEXED BY records_pending WHERE state = 'pending'")
-    for key, old_key in pending.fetchall():
-        if key.startswith(prefixes) or (old_key or "").startswith(prefixes):
-            return True
-    if change.view is None:
-        return False
-    newer = "SELECT 1 FROM heads WHERE key >= ? AND key < ? AND number > ?"
-    if change.old_key is None:
-        newer += " AND version IS NOT NULL"  # the same commit may take away what is in a folder, then the folder
-    return connection.execute(newer, (*bounds_below(change.key), change.view.position)).fetchone() is not None
-
-
 def forget_heads_below(connection: sqlite3.Connection, key: str, number: int) -> None:
     """Set the heads below a folder aside that the record `number` deletes; their contents count as used by it."""
     connection.execute(

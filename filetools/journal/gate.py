@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from filelock import lock_descriptor, unlock_descriptor
 
 from filetools.errors import LockTimeoutError
 from filetools.journal.forks import abandon_in_child
-from filetools.journal.position import write_at
+from filetools.journal.position import read_at, write_at
 
 GATE_FILE: Final = "gate"
 TENURE_SECONDS: Final = 0.005
@@ -29,22 +30,29 @@ STAND_BACK_SECONDS: Final = 0.0007
 LONGEST_PAUSE_SECONDS: Final = 0.0005
 _WAITER_AT: Final = 1
 """Windows locks the first byte for all but the holder."""
+_LOOK_UP_SECONDS: Final = 0.05
+"""How long a turn is waited for before it is asked whether it is still wanted."""
+_LINE_AT: Final = 16
+LINE_BYTES: Final = 512
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Gate:
     """Exclusive right to write a database, between threads and between processes. Not re-entrant.
 
-    Its file has a word of whoever waits, by which a busy process stands back.
+    A process can keep it for a turn, in which its threads write one after the other and other processes wait. Its file has
+    a word of whoever waits, by which a busy process stands back, and a line of whoever has a turn.
     """
 
     def __init__(self, directory: Path, *, timeout_seconds: float = 30.0) -> None:
-        self._descriptor = os.open(directory / GATE_FILE, _FLAGS, 0o600)
+        self._path = directory / GATE_FILE
+        self._descriptor = os.open(self._path, _FLAGS, 0o600)
         self._mutex = threading.Lock()
         self._timeout_seconds = timeout_seconds
         self._tenure_since = 0.0
         self._left_at = 0.0
         self._waiter = b""
+        self._is_turn = False
         abandon_in_child(self)
 
     @property
@@ -74,6 +82,8 @@ class Gate:
         seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
             raise self.timed_out()
+        if self._is_turn:
+            return
         try:
             self._stand_back()
             self._pass(deadline)
@@ -84,10 +94,58 @@ class Gate:
     def leave(self) -> None:
         """Give the right back."""
         try:
-            unlock_descriptor(self._descriptor)
+            if not self._is_turn:
+                unlock_descriptor(self._descriptor)
         finally:
             self._left_at = time.monotonic()
             self._mutex.release()
+
+    def begin_turn(self, is_wanted: Callable[[], bool]) -> bool:
+        """Keep other processes out until `end_turn`; one thread of this process does so at a time.
+
+        Args:
+            is_wanted: Asked while other processes are waited for, which may take long.
+
+        Returns:
+            False if it is not wanted any more.
+        """
+        while is_wanted():
+            with suppress(LockTimeoutError):
+                self.enter(time.monotonic() + _LOOK_UP_SECONDS)
+                self._is_turn = True
+                self._mutex.release()
+                return True
+        return False
+
+    def sign(self, line: bytes) -> None:
+        """Say who has the turn, for messages of other processes."""
+        with suppress(OSError):  # a full disk
+            write_at(self._descriptor, _LINE_AT, line)
+
+    def end_turn(self) -> None:
+        """Let other processes in again."""
+        self._mutex.acquire()
+        self._is_turn = False
+        self.leave()
+
+    def line(self) -> bytes:
+        """Return the line of the newest turn of any process, which may be over."""
+        with suppress(OSError):
+            return read_at(self._descriptor, LINE_BYTES, _LINE_AT)
+        return b""
+
+    def is_held_elsewhere(self) -> bool:
+        """Whether another process has the right at this moment."""
+        if self._is_turn:
+            return False
+        with suppress(OSError):
+            # On a descriptor of its own: a try on the other one would succeed where a thread of this process has it.
+            descriptor = os.open(self._path, os.O_RDWR)
+            try:
+                return not lock_descriptor(descriptor, blocking=False)
+            finally:
+                os.close(descriptor)
+        return False
 
     def holder(self) -> str:
         """Return who has the right, for messages."""
@@ -133,7 +191,4 @@ class Gate:
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     def _read_waiter(self) -> bytes:
-        if hasattr(os, "pread"):
-            return os.pread(self._descriptor, 8, _WAITER_AT)
-        os.lseek(self._descriptor, _WAITER_AT, os.SEEK_SET)
-        return os.read(self._descriptor, 8)
+        return read_at(self._descriptor, 8, _WAITER_AT)

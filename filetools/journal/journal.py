@@ -6,11 +6,12 @@ DiskFullError and StorageFailedError; then nothing was changed.
 
 from __future__ import annotations
 
+import copy
 import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,16 +21,16 @@ from filetools.journal.approvals import ApprovalTable
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.birth import ISSUED, boot_id, mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
-from filetools.journal.changes import Change
+from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, Recorder
 from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
 from filetools.journal.database import Database
 from filetools.journal.documents import DocumentTable
 from filetools.journal.folders import drop_heads_aside
-from filetools.journal.group import GroupCommit
+from filetools.journal.gate import Gate
 from filetools.journal.history import History
-from filetools.journal.marks import Marks, Notes
+from filetools.journal.marks import Marks
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
@@ -37,10 +38,11 @@ from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
 from filetools.journal.tree_index import TreeIndex
-from filetools.models.records import Actor, ChangeRecord
+from filetools.models.records import Actor, ChangeRecord, RecordState
 from filetools.models.words import Durability
 
 _log = logging.getLogger(__name__)
+Records = tuple[ChangeRecord, ...]
 
 
 class Journal(SqliteReading):
@@ -69,8 +71,7 @@ class Journal(SqliteReading):
             LockTimeoutError: Others write it all the time.
         """
         database = _open_database(directory, durability, timeout_seconds)
-        notes = Notes(on_committed or on_visible)
-        super().__init__(database, notes)
+        super().__init__(database)
         try:
             with TRANSLATED:
                 blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
@@ -92,46 +93,90 @@ class Journal(SqliteReading):
         self.descriptors = SqliteTable(database, "descriptors")
         self.registry = SqliteTable(database, "registry")
         self.runs = SqliteTable(database, "runs")
-        self.marks = Marks(database, notes)
+        self._on_committed = on_committed or on_visible
+        self.marks = Marks(database, self._on_committed)
         self.history = History(database)
         self.checkpoints = Checkpoints(database)
         self.tree_index = TreeIndex(database)
-        self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
+        self._recorder = Recorder(self.contents, database.opening)
+        self._own_position, self._others_position = -1, 0
         self._retention = Retention(database, blobs)
 
-    def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
-        """Record changes in one transaction, durable on return as the durability of the journal says.
+    @property
+    def gate(self) -> Gate:
+        """The right to write, which a turn keeps."""
+        return self._database.gate
 
-        Whoever else waits to commit shares it.
+    def commit(self, changes: Sequence[Change], actor: Actor) -> Records:
+        """Record changes in one transaction, durable on return as the durability of the journal says.
 
         Args:
             changes: Drafts in order; all are recorded or none.
             actor: Who makes them, except drafts marked external.
 
         Raises:
-            HeadMovedError: Some path is not as its view says; nothing was recorded.
-            OutcomeUnknownError: It was interrupted in between.
+            HeadMovedError: An open document is not as it was looked at; nothing was recorded.
+        """
+        (outcome,) = self.commit_all([CommitDraft(changes=changes, actor=actor)])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def commit_all(self, drafts: Sequence[CommitDraft]) -> list[Records | Exception]:
+        """Record several drafts in one transaction.
+
+        Returns:
+            For each its records, or why it was not recorded: `HeadMovedError`, or why the transaction failed. If one failed
+            that the others had no part in, these are recorded all the same.
         """
         large = {
             one.after: one.content
-            for one in changes
+            for draft in drafts
+            for one in draft.changes
             if one.after and one.content is not None and len(one.content) > LARGEST_ROW_BYTES
         }
-        self.contents.put_all(large)
         try:
-            return self._group.commit(CommitDraft(changes=changes, actor=actor))
-        except DiskFullError:
-            if large:
+            self.contents.put_all(large)
+            outcomes = self._database.write(
+                lambda connection: [self._recorded(connection, draft) for draft in drafts],
+                may_use_reserve=lambda: all(draft.makes_room for draft in drafts),
+            )
+        except Exception as exc:  # noqa: BLE001 - raised again by whoever has drafted it
+            if isinstance(exc, DiskFullError) and large:
                 self.contents.take_back(large)
-            raise
+            if len(drafts) == 1 or (isinstance(exc, FileToolsError) and not isinstance(exc, DiskFullError)):
+                return [copy.copy(exc) for _ in drafts]
+            # A draft that no database could take, such as a name that is no text, or one that the disk has no room for.
+            return [outcome for draft in drafts for outcome in self.commit_all([draft])]
+        self._note(record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome)
+        return outcomes
+
+    def _recorded(self, connection: sqlite3.Connection, draft: CommitDraft) -> Records | Exception:
+        try:
+            return self._recorder.record(connection, draft)
+        except HeadMovedError as exc:
+            return exc
+
+    def _note(self, records: Iterable[ChangeRecord]) -> None:
+        is_visible, newest = False, 0
+        for record in records:
+            newest = record.number
+            if newest != self._own_position + 1:
+                self._others_position = newest - 1
+            self._own_position = newest
+            is_visible = is_visible or record.state is not RecordState.PENDING
+        if newest:
+            self._database.position.write(newest)
+        if is_visible:
+            self._on_committed()
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
-        return self._group.others_position
+        return self._others_position
 
     def own_position(self) -> int:
         """Number of the newest record of this process; -1 if there is none."""
-        return self._group.own_position
+        return self._own_position
 
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database if it has grown large."""
@@ -182,13 +227,7 @@ class Journal(SqliteReading):
         return self._retention.retained()
 
     def close(self) -> None:
-        """Write what is noted and release the database; may be called twice, and after a fork does nothing."""
-        if not self._database.is_open:
-            return
-        try:
-            self.marks.flush()
-        except FileToolsError as exc:
-            _log.warning("marks were not written, so that recovery will look at their files again: %s", exc)
+        """Release the database; may be called twice, and after a fork does nothing."""
         self._database.close()
 
 

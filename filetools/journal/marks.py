@@ -1,15 +1,12 @@
 """Marks of the embedded journal: which records the files carry, and which are durable by themselves.
 
-Marks are noted in memory and written with the next commit, or by `flush` when none comes: they cost no sync of their
-own, because recovery finds out again what a lost mark had said.
+Marks cost no sync of their own, because recovery finds out again what a lost mark had said.
 """
 
 from __future__ import annotations
 
-import logging
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from filetools.journal.database import Database
@@ -38,70 +35,27 @@ _UNSETTLED: Final = (
 _KEPT: Final = "SELECT number FROM records WHERE number = ?"
 _APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
 _APPLY_HEAD: Final = "UPDATE heads SET applied = 1 WHERE key = ? AND number = ?"
-_log = logging.getLogger(__name__)
-
-
-class Notes:
-    """Numbers of applied records, kept until a transaction has written them. One a journal; any thread may call."""
-
-    def __init__(self, on_visible: Callable[[], None]) -> None:
-        self._on_visible = on_visible
-        self._lock = threading.Lock()
-        self._numbers: set[int] = set()
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._numbers
-
-    def __bool__(self) -> bool:
-        return bool(self._numbers)
-
-    def add(self, numbers: Iterable[int]) -> None:
-        """Note that files carry these records."""
-        with self._lock:
-            self._numbers.update(numbers)
-
-    def write(self, connection: sqlite3.Connection) -> Set[int]:
-        """Write the notes inside somebody's transaction; after its commit give what is returned to `forget`."""
-        with self._lock:
-            numbers = frozenset(self._numbers)
-        for number in numbers:
-            for keys in connection.execute(_APPLY, (number,)).fetchall():
-                for key in filter(None, keys):
-                    connection.execute(_APPLY_HEAD, (key, number))
-        return numbers
-
-    def forget(self, numbers: Set[int], *, has_grown: bool = False) -> None:
-        """Forget notes that a committed transaction has written, and say so if the feed has grown by them or else."""
-        if numbers:
-            with self._lock:
-                self._numbers -= numbers
-        if not numbers and not has_grown:
-            return
-        try:
-            self._on_visible()
-        except Exception:  # noqa: BLE001  # see below
-            # Somebody else's code, and what it is told is recorded already: no commit may seem to fail for it.
-            _log.exception("a listener of the journal failed")
 
 
 class Marks:
     """Marks of an embedded journal; implements `Marks`."""
 
-    def __init__(self, database: Database, notes: Notes) -> None:
+    def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
         self._database = database
-        self._notes = notes
+        self._on_visible = on_visible
 
     def applied(self, numbers: Iterable[int]) -> None:
-        """Note that files carry these records; written with the next commit or `flush`, whichever is first."""
-        self._notes.add(numbers)
+        """Mark records that files carry; those that are marked already stay as they are."""
+        several = [(number,) for number in numbers]
 
-    def flush(self) -> bool:
-        """Write the notes now; False if there were none."""
-        if not self._notes:
-            return False
-        # Behind the gate what another thread is committing right now has either been written or failed.
-        self._notes.forget(self._database.write(self._notes.write, durable=False, may_use_reserve=lambda: True))
-        return True
+        def work(connection: sqlite3.Connection) -> None:
+            for number in several:
+                for keys in connection.execute(_APPLY, number).fetchall():
+                    connection.executemany(_APPLY_HEAD, [(key, *number) for key in keys if key is not None])
+
+        if several:
+            self._database.write(work, durable=False, may_use_reserve=lambda: True)
+            self._on_visible()
 
     def synced(self, numbers: Iterable[int]) -> None:
         """Note that files and folders of these records are durable themselves."""
@@ -113,9 +67,7 @@ class Marks:
             )
 
     def is_pending(self, number: int) -> bool:
-        """Whether a record is committed but not applied, as far as this process knows."""
-        if number in self._notes:
-            return False
+        """Whether a record is committed but not applied."""
         row = self._database.row("SELECT state FROM records WHERE number = ?", (number,))
         return row is not None and row[0] == "pending"
 

@@ -77,3 +77,11 @@ def write_at(descriptor: int, offset: int, content: bytes) -> None:
     else:
         os.lseek(descriptor, offset, os.SEEK_SET)
         os.write(descriptor, content)
+
+
+def read_at(descriptor: int, count: int, offset: int) -> bytes:
+    """Return up to `count` bytes from an offset of a file."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, count)

@@ -12,7 +12,6 @@ from filetools.journal.contents import version_from
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
-from filetools.journal.marks import Notes
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.rows import RECORD_COLUMNS, records_from
 from filetools.journal.tree_index import HEAD_FACTS
@@ -35,7 +34,7 @@ _VIEWS: Final = (
     " LEFT JOIN heads ON heads.key = wanted.value LEFT JOIN documents ON documents.key = wanted.value"
 )
 _MOVING: Final = (
-    "SELECT number, key, old_key FROM records INDEXED BY records_moving"
+    "SELECT key, old_key FROM records INDEXED BY records_moving"
     " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')"
 )
 _NO_NUMBER: Final = 2**63 - 1
@@ -47,12 +46,11 @@ _FIRST_PENDING: Final = (
 class SqliteReading:
     """The reading half of an embedded journal. Lives as long as the journal; any thread may call."""
 
-    def __init__(self, database: Database, notes: Notes) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._notes = notes
 
     def view(self, key: str) -> View:
-        """Return what is known of a path now, for a commit to compare."""
+        """Return what is known of a path now."""
         return self._view_from(key, self._database.row(_VIEW, (key,)))
 
     def views(self, keys: Iterable[str]) -> dict[str, View]:
@@ -73,17 +71,9 @@ class SqliteReading:
             size=size,
             mode=mode,
             number=number,
-            applied=bool(applied) or self._is_applied(key, number),
+            applied=bool(applied),
         )
         return View(position=position, head=head, blocked=blocked, document=document)
-
-    def _is_applied(self, key: str, number: int) -> bool:
-        """Whether a head that was read as pending is applied, as far as this process knows."""
-        if number in self._notes:
-            return True
-        # Between the two looks another thread may have written the note, and forgotten it.
-        row = self._database.row("SELECT applied FROM heads WHERE key = ? AND number = ?", (key, number))
-        return row is not None and bool(row[0])
 
     def records(
         self,
@@ -144,11 +134,8 @@ class SqliteReading:
         return 0 if row is None else int(row[0])
 
     def _is_below_moving(self, key: str) -> bool:
-        for number, *ends in self._database.rows(_MOVING):
-            is_above = any(end is not None and key.startswith(f"{end}/") for end in ends)
-            if is_above and number not in self._notes:
-                return True
-        return False
+        ends = (end for row in self._database.rows(_MOVING) for end in row)
+        return any(end is not None and key.startswith(f"{end}/") for end in ends)
 
 
 @functools.cache

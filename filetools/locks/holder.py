@@ -39,20 +39,13 @@ UNKNOWN: Final = LockInfo(path="", owner="", process_id=0, since=0.0)
 
 
 def to_line(info_path: str, owner: str, *, process_id: int, since_ns: int) -> bytes:
-    """Return the line a holder writes into the lock file, always `LINE_BYTES` long.
-
-    The first byte says nothing: on Windows the lock covers it, and nobody but the holder can read it.
-    """
-    text = f" {process_id}\t{since_ns}\t{owner[:_OWNER_CHARACTERS]}\t{info_path}"
+    """Return the line a holder writes into the lock file, always `LINE_BYTES` long."""
+    text = f"{process_id}\t{since_ns}\t{owner[:_OWNER_CHARACTERS]}\t{info_path}"
     return text.encode("utf-8", "backslashreplace")[:LINE_BYTES].ljust(LINE_BYTES, b"\0")
 
 
 def from_line(line: bytes) -> LockInfo:
-    """Return what a line says; `UNKNOWN` if it is empty or torn.
-
-    Args:
-        line: The bytes of `to_line` without the first.
-    """
+    """Return what a line of `to_line` says; `UNKNOWN` if it is empty or torn."""
     fields = line.rstrip(b"\0").decode("utf-8", "backslashreplace").split("\t", 3)
     try:
         process_id, since_ns = int(fields[0]), int(fields[1])

@@ -141,27 +141,42 @@ class SyncManager:
             mirror.wait_for_look(self.context.times.strict_wait_seconds)
             mirror.check()
 
+    @property
+    def has_mirrors(self) -> bool:
+        """Whether there is any."""
+        return bool(self._mirrors)
+
+    def begin_following(self, recent: Mapping[int, RecentFile]) -> None:
+        """Have mirrors follow what is applied now; `follow` comes after it.
+
+        Args:
+            recent: Files among that by the number of the record, as far as they are at hand.
+        """
+        if self._mirrors:
+            self.context.recent.update(recent)
+            for mirror in self._mirrors:
+                mirror.wake()
+
     def wake(self) -> None:
         """Have mirrors look for what other processes have recorded."""
         for mirror in self._mirrors:
             mirror.wake(is_heard=True)
 
-    def follow(self, records: Iterable[ChangeRecord], recent: Mapping[int, RecentFile] = {}) -> MirrorStatus:
-        """Have mirrors follow applied changes, and wait no longer than `mirror_wait_seconds`; never raises for a mirror.
+    def follow(self, records: Iterable[ChangeRecord], recent: Iterable[int] = ()) -> MirrorStatus:
+        """Wait until mirrors have followed, no longer than `mirror_wait_seconds`; never raises for a mirror.
 
         Args:
             records: The changes.
-            recent: Files among them by the number of the record, as far as they are at hand.
+            recent: Numbers of those that `begin_following` was given files of.
 
         Returns:
             "in_sync" if every mirror has followed, "pending" if one has not yet, "off" if there is none.
         """
         if not self._mirrors:
             return "off"
-        self.context.recent.update(recent)
         has_followed = self._have_followed(records, self.context.times.wait_seconds)
         for number in recent:
-            del self.context.recent[number]
+            self.context.recent.pop(number, None)
         return "in_sync" if all(has_followed) else "pending"
 
     def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:

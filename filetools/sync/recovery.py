@@ -11,27 +11,23 @@ their order; then folders that were made, at the place where they are now, whose
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from msgspec import Struct
 
 from filetools.content.version import version_of
 from filetools.errors import (
     FileToolsError,
-    LockTimeoutError,
     NotRegularFileError,
     PathIsDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
     VersionGoneError,
-    WorkspaceGoneError,
 )
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head, HeadMovedError, View
+from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head
 from filetools.journal.journal import Journal
-from filetools.locks.table import LockTable
 from filetools.models.records import SYSTEM, Actor, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -39,18 +35,7 @@ from filetools.stores.store import Store
 from filetools.sync.folder_recovery import FolderRecovery, own_places
 
 _log = logging.getLogger(__name__)
-_OWNER: Final = "recovery"
 _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
-
-
-T = TypeVar("T")
-
-
-class WorkRunner(Protocol):
-    """Runs blocking work in a worker thread."""
-
-    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
-        """Run `work` and return what it returns."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -74,9 +59,8 @@ class Recovery:
         self._folders = FolderRecovery(workspace, store, journal)
 
     def settle(self, path: WorkspacePath, key: str) -> None:
-        """Bring one file and its head together. Call it in a worker thread with the path's lock held."""
-        view = self._journal.view(key)
-        head = view.head
+        """Bring one file and its head together, in a turn."""
+        head = self._journal.view(key).head
         if head is None:
             return
         if (opaque := self._opaque(key, head)) is not None:
@@ -88,7 +72,7 @@ class Recovery:
             now = self._journal.view(key).head
             if now is None or now.number != head.number:
                 return  # it went along with a folder above, which needs no lock of what is in it
-            self._repair(path, view, head, found)
+            self._repair(path, head, found)
         elif found.content is not None:
             self._set_mode(path, head)
         # A move is done when both its ends are, and only one of them is locked here.
@@ -98,32 +82,33 @@ class Recovery:
             if record.number <= head.number and record.operation is not Operation.MOVE
         )
 
-    def keys(self, record: ChangeRecord) -> list[str]:
-        """Return the lock keys under which a record is recovered."""
-        later = [] if record.state is RecordState.PENDING else self.places(record)
-        return list(dict.fromkeys(self._workspace.key(path) for path in [*own_places(record), *later]))
+    def settle_all(self, records: Iterable[ChangeRecord]) -> list[int]:
+        """Finish pending records and restore applied ones, in a turn; returns the numbers of those for which it failed."""
+        waiting = restoring_order(records)
+        while waiting:
+            failed: list[tuple[ChangeRecord, FileToolsError]] = []
+            for record in waiting:
+                try:
+                    self.recover(record)
+                except FileToolsError as exc:
+                    failed.append((record, exc))
+            if len(failed) == len(waiting):
+                for record, error in failed:
+                    _log.error("could not recover %s, which is tried again: %s", record.path, error)
+                break
+            # What stood in the way, such as a file where a folder was made later, may have gone with the others.
+            waiting = [record for record, _ in failed]
+        return [record.number for record in waiting]
 
-    def recover(self, record: ChangeRecord, keys: Sequence[str]) -> int:
-        """Finish a pending record or restore an applied one; 1 if there was something to do.
+    def recover(self, record: ChangeRecord) -> None:
+        """Finish a pending record or restore an applied one, in a turn and in the order of `restoring_order`."""
+        if record.state is not RecordState.PENDING:
+            self._restore(record)
+        elif self._journal.marks.is_pending(record.number):
+            self._finish(record)
+            self._journal.marks.applied([record.number])
 
-        Call it in a worker thread with the locks of `keys` held, in the order of `restoring_order`.
-
-        Args:
-            record: The record.
-            keys: What `keys` returned; nothing is done if a folder has moved since.
-        """
-        if self.keys(record) != list(keys):
-            return 0
-        return self._settle_pending(record) if record.state is RecordState.PENDING else self._restore(record)
-
-    def _settle_pending(self, record: ChangeRecord) -> int:
-        if not self._journal.marks.is_pending(record.number):
-            return 0
-        self._finish(record)
-        self._journal.marks.applied([record.number])
-        return 1
-
-    def _restore(self, record: ChangeRecord) -> int:
+    def _restore(self, record: ChangeRecord) -> None:
         """Bring what an applied record changed, and a power cut may have taken, back to what the journal says."""
         places = self.places(record)
         match record.operation:
@@ -141,8 +126,9 @@ class Recovery:
                 for place in dict.fromkeys([*places, *own_places(record)]):
                     self._clear_way(place.parent)
                     self.settle(place, self._workspace.key(place))
-        self._journal.marks.restored(record.number, self.keys(record))
-        return 1
+        self._journal.marks.restored(
+            record.number, {self._workspace.key(path) for path in [*own_places(record), *places]}
+        )
 
     def _clear_way(self, folder: WorkspacePath) -> None:
         """Settle a file that stands where a folder must be: its deletion or its move may be what the cut took."""
@@ -222,20 +208,20 @@ class Recovery:
             return Found(content=None, version=None, is_taken=True)
         return Found(content=content, version=version_of(content))
 
-    def _repair(self, path: WorkspacePath, view: View, head: Head, found: Found) -> None:
+    def _repair(self, path: WorkspacePath, head: Head, found: Found) -> None:
         try:
             wanted = None if head.version is None else self._journal.contents.get(head.version)
         except VersionGoneError:
             wanted = self._at_source(head)
             if wanted is None:
                 _log.error("the bytes of %s are lost; the file on disk is left as it is", path)
-                self._adopt(path, view, head, found)
+                self._adopt(path, head, found)
                 return
         if self._is_ours(path, head, found):
             self._put(path, head, found, wanted)
         else:
             _log.warning("%s was changed by another program during a crash; both versions are kept", path)
-            self._adopt(path, view, head, found)
+            self._adopt(path, head, found)
 
     def _at_source(self, head: Head) -> bytes | None:
         """Return the bytes of a file that is still where it is moved from: of one that was only found, nobody else has them."""
@@ -325,17 +311,16 @@ class Recovery:
         if not self._journal.contents.has(version):
             self._journal.contents.keep(content, version)
 
-    def _adopt(self, path: WorkspacePath, view: View, head: Head, found: Found) -> None:
+    def _adopt(self, path: WorkspacePath, head: Head, found: Found) -> None:
         operation = Operation.DELETE if found.version is None else Operation.MODIFY
         if head.version is None:
             operation = Operation.CREATE
         change = Change(
             operation=operation, path=path, key=head.key, before=head.version, after=found.version,
-            content=found.content, size=None if found.content is None else len(found.content), view=view, applied=True,
+            content=found.content, size=None if found.content is None else len(found.content), applied=True,
             external=True,
         )  # fmt: skip
-        with suppress(HeadMovedError):
-            self._journal.commit([change], SYSTEM)
+        self._journal.commit([change], SYSTEM)
 
     def _move_file_again(self, record: ChangeRecord) -> None:
         """Rename where that is still possible: it keeps what contents do not hold, such as extended attributes."""
@@ -369,41 +354,6 @@ def _phase(record: ChangeRecord) -> int:
     if record.operation not in _OF_FOLDERS:
         return 2
     return 0 if record.state is RecordState.PENDING else 1
-
-
-async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: LockTable, run: WorkRunner) -> int:
-    """Settle those records whose paths nobody holds; a held lock means that its owner lives and sees to them.
-
-    Args:
-        recovery: Settles pending records, and restores the others.
-        records: What to settle.
-        locks: The workspace's locks; each is tried once.
-        run: Runs blocking work in a worker thread.
-
-    Returns:
-        How many records were settled.
-    """
-    settled, waiting = 0, restoring_order(records)
-    while waiting:
-        failed: list[tuple[ChangeRecord, FileToolsError]] = []
-        for record in waiting:
-            try:
-                keys = await run(partial(recovery.keys, record))
-                async with locks.hold(keys, path=record.path, owner=_OWNER, timeout_seconds=0):
-                    settled += await run(partial(recovery.recover, record, keys))
-            except LockTimeoutError:
-                continue
-            except WorkspaceGoneError:
-                return settled  # closed meanwhile; the next opening finds what is left
-            except FileToolsError as exc:
-                failed.append((record, exc))
-        if len(failed) == len(waiting):
-            for record, error in failed:
-                _log.error("could not recover %s, which is tried again: %s", record.path, error)
-            break
-        # What stood in the way, such as a file where a folder was made later, may have gone with the others.
-        waiting = [record for record, _ in failed]
-    return settled
 
 
 SECTOR_BYTES: Final = 512

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec.structs import replace
-
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotEmptyError,
@@ -25,7 +23,7 @@ from filetools.facade.steps.parents import (
 from filetools.facade.steps.step import Step, sync_names
 from filetools.facade.steps.unsaved import refuse_unsaved_below
 from filetools.facade.syncer import sync_files
-from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.journal.changes import Change, HeadMovedError
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
@@ -50,7 +48,6 @@ class FolderStep(Step):
             self._check()
 
     def _require_inside(self, parts: Parts) -> None:
-        # Once the record is pending nobody can commit below the folder; until then somebody may have.
         if self._check is not None and contents_of(parts, self.paths[0]) != self._inside:
             raise ChangedMeanwhileError(self.paths[0], 1)
 
@@ -61,11 +58,10 @@ class MakeFolderStep(FolderStep):
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(path)
         self._path = path
-        self._view: View | None = None
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
-        self._view = _free_view(parts, self._path, parts.workspace.key(self._path))
+        require_free(parts, self._path)
         stat = parts.store.stat(self._path)
         if stat is not None and stat.type == "symlink":
             raise SymlinkNotAllowedError(self._path, self._path)
@@ -86,8 +82,7 @@ class MakeFolderStep(FolderStep):
         super().prepare(parts)
         if not parts.store.make_directory(self._path):
             raise HeadMovedError(self._path)
-        # With the view, so that a folder above that moves away meanwhile makes the commit refuse.
-        self._parents = (*self._parents, replace(folder_change(parts, self._path), view=self._view))
+        self._parents = (*self._parents, folder_change(parts, self._path))
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the folder."""
@@ -121,7 +116,6 @@ class RemoveFolderStep(FolderStep):
         self._beat = beat
         self._path = path
         self.is_recursive = recursive
-        self._view: View | None = None
         self._key = ""
         self._taken: Displaced | None = None
         self._mode: int | None = None
@@ -131,8 +125,7 @@ class RemoveFolderStep(FolderStep):
         """See the folder and count what is in it."""
         require_folder(parts, self._path)
         refuse_state_below(parts, self._path)
-        self._key = parts.workspace.key(self._path)
-        self._view = _free_view(parts, self._path, self._key)
+        self._key = require_free(parts, self._path)
         stat = parts.store.stat(self._path)
         self._mode = None if stat is None else stat.mode
         self.entries = 1
@@ -155,9 +148,7 @@ class RemoveFolderStep(FolderStep):
 
     def drafts(self) -> Sequence[Change]:
         """One record for the whole folder."""
-        gone = Change(
-            operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode, view=self._view
-        )
+        gone = Change(operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode)
         return (gone,)
 
     def exchange(self, parts: Parts) -> None:
@@ -197,7 +188,6 @@ class MoveFolder(FolderStep):
         self._source = source
         self._destination = destination
         self._keys = ("", "")
-        self._views: tuple[View, View] | None = None
 
     def look(self, parts: Parts) -> None:
         """See both ends."""
@@ -205,11 +195,9 @@ class MoveFolder(FolderStep):
             raise InvalidArgumentError(f"Cannot move {self._source!r} into itself", path=self._source)
         require_folder(parts, self._source)
         refuse_state_below(parts, self._source)
-        self._keys = (parts.workspace.key(self._source), parts.workspace.key(self._destination))
+        self._keys = (require_free(parts, self._source), require_free(parts, self._destination))
         if self._keys[0] != self._keys[1] and parts.store.stat(self._destination) is not None:
             raise PathExistsError(self._destination)
-        source, destination = self.paths
-        self._views = (_free_view(parts, source, self._keys[0]), _free_view(parts, destination, self._keys[1]))
         self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
@@ -222,15 +210,12 @@ class MoveFolder(FolderStep):
 
     def drafts(self) -> Sequence[Change]:
         """New parents, then one record for the whole folder."""
-        assert self._views is not None
         move = Change(
             operation=Operation.MOVE_DIRECTORY,
             path=self._destination,
             key=self._keys[1],
             old_path=self._source,
             old_key=self._keys[0],
-            view=self._views[1],
-            old_view=self._views[0],
         )
         return (*self._parents, move)
 
@@ -283,8 +268,13 @@ def refuse_state_below(parts: Parts, path: WorkspacePath) -> None:
         raise HoldsStateError(path, state)
 
 
-def _free_view(parts: Parts, path: WorkspacePath, key: str) -> View:
-    view = parts.journal.view(key)
-    if view.blocked:
+def require_free(parts: Parts, path: WorkspacePath) -> str:
+    """Return the key of a path, unless a move or deletion of a folder above it waits to be finished.
+
+    Raises:
+        HeadMovedError: It does.
+    """
+    key = parts.workspace.key(path)
+    if parts.journal.view(key).blocked:
         raise HeadMovedError(path)
-    return view
+    return key

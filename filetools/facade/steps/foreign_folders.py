@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.parents import UnheldError, folder_change
+from filetools.facade.steps.parents import folder_change
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
-from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.journal.changes import Change, HeadMovedError
 from filetools.models.records import EXTERNAL, ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.watch.inventory import Known
@@ -22,52 +22,20 @@ Noticed = Callable[[Sequence[ChangeRecord]], None]
 """Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""
 
 
-def folder_view(parts: Parts, folder: WorkspacePath, since: int) -> View:
-    """Return what was known of a folder's name when it was looked at, for the record of what another program did to it.
-
-    Args:
-        parts: The workspace.
-        folder: The folder.
-        since: Number of the newest record before the look: the folders above are not locked, and may have gone since.
-
-    Raises:
-        HeadMovedError: A folder above is being moved or deleted.
-    """
-    view = parts.journal.view(parts.workspace.key(folder))
-    if view.blocked:
-        raise HeadMovedError(folder)
-    return replace(view, position=since)
-
-
-def folder_deletion(parts: Parts, folder: WorkspacePath, since: int) -> Change:
-    """Return the record of a folder that another program took away, with all that was in it; see `folder_view`."""
+def folder_deletion(parts: Parts, folder: WorkspacePath) -> Change:
+    """Return the record of a folder that another program took away, with all that was in it."""
     key = parts.workspace.key
-    view = folder_view(parts, folder, since)
     files = {name for name, is_directory in parts.names.below(folder) if not is_directory}
     is_unseen = not files <= {key(WorkspacePath(head)) for head, _ in parts.journal.heads_below(key(folder))}
     return Change(
-        operation=Operation.DELETE_DIRECTORY, path=folder, key=key(folder), before_unknown=is_unseen, view=view,
+        operation=Operation.DELETE_DIRECTORY, path=folder, key=key(folder), before_unknown=is_unseen,
         applied=True, external=True,
     )  # fmt: skip
 
 
-def tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str], noticed: Noticed) -> None:
-    """Record the folders above that another program has made, before anything in them.
-
-    Raises:
-        UnheldError: There are some, and their locks must be held.
-    """
-    new = _untold_folders(parts, steps)
-    unheld = [folder for folder in new if folder not in held]
-    if unheld:
-        raise UnheldError(unheld)
-    if not new:
-        return
-    since = parts.journal.position()
-    changes = [
-        replace(folder_change(parts, folder), view=folder_view(parts, folder, since), external=True)
-        for folder in _untold_folders(parts, steps)
-    ]
+def tell_of_new_folders(parts: Parts, steps: Sequence[Step], noticed: Noticed) -> None:
+    """Record the folders above that another program has made, before anything in them."""
+    changes = [replace(folder_change(parts, folder), external=True) for folder in _untold_folders(parts, steps)]
     if changes:
         noticed(parts.journal.commit(changes, EXTERNAL))
 
@@ -113,7 +81,6 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
     folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
     if not folders:
         return
-    since = parts.journal.position()
     outermost: dict[WorkspacePath, None] = {}
     for innermost in folders - {folder.parent for folder in folders}:
         known = [folder for folder, was in _way(parts, innermost) if was == "directory" and folder in folders]
@@ -122,7 +89,7 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
         if not gone and innermost in coming and known[-1:] == [innermost]:
             raise HeadMovedError(innermost)
     if outermost:
-        deletions = [folder_deletion(parts, folder, since) for folder in outermost]
+        deletions = [folder_deletion(parts, folder) for folder in outermost]
         noticed(parts.journal.commit(deletions, EXTERNAL))
         raise HeadMovedError(next(iter(outermost)))
 

@@ -107,8 +107,6 @@ class MoveFile(Step):
             after=None if source.is_opaque else source.version,
             size=source.stat.size if source.stat is not None else None,
             mode=source.stat.mode if source.stat is not None else None,
-            view=None if replaced or destination.adoption is not None else destination.view,
-            old_view=None if source.adoption is not None else source.view,
         )
         return (*self._parents, *replaced, move)
 
@@ -162,7 +160,6 @@ class MoveFile(Step):
             key=destination.key,
             before=destination.version,
             mode=None if destination.stat is None else destination.stat.mode,
-            view=None if destination.adoption is not None else destination.view,
         )
 
 

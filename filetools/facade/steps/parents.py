@@ -12,17 +12,6 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 
-class UnheldError(Exception):
-    """Raised when folders are to be made, or further names of a file to be changed, whose locks are not held.
-
-    Under their locks a watcher waits for the record of a new folder, and does not take it for somebody else's.
-    """
-
-    def __init__(self, folders: Sequence[WorkspacePath]) -> None:
-        super().__init__(*folders)
-        self.folders = tuple(folders)
-
-
 def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath]:
     """Return the folders above a path that do not exist, outermost first.
 

@@ -18,7 +18,7 @@ from filetools.facade.steps.decision import Decide, PutDecision
 from filetools.facade.steps.parents import require_parent
 from filetools.facade.steps.step import Step, put_back
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
-from filetools.journal.changes import Change, Head, View
+from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.printable import printable
@@ -40,8 +40,6 @@ class PutFile(Step):
         self._prepared: Prepared | None = None
         self.decision: PutDecision | None = None
         self.version = ""
-        self.is_from_memory = False
-        """Whether it goes by what was remembered of the journal, so that only a commit can tell whether that is true."""
 
     @property
     def seen(self) -> Look:
@@ -62,12 +60,8 @@ class PutFile(Step):
         return self.decision.content
 
     def look(self, parts: Parts) -> None:
-        """See what stands there; the journal is asked only where it may know more than this process remembers."""
-        remembered = parts.views.take(parts.workspace.key(self.path))
-        self._seen = look(parts, self.path, view=remembered)
-        self.is_from_memory = remembered is not None and self._seen.adoption is None
-        if remembered is not None and not self.is_from_memory:
-            self._seen = look(parts, self.path)
+        """See what stands there."""
+        self._seen = look(parts, self.path)
         self.path = self.seen.path
 
     def adoptions(self) -> Sequence[Change]:
@@ -156,7 +150,7 @@ class PutFile(Step):
         assert self.decision is not None
         back = taken_back(parts, self.seen, self.decision)
         if self._in_buffer:
-            return (structs.replace(self._change(), view=None, compensates=number, document=back),)
+            return (structs.replace(self._change(), compensates=number, document=back),)
         stat = self.seen.stat
         return (
             Change(
@@ -172,11 +166,6 @@ class PutFile(Step):
                 document=back,
             ),
         )
-
-    def finish(self, parts: Parts) -> None:
-        """Let go of the displaced file, and remember what the journal knows now."""
-        super().finish(parts)
-        self._remember_view(parts)
 
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made, so that another try or a refusal leaves no trace."""
@@ -222,8 +211,6 @@ class PutFile(Step):
             content=self.content,
             size=len(self.content),
             mode=self._mode_there(),
-            # An adoption in the same commit has been compared already; this change follows it.
-            view=None if seen.adoption is not None else seen.view,
             relations=decision.relations,
             buffered=decision.in_buffer,
             document=decision.document,
@@ -237,15 +224,5 @@ class PutFile(Step):
         if stat is not None and self._is_ours(stat):
             parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
 
-    def _remember_view(self, parts: Parts) -> None:
-        assert self.decision is not None
-        if self._in_buffer or self.decision.document is not None or self.seen.view.document is not None:
-            return
-        head = Head(
-            key=self.seen.key, path=self.path, version=self.version, size=len(self.content), mode=self._mode_there(),
-            number=self._number, applied=True,
-        )  # fmt: skip
-        parts.views.put(self.seen.key, View(position=self._number, head=head))
-
     def _on_top(self, before: str) -> Change:
-        return structs.replace(self._change(), before=before, view=None, applied=True, document=None)
+        return structs.replace(self._change(), before=before, applied=True, document=None)

@@ -23,7 +23,7 @@ from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import sync_names
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.journal.changes import Change, Relation, View
+from filetools.journal.changes import Change, Relation
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
@@ -153,12 +153,10 @@ class RestoreFolder(FolderStep):
         super().__init__(path, *inside)
         self._path = path
         self._trash = trash
-        self._view: View | None = None
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
         """See whether the place is free, and what comes back."""
-        self._view = parts.journal.view(parts.workspace.key(self._path))
         found = parts.store.trashed(self._path, self._trash)
         # What no call can name comes along without a record.
         self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
@@ -209,7 +207,7 @@ class RestoreFolder(FolderStep):
                 operation=(
                     Operation.DELETE if change.operation is Operation.CREATE else Operation.DELETE_DIRECTORY
                 ),
-                before=change.after, after=None, content=None, size=None, mode=None, view=None, relations=(),
+                before=change.after, after=None, content=None, size=None, mode=None, relations=(),
                 applied=True, compensates=first + place,
             )
             for place, change in reversed(list(enumerate(self._changes)))
@@ -222,9 +220,8 @@ class RestoreFolder(FolderStep):
         """Return the record of one entry; a link, or a file too large to be kept, comes back without one."""
         path = WorkspacePath(self._place(relative))
         key = parts.workspace.key(path)
-        view = parts.journal.view(key)
         if stat.type == "directory":
-            return Change(operation=Operation.CREATE_DIRECTORY, path=path, key=key, view=view if not relative else None)
+            return Change(operation=Operation.CREATE_DIRECTORY, path=path, key=key)
         if not relative and (stat.type != "file" or stat.size > parts.settings.max_write_bytes):
             return Change(
                 operation=Operation.CREATE,
@@ -233,7 +230,6 @@ class RestoreFolder(FolderStep):
                 before_unknown=True,
                 size=stat.size,
                 mode=stat.mode,
-                view=view,
             )
         if stat.type != "file" or stat.size > parts.settings.max_foreign_bytes:
             return None
@@ -241,9 +237,7 @@ class RestoreFolder(FolderStep):
         version = version_of(content)
         if not parts.journal.contents.has(version):
             parts.journal.contents.keep(content, version)
-        return Change(
-            operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode, view=view
-        )
+        return Change(operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode)
 
 
 UndoStep = (

@@ -75,7 +75,6 @@ class RemoveFile(Step):
                 before=None if self.seen.is_opaque else self.seen.version,
                 before_unknown=self.seen.is_opaque,
                 mode=None if self.seen.stat is None else self.seen.stat.mode,
-                view=None if self.seen.adoption is not None else self.seen.view,
             ),
         )
 

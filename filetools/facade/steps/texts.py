@@ -8,9 +8,9 @@ from typing import ClassVar
 from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, NotRegularFileError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep
+from filetools.facade.steps.folders import FolderStep, require_free
 from filetools.facade.steps.step import sync_names
-from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -31,14 +31,10 @@ class _PutText(FolderStep):
         super().__init__(path)
         self.now = now
         self.then = then
-        self._view: View | None = None
 
     def look(self, parts: Parts) -> None:
         """See that no folder above is going."""
-        self._key = parts.workspace.key(self.paths[0])
-        self._view = parts.journal.view(self._key)
-        if self._view.blocked:
-            raise HeadMovedError(self.paths[0])
+        self._key = require_free(parts, self.paths[0])
         if self._check is not None:
             self._check()
 
@@ -78,7 +74,7 @@ class _PutText(FolderStep):
         return Change(
             operation=self.operation, path=self.paths[0], key=self._key,
             before=None if now is None else version_of(now), after=None if then is None else version_of(then),
-            content=then, mode=self._mode(then), view=self._view if compensates is None else None,
+            content=then, mode=self._mode(then),
             applied=compensates is not None, compensates=compensates,
         )  # fmt: skip
 

@@ -15,7 +15,6 @@ from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
 from filetools.facade.parts import Parts
-from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
@@ -25,7 +24,8 @@ from filetools.facade.steps.step import Step
 from filetools.facade.transactions.acts import act
 from filetools.facade.transactions.held import HeldTree
 from filetools.facade.transactions.view import OverlayStore
-from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
+from filetools.facade.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
+from filetools.facade.way import Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError, View
 from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import SeenVersion
@@ -179,7 +179,6 @@ def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Pa
         tracker=tracker,
         recovery=NoRecovery(parts.workspace, parts.store, parts.journal),
         bus=EventBus(),
-        views=RememberedViews(),
     )
 
 

@@ -1,0 +1,159 @@
+"""What waits for a turn: work, who is at it, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, Protocol, TypeVar
+
+from filetools.errors import ChangedMeanwhileError, FileBusyError
+from filetools.facade.worker_pool import Hop
+from filetools.journal.changes import HeadMovedError
+from filetools.journal.commit import CommitDraft
+from filetools.journal.journal import Records
+
+T = TypeVar("T")
+
+MOST_TRIES: Final = 5
+"""Of a call that another program is quicker than each time."""
+FIRST_PAUSE_SECONDS: Final = 0.001
+"""Before the second try; doubles."""
+BUSY_PAUSE_SECONDS: Final = 0.02
+BUSY_SECONDS: Final = 2.0
+"""How long a call waits for another program to finish writing a file."""
+
+_log = logging.getLogger(__name__)
+
+
+class TurnWork(Protocol):
+    """What a call does in its turn."""
+
+    def prepare(self) -> CommitDraft | None:
+        """Look, decide, and do all that may fail without a trace.
+
+        Returns:
+            What is to be committed; None if nothing is, and the call is done.
+
+        Raises:
+            HeadMovedError: Another program was quicker; nothing was changed, try again.
+            FileBusyError: Another program is writing one of the files.
+        """
+
+    def apply(self, records: Records) -> None:
+        """Make real what was committed, or set it back and raise; `HeadMovedError` means to try again."""
+
+    def marked(self) -> None:
+        """Have others follow, now that what was made real is marked as such."""
+
+    def abandon(self) -> None:
+        """Take back what was prepared, since it was not committed."""
+
+
+class TurnTask(Generic[T]):
+    """Work that commits by itself; it has a turn without other calls before it."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self.results: list[T] = []
+
+    def prepare(self) -> CommitDraft | None:
+        """Do it."""
+        self.results = [self._work()]
+        return None
+
+    def apply(self, records: Records) -> None:
+        """Nothing is left to do."""
+
+    def marked(self) -> None:
+        """Nobody follows."""
+
+    def abandon(self) -> None:
+        """Nothing was prepared."""
+
+
+class TurnCall:
+    """A call that waits for its turn, or has it. Made and awaited on the loop of its workspace."""
+
+    def __init__(
+        self,
+        work: TurnWork,
+        keys: Sequence[str],
+        *,
+        path: str,
+        owner: str,
+        timeout_seconds: float,
+        tell: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Describe a call.
+
+        Args:
+            work: What it does.
+            keys: Of the paths that it changes.
+            path: What it is about, for messages.
+            owner: Who makes it, for messages.
+            timeout_seconds: How long it may wait.
+            tell: Called on the loop after the turn, before the calls of later turns tell of theirs; asks `hop` what became
+                of it.
+        """
+        self.work = work
+        self.keys = keys
+        self.path = path
+        self.owner = owner
+        self.timeout_seconds = timeout_seconds
+        self.tell = tell
+        self.hop: Hop[None] = Hop()
+        self.begun: asyncio.Future[None] | None = None
+        self.acquired = 0.0
+        """When its turn began, in seconds since the epoch."""
+        self.error: BaseException | None = None
+        self.not_before = 0.0
+        self._tries = 0
+        self._busy_since = 0.0
+
+    def touches(self, touched: set[str]) -> bool:
+        """Whether it is about a path of these keys, or above or below one."""
+        return bool(touched) and any(_touches(key, touched) for key in self.keys)
+
+    def is_tried_again(self, error: BaseException) -> bool:
+        """Whether it is to have another turn after an error; else this is what became of it."""
+        now = time.monotonic()
+        if isinstance(error, FileBusyError):
+            self._busy_since = self._busy_since or now
+            self.not_before = now + BUSY_PAUSE_SECONDS
+            if now - self._busy_since < BUSY_SECONDS:
+                return True
+        elif isinstance(error, HeadMovedError):
+            self._tries += 1
+            self.not_before = now + FIRST_PAUSE_SECONDS * 2 ** (self._tries - 1)
+            if self._tries < MOST_TRIES:
+                return True
+            error = ChangedMeanwhileError(self.path, MOST_TRIES)
+        self.error = error
+        return False
+
+    def begin(self) -> None:
+        """Note that its turn has begun; on the loop."""
+        if self.begun is not None and not self.begun.done():
+            self.begun.set_result(None)
+
+    def settle(self) -> None:
+        """Tell of what it did, and give its caller the outcome; on the loop."""
+        if self.hop.done():
+            return
+        if self.error is None:
+            self.hop.set_result(None)
+        else:
+            self.hop.set_exception(self.error)
+            self.hop.exception()  # it is asked for by `tell` and by who waits, if anybody does
+        try:
+            self.tell()
+        except Exception:  # noqa: BLE001 - a listener is foreign code, and the caller waits
+            _log.exception("what happened to %s could not be told", self.path)
+
+
+def _touches(key: str, touched: set[str]) -> bool:
+    if key in touched or any(one.startswith(f"{key}/") for one in touched):
+        return True
+    return any(key.startswith(f"{one}/") for one in touched)

@@ -1,0 +1,378 @@
+"""Turns: whatever changes the tree does so in one of them, from its look to its mark, and no two overlap in any process.
+
+The calls of this process that wait share a turn, and with it one commit and one sync.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import Final, TypeVar
+
+from filetools.errors import (
+    FileToolsError,
+    LockTimeoutError,
+    StateDamagedError,
+    WorkspaceGoneError,
+)
+from filetools.facade.parts import Parts
+from filetools.facade.turn_calls import TurnCall, TurnTask, TurnWork
+from filetools.facade.worker_pool import CLOSED
+from filetools.journal.commit import CommitDraft
+from filetools.journal.forks import abandon_in_child
+from filetools.journal.journal import Records
+from filetools.locks.holder import LockInfo, from_line, to_line
+from filetools.permissions.call_watch import current_watch, uncounted
+
+T = TypeVar("T")
+
+MOST_CALLS: Final = 64
+"""In one turn."""
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Of contents in one turn, after which it takes no further call."""
+MOST_SECONDS: Final = 0.05
+"""Of looking and preparing, likewise."""
+SHORTEST_WAIT_SECONDS: Final = 0.05
+"""How long a call waits in any case: others of this process may have a turn just now."""
+UNSETTLED_PAUSE_SECONDS: Final = 1.0
+"""Until it is tried again to finish what a dead process left, after that has failed."""
+FORKED: Final = "this process was forked from the one that opened it"
+
+_log = logging.getLogger(__name__)
+
+
+class Turns:
+    """Leads the calls of one workspace through turns. Belongs to its loop; works in one worker thread at a time."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._gate = parts.journal.gate
+        self._lock = Lock()
+        # Guarded by the lock:
+        self._waiting: deque[TurnCall] = deque()
+        self._is_served = False
+        self._gone: str | None = None
+        self._at_work: Sequence[TurnCall] = ()
+        self._unsettled: dict[int, float] = {}
+        self._untold: deque[int] = deque()
+        self._done: deque[Sequence[TurnCall]] = deque()
+        self._telling: asyncio.Task[None] | None = None
+        self.precede: Callable[[int], Awaitable[None] | None] = lambda first: None
+        """Tells, or returns what tells, the changes of other processes before a number."""
+        abandon_in_child(self)
+
+    @property
+    def untold(self) -> int | None:
+        """Number from which on there may be changes of this process that are not told yet; None if there are none."""
+        with suppress(IndexError):
+            return self._untold[0]
+        return None
+
+    async def run(self, call: TurnCall) -> None:
+        """Have a call do its work in a turn; returns once all it did is told.
+
+        A caller that is cancelled while the call waits leaves at once; later, it waits for the end and is cancelled then.
+
+        Raises:
+            LockTimeoutError: It did not have its turn in time.
+            FileToolsError: It was refused or failed; nothing was changed.
+            WorkspaceGoneError: The workspace was closed.
+        """
+        call.hop.withdraw = lambda: self._withdraw(call)
+        if current_watch() is not None:
+            call.begun = call.hop.get_loop().create_future()
+        seconds = max(call.timeout_seconds, SHORTEST_WAIT_SECONDS)
+        timer = call.hop.get_loop().call_later(seconds, self._give_up, call)
+        try:
+            self._add(call)
+            is_cancelled = call.begun is not None and await self._is_cancelled_before(call, call.begun)
+            await call.hop
+        finally:
+            timer.cancel()
+        if is_cancelled:
+            raise asyncio.CancelledError
+
+    async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
+        """Do some work in a turn; raises what it raises, and as `run`."""
+        task = TurnTask(work)
+        await self.run(TurnCall(task, (), path=path, owner=owner, timeout_seconds=timeout_seconds))
+        return task.results[0]
+
+    def holder_of(self, key: str) -> LockInfo | None:
+        """Return who is at work on the path of a key, here or in another process; from any thread.
+
+        Of the paths of one call in another process only the first is known.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        self._check()
+        for info, keys in self._own_holders():
+            if key in keys:
+                return info
+        other = from_line(self._gate.line()) if self._gate.is_held_elsewhere() else None
+        return other if other is not None and self._parts.workspace.key(other.path) == key else None
+
+    def is_at_work_on(self, key: str) -> bool:
+        """Whether anybody is; as `holder_of`."""
+        return self.holder_of(key) is not None
+
+    def held(self) -> list[LockInfo]:
+        """Return who of this process is at work."""
+        self._check()
+        return [info for info, _ in self._own_holders()]
+
+    def close(self) -> None:
+        """Refuse the calls that wait, and new ones; those that have begun are finished."""
+        with self._lock:
+            self._gone = self._gone or CLOSED
+            waiting, self._waiting = [*self._waiting], deque()
+        for call in waiting:
+            call.error = WorkspaceGoneError(CLOSED)
+            call.begin()
+            call.settle()
+
+    def abandon(self) -> None:
+        """Refuse all calls in a forked child, where nobody would do them."""
+        self._gone = FORKED
+        self._lock = Lock()
+
+    def _check(self) -> None:
+        if self._gone is not None:
+            raise WorkspaceGoneError(self._gone)
+
+    def _own_holders(self) -> list[tuple[LockInfo, Sequence[str]]]:
+        return [
+            (LockInfo(path=call.path, owner=call.owner, process_id=os.getpid(), since=call.acquired), call.keys)
+            for call in self._at_work
+        ]
+
+    # -- on the loop -------------------------------------------------------------------------------------------------
+
+    async def _is_cancelled_before(self, call: TurnCall, begun: asyncio.Future[None]) -> bool:
+        """Wait until a call has begun, which takes none of its caller's time; True if the caller was cancelled."""
+        try:
+            with uncounted():
+                await begun
+        except asyncio.CancelledError:
+            if self._withdraw(call):
+                raise
+            call.hop.is_cancelled = True
+            return True
+        return False
+
+    def _add(self, call: TurnCall) -> None:
+        with self._lock:
+            self._check()
+            self._waiting.append(call)
+        self._wake()
+
+    def _wake(self) -> None:
+        with self._lock:
+            if self._is_served or not self._waiting or self._gone is not None:
+                return
+            self._is_served = True
+        try:
+            self._parts.crew.start(self._serve)
+        except FileToolsError:
+            self._is_served = False
+            self.close()
+
+    def _wake_at(self, moment: float) -> None:
+        asyncio.get_running_loop().call_later(max(0.0, moment - time.monotonic()), self._wake)
+
+    def _withdraw(self, call: TurnCall) -> bool:
+        """Take a call back that still waits."""
+        with self._lock:
+            if call not in self._waiting:
+                return False
+            self._waiting.remove(call)
+        return True
+
+    def _give_up(self, call: TurnCall) -> None:
+        if self._withdraw(call):
+            call.error = LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
+            call.begin()
+            call.settle()
+
+    def _describe_holder(self) -> str:
+        infos = [info for info, _ in self._own_holders()] or [from_line(self._gate.line())]
+        return infos[0].describe(time.time())
+
+    def _finish(self, calls: Sequence[TurnCall]) -> None:
+        """Tell what a turn has done, after what other processes did before it, and what earlier turns did."""
+        self._done.append(calls)
+        if self._telling is None:
+            waiting = self._tell_ready()
+            if waiting is not None:
+                self._telling = asyncio.create_task(self._tell_slowly(waiting), name="filetools tell")
+
+    def _tell_ready(self) -> Awaitable[None] | None:
+        """Tell what can be told; returns what must be awaited before the next."""
+        while self._done:
+            waiting = self.precede(self._untold[0])
+            if waiting is not None:
+                return waiting
+            self._tell_next()
+        return None
+
+    def _tell_next(self) -> None:
+        self._untold.popleft()
+        for call in self._done.popleft():
+            call.settle()
+
+    async def _tell_slowly(self, waiting: Awaitable[None] | None) -> None:
+        try:
+            while waiting is not None:
+                try:
+                    await waiting
+                except FileToolsError as exc:
+                    _log.warning("what others did before is told later: %s", exc)
+                self._tell_next()
+                waiting = self._tell_ready()
+        finally:
+            self._telling = None
+
+    # -- in the worker thread ----------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        while self._is_due():
+            if not self._gate.begin_turn(self._is_wanted):
+                continue
+            calls, again = self._claim(), list[TurnCall]()
+            try:
+                if calls:
+                    again = self._take_turn(calls)
+            except BaseException as exc:  # noqa: BLE001 - raised again where the calls are awaited
+                for call in calls:
+                    call.error = call.error or exc
+            finally:
+                self._at_work = ()
+                self._gate.end_turn()
+            if calls:
+                self._end_all(calls, again)
+
+    def _is_due(self) -> bool:
+        """Whether a call waits; if none does, nobody serves any more."""
+        now = time.monotonic()
+        with self._lock:
+            self._is_served = any(call.not_before <= now for call in self._waiting)
+            return self._is_served
+
+    def _is_wanted(self) -> bool:
+        return bool(self._waiting)
+
+    def _claim(self) -> Sequence[TurnCall]:
+        """Take the calls of a turn."""
+        now = time.monotonic()
+        with self._lock:
+            due = [call for call in self._waiting if call.not_before <= now][:MOST_CALLS]
+            for call in due:
+                self._waiting.remove(call)
+        for call in due:
+            if call.begun is not None:
+                with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                    call.hop.get_loop().call_soon_threadsafe(call.begin)
+        if due:
+            self._untold.append(sys.maxsize)
+        return due
+
+    def _end_all(self, calls: Sequence[TurnCall], again: Sequence[TurnCall]) -> None:
+        for call in calls:
+            if isinstance(call.error, StateDamagedError):
+                call.error = self._parts.crew.explained(call.error)
+        loop = calls[0].hop.get_loop()
+        with self._lock:
+            self._waiting.extendleft(reversed(again))
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            soonest = min((call.not_before for call in again), default=0.0)
+            if soonest:
+                loop.call_soon_threadsafe(self._wake_at, soonest)
+            loop.call_soon_threadsafe(self._finish, [call for call in calls if call not in again])
+
+    def _take_turn(self, calls: Sequence[TurnCall]) -> list[TurnCall]:
+        """Do the work of calls; returns those that are to have another turn."""
+        journal = self._parts.journal
+        now = time.time()
+        self._gate.sign(to_line(calls[0].path, calls[0].owner, process_id=os.getpid(), since_ns=int(now * 1e9)))
+        for call in calls:
+            call.acquired = now
+        self._at_work = calls
+        self._untold[-1] = journal.position() + 1
+        self._settle()
+        again, ready = self._prepare(calls)
+        if not ready:
+            return again
+        made: list[int] = []
+        done: list[TurnWork] = []
+        for (call, _), outcome in zip(ready, journal.commit_all([draft for _, draft in ready]), strict=True):
+            error = outcome if isinstance(outcome, Exception) else _applied(call.work, outcome)
+            if isinstance(outcome, Exception):
+                call.work.abandon()
+            elif error is None:
+                made += [record.number for record in outcome]
+                done.append(call.work)
+            if error is not None and call.is_tried_again(error):
+                again.append(call)
+        self._mark(made)
+        for work in done:
+            work.marked()
+        return again
+
+    def _prepare(self, calls: Sequence[TurnCall]) -> tuple[list[TurnCall], list[tuple[TurnCall, CommitDraft]]]:
+        """Prepare calls one after the other; one that is about what an earlier one changes has the next turn."""
+        again: list[TurnCall] = []
+        ready: list[tuple[TurnCall, CommitDraft]] = []
+        touched: set[str] = set()
+        size, until = 0, time.monotonic() + MOST_SECONDS
+        for call in calls:
+            is_alone = isinstance(call.work, TurnTask)
+            is_full = size > MOST_BYTES or time.monotonic() > until
+            if ready and (is_alone or is_full or call.touches(touched)):
+                again.append(call)
+                touched.update(call.keys)  # calls of one path keep their order
+                continue
+            try:
+                draft = call.work.prepare()
+            except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited
+                if call.is_tried_again(exc):
+                    again.append(call)
+                continue
+            if draft is not None:
+                ready.append((call, draft))
+                for change in draft.changes:
+                    touched.add(change.key)
+                    touched.add(change.old_key or change.key)
+                    size += len(change.content or b"")
+        return again, ready
+
+    def _mark(self, made: Sequence[int]) -> None:
+        try:
+            self._parts.journal.marks.applied(made)
+        except FileToolsError as exc:
+            # All of it is made, and the next turn finds that out.
+            _log.warning("changes are made, and cannot be marked: %s", exc)
+
+    def _settle(self) -> None:
+        """Finish what dead processes left, before anything else is looked at."""
+        pending = self._parts.journal.marks.pending()
+        now = time.monotonic()
+        if pending and any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
+            failed = self._parts.recovery.settle_all(pending)
+            self._unsettled = dict.fromkeys(failed, now + UNSETTLED_PAUSE_SECONDS)
+
+
+def _applied(work: TurnWork, records: Records) -> BaseException | None:
+    """Have work make real what was committed; returns why it could not."""
+    try:
+        work.apply(records)
+    except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited
+        return exc
+    return None
