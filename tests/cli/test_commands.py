@@ -114,11 +114,9 @@ def test_a_command_ends_with_the_code_that_is_promised(root: Path, ended: Ended,
 
 
 async def test_a_lock_that_is_not_free_ends_with_4(run: CommandLine, root: Path) -> None:
-    async with filetools.open(root, settings={"watch": False}) as files:
-        locks = inside.parts(files).locks
-        async with locks.hold(["notes.md"], path="notes.md", owner="somebody"):
-            waiting = {"FILETOOLS_LOCK_TIMEOUT_SECONDS": "0.2"}
-            done = await asyncio.to_thread(run, "append", "notes.md", "--content", "x", more=waiting)
+    async with filetools.open(root, settings={"watch": False}) as files, inside.at_work(files, "notes.md"):
+        waiting = {"FILETOOLS_LOCK_TIMEOUT_SECONDS": "0.2"}
+        done = await asyncio.to_thread(run, "append", "notes.md", "--content", "x", more=waiting)
     assert (done.code, done.error.startswith("error LOCK_TIMEOUT")) == (4, True)
 
 

@@ -13,6 +13,7 @@ import pytest
 import filetools
 from filetools import ApprovalDecision, Edit
 from filetools.facade.facade import FileToolsFacade
+from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import outcome_of, refused, steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Person
@@ -140,9 +141,8 @@ async def test_a_file_that_changes_before_its_lock_is_taken_is_not_overwritten(
     files: FileToolsFacade, tmp_path: Path, name: str
 ) -> None:
     files.answer_approvals(Person(MERGE))
-    runner, path = files._runner, files._runner.resolve("a.txt")
-    key = runner.parts.workspace.key(path)
-    async with runner.parts.locks.hold([key], path=path, owner="test"):
+    runner = files._runner
+    async with inside.at_work(files, "a.txt"):
         call = asyncio.ensure_future(WRITES[name][0](files))
         await steps_until(lambda: runner._changes._count)
         (tmp_path / "a.txt").write_text("somebody else\n")

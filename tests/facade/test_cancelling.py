@@ -13,6 +13,7 @@ import pytest
 import filetools
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
+from tests.support import inside
 from tests.support.changes import BEFORE, CASES, with_empty_parents
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.dose import dose
@@ -89,7 +90,7 @@ async def interrupted(root: Path, call: Call, at: int, *, times: int, **options:
             cancelled = await running.run()
         # The keeper may look at what has just been done, for an instant.
         for path in ("a.txt", "b.txt", "d", "d/e.txt", "new.txt", "c.txt", "t", "n", "x"):
-            await steps_until(lambda path=path: not files._parts.locks.is_locked(path))  # type: ignore[misc]
+            await steps_until(lambda path=path: not inside.is_locked(files, path))  # type: ignore[misc]
         assert files._parts.bus.statistics.failures == 0
         await assert_at_rest(files, root)
         happened = [event for event in heard if event.name.startswith(("file:", "directory:"))]

@@ -277,7 +277,6 @@ async def cost(files: FileToolsFacade, act: Callable[[], Awaitable[UndoResult]])
     journal = files._parts.journal
     counts = []
     for _ in range(3):
-        journal.marks.flush()
         with watched(journal) as (statements, steps):
             result = await act()
         assert result.changes

@@ -13,6 +13,7 @@ import filetools
 from filetools.errors import StorageFailedError
 from filetools.events.types import ContentEvent, Event
 from filetools.facade.facade import FileToolsFacade
+from tests.support import inside
 from tests.support.crashing import QUIET, grow
 from tests.support.mirror_worlds import local_store, scripted
 from tests.support.opened import names_of, steps_until, told
@@ -65,7 +66,7 @@ async def test_every_call_is_told_in_the_order_of_its_records(files: FileToolsFa
 
 async def test_the_lock_is_free_when_the_event_comes(files: FileToolsFacade) -> None:
     held: list[bool] = []
-    files.on("file:*", lambda _event: held.append(files._parts.locks.is_locked("a.txt")))
+    files.on("file:*", lambda _event: held.append(inside.is_locked(files, "a.txt")))
     await files.write_file("a.txt", "1")
     await files.append_file("a.txt", "2")
     await files.delete_file("a.txt")

@@ -12,6 +12,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.workspace_path import WorkspacePath
+from tests.support import inside
 from tests.support.crashing import CrashingOpening, leftovers
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused, steps_until, watched
@@ -202,8 +203,8 @@ async def test_ignored_and_excluded_files_are_told_only_if_filetools_wrote_them_
 
 async def test_a_new_file_is_told_as_created_though_an_editor_is_quicker_to_open_it(tmp_path: Path) -> None:
     async with watched(tmp_path) as (files, told):
-        parts, path = files._parts, WorkspacePath("new.txt")
-        async with parts.locks.hold([parts.workspace.key(path)], path=path, owner="test", timeout_seconds=9):
+        path = WorkspacePath("new.txt")
+        async with inside.at_work(files, path):
             (tmp_path / path).write_text("1\n")
             await files.for_actor(EDITOR).buffers.open(path)
         await steps_until(lambda: bool(told))

@@ -12,6 +12,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import InfoResult, VersionEntry, VersionsResult
+from tests.support import inside
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused, version
 from tests.support.people import ALICE
@@ -81,7 +82,7 @@ async def test_folders_links_and_pipes_are_described_and_not_followed(files: Fil
 
 async def test_the_last_change_and_the_lock_are_told(files: FileToolsFacade) -> None:
     result = await files.write_file("a.txt", "new")
-    async with files._parts.locks.hold(["a.txt"], path="a.txt", owner="somebody"):
+    async with inside.at_work(files, "a.txt"):
         info = await files.file_info("a.txt")
         held = await files.lock_info("a.txt")
         assert (await files.is_locked("./a.txt"), await files.is_locked("b.bin")) == (True, False)

@@ -38,11 +38,7 @@ def restart_machine(root: Path) -> None:
 def killed_after(root: Path, action: Action) -> None:
     """Act, acknowledge and die; nothing was synced by then."""
 
-    async def act(files: filetools.FileToolsFacade) -> None:
-        await action(files)
-        await asyncio.get_running_loop().run_in_executor(None, files._parts.journal.marks.flush)
-
-    assert die_at(root, act, Plan.record())
+    assert die_at(root, action, Plan.record())
 
 
 def written_and_killed(root: Path, path: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import filetools
 from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest
+from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR
@@ -15,8 +16,7 @@ from tests.support.people import ALICE, EDITOR
 async def test_locks_that_are_held_are_told_with_their_owner(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         assert files.held_locks() == []
-        key = files._parts.workspace.key(files._runner.resolve("a.txt"))
-        async with files._parts.locks.hold([key], path="a.txt", owner="alice"):
+        async with inside.at_work(files, "a.txt", "alice"):
             [lock] = files.held_locks()
             assert (lock.path, lock.owner) == ("a.txt", "alice")
         assert files.held_locks() == []

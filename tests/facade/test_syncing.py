@@ -17,7 +17,6 @@ OFF = {"sync_after_seconds": 3600.0}
 
 def unsynced(files: FileToolsFacade) -> list[str]:
     """Return the paths of the applied records that are not synced yet."""
-    files._parts.journal.marks.flush()
     return [record.path for record in files._parts.journal.marks.unsynced()]
 
 

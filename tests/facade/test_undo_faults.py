@@ -14,6 +14,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.errors import DiskFullError
+from tests.support import inside
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.mirror_worlds import QUICK, caught_up
 from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, outcome_of, recorded, refused, version
@@ -130,8 +131,7 @@ async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwr
     async with filetools.open(tmp_path, settings=QUIET) as files:
         alice, bob = files.for_actor(ALICE), files.for_actor(Actor(kind="agent", id="bob"))
         await alice.edit_file("a.txt", [Edit(old="two", new="TWO")])
-        key = files._parts.workspace.key(files._runner.resolve("a.txt"))
-        async with files._parts.locks.hold([key], path="a.txt", owner="test"):
+        async with inside.at_work(files, "a.txt"):
             undo = asyncio.create_task(alice.undo())
             write = asyncio.create_task(bob.edit_file("a.txt", [Edit(old="five", new="FIVE")]))
             await asyncio.wait([undo, write], timeout=0.2)  # both wait for the lock by now, in whatever order

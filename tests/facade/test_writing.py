@@ -12,6 +12,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
+from tests.support import inside
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.opened import names_of, recorded, refused, told, version
 
@@ -197,12 +198,12 @@ async def test_a_copy_takes_bytes_and_mode(files: FileToolsFacade, root: Path) -
 
 async def test_a_lock_that_is_not_free_in_time_is_said_to_be_held(files: FileToolsFacade, root: Path) -> None:
     await refused("INVALID_ARGUMENT", files.write_file("a.txt", "new", lock_timeout_seconds=-1))
-    async with files._parts.locks.hold(["a.txt"], path="a.txt", owner="somebody"):
+    async with inside.at_work(files, "a.txt"):
         error = await refused("LOCK_TIMEOUT", files.write_file("a.txt", "new", lock_timeout_seconds=0.02))
         assert (error.path, error.retryable, error.suggested_action) == ("a.txt", True, "Wait 5 seconds and retry")
         assert error.message.startswith("Could not lock a.txt within 0.02 s; held by somebody")
         assert isinstance(error, TimeoutError)
-        assert (await files.write_file("b.txt", "another file")).created
+    assert (await files.write_file("b.txt", "another file")).created
     assert (await files.write_file("a.txt", "new", lock_timeout_seconds=0)).version == version("new")
     assert await recorded(files) == [("create", "b.txt", "agent"), ("modify", "a.txt", "agent")]
 

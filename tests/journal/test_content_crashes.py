@@ -83,7 +83,6 @@ def work(state: Path, steps: Callable[[], Steps], say: Callable[[str], object]) 
 def tidy(journal: Journal) -> None:
     """Have everything given back that may go."""
     journal.marks.applied(record.number for record in journal.marks.pending())
-    journal.marks.flush()
     journal.marks.synced(record.number for record in journal.marks.unsynced())
     journal.maintain(retention_bytes=0, retention_records=10**9)
 

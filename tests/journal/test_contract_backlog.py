@@ -44,7 +44,7 @@ def test_a_folder_that_comes_where_something_is_owed_is_to_be_compared_as_a_whol
     journal.mirrors.register("m")
     (made,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
     assert owed(journal) == {"a": made.number}
-    (moved,) = journal.commit([move_folder(journal, "a", "b", applied=True)], ALICE)
+    (moved,) = journal.commit([move_folder("a", "b", applied=True)], ALICE)
     looked_at = journal.backlog.of("m")
     assert [(each.key, each.number, each.below) for each in looked_at] == [
         ("a", moved.number, True), ("b", moved.number, False),

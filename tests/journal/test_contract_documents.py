@@ -56,15 +56,8 @@ def test_a_commit_on_an_older_document_records_nothing(journal: Journal) -> None
     with pytest.raises(HeadMovedError):
         journal.commit([change], ALICE)
     with pytest.raises(HeadMovedError):
-        journal.commit([replace(change, view=None)], ALICE)
+        journal.commit([replace(change)], ALICE)
     assert (journal.position(), text_of(journal, document)) == (0, "typed\n")
-
-
-def test_a_view_from_before_the_opening_does_not_hold(journal: Journal) -> None:
-    change = draft(journal, "a", b"1")
-    opened(journal)
-    with pytest.raises(HeadMovedError):
-        journal.commit([change], ALICE)
 
 
 def test_a_document_somebody_holds_is_not_closed(journal: Journal) -> None:
@@ -118,7 +111,7 @@ def test_a_clean_document_goes_with_its_last_handle_and_a_dirty_one_stays(journa
 def test_documents_below_a_moved_folder_move_with_it(journal: Journal) -> None:
     put(journal, "d/a", b"1")
     inside, beside = opened(journal, "d/a"), opened(journal, "da")
-    journal.commit([move_folder(journal, "d", "e")], ALICE)
+    journal.commit([move_folder("d", "e")], ALICE)
     moved = {document.key: document for document in journal.documents.all()}
     assert moved == {"e/a": replace(inside, key="e/a", path="e/a"), "da": beside}
 

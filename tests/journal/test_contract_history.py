@@ -27,7 +27,6 @@ def test_what_was_set_back_or_merely_found_or_is_pending_is_no_past(journal: Jou
     assert numbers(journal, RecordFilter()) == []
     assert journal.history.undoers([found.number]) == {}
     journal.marks.applied([pending.number])
-    journal.marks.flush()
     assert numbers(journal, RecordFilter()) == [pending.number]
     assert journal.history.targets([back.number], "undoes") == {back.number: [found.number]}
 

@@ -27,7 +27,6 @@ def test_other_processes_see_a_note_once_it_is_written(open_journal: OpenJournal
     record = put(ours, "a", b"1", noted=False)
     ours.marks.applied([record.number])
     assert theirs.marks.is_pending(record.number)
-    assert ours.marks.flush()
     assert not theirs.marks.is_pending(record.number)
     assert theirs.marks.pending() == []
 
@@ -42,10 +41,9 @@ def test_lost_notes_leave_the_record_pending(open_journal: OpenJournal) -> None:
 
 def test_a_note_does_not_revive_what_was_set_back(journal: Journal) -> None:
     record = put(journal, "a", b"1", noted=False)
-    back = draft(journal, "a", None, view=None, applied=True, compensates=record.number)
+    back = draft(journal, "a", None, applied=True, compensates=record.number)
     journal.commit([back], ALICE)
     journal.marks.applied([record.number])
-    journal.marks.flush()
     assert [each.state for each in journal.records()] == [RecordState.ABORTED, RecordState.ABORTED]
 
 
@@ -53,7 +51,6 @@ def test_an_old_note_does_not_mark_a_newer_head(journal: Journal) -> None:
     old = put(journal, "a", b"1", noted=False)
     put(journal, "a", b"2", noted=False)
     journal.marks.applied([old.number])
-    journal.marks.flush()
     head = journal.view("a").head
     assert head is not None
     assert not head.applied
@@ -83,7 +80,6 @@ def test_the_feed_stops_before_the_first_pending_record(journal: Journal) -> Non
     put(journal, "c", b"3")
     assert (numbers(journal.records()), journal.visible_position(), journal.position()) == ([1], 1, 3)
     journal.marks.applied([pending.number])
-    journal.marks.flush()
     assert (numbers(journal.records()), journal.visible_position()) == ([1, 2, 3], 3)
 
 
@@ -112,7 +108,6 @@ def test_listeners_are_told_when_the_feed_has_grown(open_journal: OpenJournal) -
     record = put(journal, "a", b"1", noted=False)
     assert told == []
     journal.marks.applied([record.number])
-    journal.marks.flush()
     assert told == [1]
     journal.commit([draft(journal, "b", b"2", applied=True, external=True)], ALICE)
     assert told == [1, 2]

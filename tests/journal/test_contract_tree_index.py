@@ -83,9 +83,9 @@ def test_folders_follow_what_is_committed(journal: Journal) -> None:
     for key in ("a", "a/b", "ab"):
         make_folder(journal, key)
     assert folders(journal) == ["a", "a/b", "ab"]
-    journal.commit([move_folder(journal, "a", "c/d", applied=True)], ALICE)
+    journal.commit([move_folder("a", "c/d", applied=True)], ALICE)
     assert folders(journal) == ["ab", "c/d", "c/d/b"]
-    journal.commit([delete_folder(journal, "c/d", applied=True)], ALICE)
+    journal.commit([delete_folder("c/d", applied=True)], ALICE)
     assert folders(journal) == ["ab"]
 
 
@@ -251,7 +251,7 @@ def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -
         relaxed.contents.keep_all({version(content): content})
         relaxed.tree_index.found({name: file_row(name, content)}, relaxed.position())
     relaxed.checkpoints.save("all", snapshot_of("d/x", content=b"found"), relaxed.position())
-    relaxed.commit([delete_folder(relaxed, "d", applied=True)], ALICE)
+    relaxed.commit([delete_folder("d", applied=True)], ALICE)
     relaxed.maintain(retention_bytes=0, retention_records=0)
     assert relaxed.contents.get(version(b"found")) == b"found"
     assert relaxed.contents.missing([version(b"found"), version(b"never")]) == {version(b"never")}
@@ -269,7 +269,6 @@ def test_nothing_is_found_while_a_folder_is_being_removed(journal: Journal) -> N
     assert not journal.tree_index.found(met, record.number)
     assert not journal.tree_index.save(met, [], record.number)
     journal.marks.applied([record.number])
-    journal.marks.flush()
     assert journal.tree_index.found(met, record.number)
     assert head_version(journal, "d/b") == version(b"1")
 

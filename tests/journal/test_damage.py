@@ -237,7 +237,6 @@ def _refusals(journal: Journal) -> list[bytes]:
         lambda: journal.view("a"),
         lambda: put(journal, "a", b"2"),
         lambda: journal.records(),
-        journal.marks.flush,
         lambda: journal.contents.get(v(b"1")),
     ]
     found = []
@@ -259,7 +258,7 @@ def test_damage_met_while_open_is_typed(state: Path) -> None:
     with pytest.raises(StateDamagedError):
         journal.records(limit=100)
     with pytest.raises(StateDamagedError):
-        journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(100)], ALICE)
+        journal.commit([draft(journal, "new", b"1", key=f"g{index}") for index in range(100)], ALICE)
     journal.close()
 
 

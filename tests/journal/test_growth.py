@@ -42,8 +42,8 @@ def act(journal: Journal, name: str) -> object:
         "foreign": lambda: journal.records(journal.position() - 20, limit=10, foreign_only=True),
         "positions": lambda: (journal.position(), journal.visible_position(), journal.forgotten()),
         "heads below": lambda: list(journal.heads_below("d0")),
-        "folder move": lambda: journal.commit([move_folder(journal, "d1", "t", applied=True)], ALICE),
-        "folder deletion": lambda: journal.commit([delete_folder(journal, "d2", applied=True)], ALICE),
+        "folder move": lambda: journal.commit([move_folder("d1", "t", applied=True)], ALICE),
+        "folder deletion": lambda: journal.commit([delete_folder("d2", applied=True)], ALICE),
         "contents": lambda: (journal.contents.get(v(b"same")), journal.contents.has(v(b"nothing"))),
         "backlog": lambda: remove(journal, key),
         "maintain": lambda: journal.maintain(retention_bytes=10**9, retention_records=10**9),
@@ -61,7 +61,6 @@ HOT = [
 
 def note(journal: Journal, number: int) -> None:
     journal.marks.applied([number])
-    journal.marks.flush()
 
 
 def remove(journal: Journal, key: str) -> None:
@@ -73,7 +72,7 @@ def compensate(journal: Journal, key: str) -> None:
     changes = [draft(journal, key, b"one"), draft(journal, "other", b"two")]
     records = journal.commit(changes, ALICE)
     for record in records:
-        back = draft(journal, record.path, b"same", content=None, view=None, applied=True, compensates=record.number)
+        back = draft(journal, record.path, b"same", content=None, applied=True, compensates=record.number)
         journal.commit([back], ALICE)
 
 
@@ -82,7 +81,7 @@ def grown(state: Path, records: int) -> Journal:
     journal = Journal(state, durability="relaxed")
     for start in range(0, records, 500):
         changes = [_settled(start + index) for index in range(500)]
-        journal.commit([*changes, delete_folder(journal, "gone", applied=True)], ALICE)
+        journal.commit([*changes, delete_folder("gone", applied=True)], ALICE)
     journal.marks.synced(range(1, journal.position() + 1))
     journal._database.checkpoint(at_least_bytes=0)
     act(journal, "maintain")

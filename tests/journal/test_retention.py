@@ -74,9 +74,8 @@ def test_records_of_heads_stay(relaxed: Journal) -> None:
 
 def test_records_of_heads_that_moved_with_their_folder_stay(relaxed: Journal) -> None:
     written(relaxed, b"1", b"2", key="d/a")
-    (moved,) = relaxed.commit([move_folder(relaxed, "d", "t")], ALICE)
+    (moved,) = relaxed.commit([move_folder("d", "t")], ALICE)
     relaxed.marks.applied([moved.number])
-    relaxed.marks.flush()
     relaxed.marks.synced([moved.number])
     keep(relaxed, contents=0, records=0)
     assert left(relaxed) == [2]
@@ -92,7 +91,6 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Jo
     assert left(relaxed) == [2, 3, 5]
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [True] * 5
     relaxed.marks.applied([3])
-    relaxed.marks.flush()
     relaxed.marks.synced([2, 3])
     relaxed._retention._fell_short.clear()
     keep(relaxed, contents=0, records=0)

@@ -17,7 +17,7 @@ def test_torn_line_names_nobody(line: bytes) -> None:
 @given(st.text(st.characters(codec=None), max_size=600), st.text(st.characters(codec=None), max_size=600))
 def test_line_has_one_size_and_is_readable_whatever_the_names(path: str, owner: str) -> None:
     line = to_line(path, owner, process_id=2**31, since_ns=2**62)
-    info = from_line(line[1:])
+    info = from_line(line)
     assert len(line) == LINE_BYTES
     assert info.process_id == 2**31
     assert (info.path + info.owner).encode("utf-8").decode() == info.path + info.owner

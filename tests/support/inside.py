@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from filetools.app import trust
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
+from filetools.facade.turn_calls import TurnCall, TurnTask
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
 from filetools.journal.database import Database
 from filetools.journal.journal import Journal
@@ -32,6 +34,33 @@ from filetools.writer.writer import Writer
 def parts(files: FileToolsFacade) -> Parts:
     """Return what an open workspace is made of."""
     return files._parts
+
+
+@asynccontextmanager
+async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") -> AsyncIterator[None]:
+    """Have somebody of this process be at work on a path, with a turn that lasts as long as the block."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        ended.wait(60)
+
+    turns = files._runner.turns
+    key = files._parts.workspace.key(WorkspacePath(path))
+    call = TurnCall(TurnTask(work), [key], path=path, owner=owner, timeout_seconds=60)
+    task = asyncio.create_task(turns.run(call))
+    while not begun.is_set():
+        await asyncio.sleep(0.001)
+    try:
+        yield
+    finally:
+        ended.set()
+        await task
+
+
+def is_locked(files: FileToolsFacade, path: str) -> bool:
+    """Whether anybody is at work on a path."""
+    return files._runner.turns.is_at_work_on(files._parts.workspace.key(WorkspacePath(path)))
 
 
 def lose_version(files: FileToolsFacade, version: str) -> None:

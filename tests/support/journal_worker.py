@@ -45,7 +45,6 @@ def save(
         after="sha256:" + hashlib.sha256(content).hexdigest(),
         content=content,
         size=len(content),
-        view=view,
     )
     (record,) = journal.commit([change], Actor(kind="agent", id=actor))
     journal.marks.applied([record.number])

@@ -49,7 +49,6 @@ def draft(journal: Journal, key: str, content: bytes | None, /, **options: Any) 
         "content": content,
         "size": None if content is None else len(content),
         "mode": None if content is None else 0o644,
-        "view": view,
     }
     return Change(**(fields | options))
 
@@ -61,7 +60,6 @@ def put(journal: Journal, key: str, content: bytes | None, /, *, noted: bool = T
     (record,) = journal.commit([draft(journal, key, content, **options)], ALICE)
     if noted:
         journal.marks.applied([record.number])
-        journal.marks.flush()
     return record
 
 
@@ -70,14 +68,12 @@ def folder(operation: Operation, key: str, old_key: str | None = None, **options
     return Change(operation=operation, path=key, key=key, old_path=old_key, old_key=old_key, **options)
 
 
-def move_folder(journal: Journal, source: str, destination: str, **options: Any) -> Change:
-    """Return the move of a folder, with what the journal knows of both ends now."""
-    views = {"view": journal.view(destination), "old_view": journal.view(source)}
-    return folder(Operation.MOVE_DIRECTORY, destination, source, **(views | options))
+def move_folder(source: str, destination: str, **options: Any) -> Change:
+    return folder(Operation.MOVE_DIRECTORY, destination, source, **options)
 
 
-def delete_folder(journal: Journal, key: str, **options: Any) -> Change:
-    return folder(Operation.DELETE_DIRECTORY, key, **({"view": journal.view(key)} | options))
+def delete_folder(key: str, **options: Any) -> Change:
+    return folder(Operation.DELETE_DIRECTORY, key, **options)
 
 
 def head_version(journal: Journal, key: str) -> str | None:

@@ -19,7 +19,6 @@ from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
-from filetools.locks.table import LockTable
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace import Workspace
@@ -128,11 +127,11 @@ class World:
     workspace: Workspace
     primary: LocalStore
     journal: Journal
-    locks: LockTable
     executor: ThreadPoolExecutor
     mirror: Store
     events: list[Event] = field(default_factory=list)
     kept: list[tuple[str, bytes]] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     manager: SyncManager = field(init=False)
 
     def fill(self) -> None:
@@ -174,34 +173,32 @@ class World:
     async def run(self, work: Callable[[], T], /) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
-    async def locked(self, paths: tuple[str, ...], work: Callable[[], T]) -> T:
-        async with self.locks.hold(list(paths), path=paths[0], owner="alice"):
+    async def locked(self, work: Callable[[], T]) -> T:
+        async with self.lock:
             return await self.run(work)
 
     async def write(self, path: str, content: bytes) -> MirrorStatus:
-        return await self.locked((path,), lambda: self.follow(self.put(path, content)))
+        return await self.locked(lambda: self.follow(self.put(path, content)))
 
     async def delete(self, path: str) -> MirrorStatus:
-        return await self.locked((path,), lambda: self.follow(self.remove(path)))
+        return await self.locked(lambda: self.follow(self.remove(path)))
 
     async def move(self, source: str, destination: str) -> MirrorStatus:
-        return await self.locked((source, destination), lambda: self.follow(self.rename(source, destination)))
+        return await self.locked(lambda: self.follow(self.rename(source, destination)))
 
     async def make_directory(self, path: str) -> MirrorStatus:
-        return await self.locked((path,), lambda: self.follow(self.make(path)))
+        return await self.locked(lambda: self.follow(self.make(path)))
 
     def follow(self, record: ChangeRecord) -> MirrorStatus:
         return self.manager.follow([record])
 
     def put(self, path: str, content: bytes) -> ChangeRecord:
-        place, view, version = at(path), self.journal.view(path), version_of(content)
+        place, version = at(path), version_of(content)
         stat = self.primary.stat(place)
         self._make_parents(place)
         operation = Operation.CREATE if stat is None else Operation.MODIFY
         prepared = self.primary.prepare(place, content, new=stat is None)
-        change = Change(
-            operation=operation, path=path, key=path, after=version, content=content, size=len(content), view=view
-        )
+        change = Change(operation=operation, path=path, key=path, after=version, content=content, size=len(content))
         (record,) = self.commit(change)
         displaced = prepared.exchange()
         if displaced is not None:
@@ -256,7 +253,6 @@ class World:
 
     def _applied(self, record: ChangeRecord) -> None:
         self.journal.marks.applied([record.number])
-        self.journal.marks.flush()
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Poll a condition for a bounded time."""
@@ -292,7 +288,6 @@ async def world(
         workspace=workspace,
         primary=primary,
         journal=Journal(state, durability="relaxed"),
-        locks=LockTable(state / "locks"),
         executor=executor,
         mirror=mirror,
     )
@@ -306,7 +301,6 @@ async def world(
     finally:
         with suppress(Died):  # what a test lets die in the background may die once more
             await opened.manager.aclose()
-        await opened.locks.aclose()
         executor.shutdown()
         opened.journal.close()
         primary.close()

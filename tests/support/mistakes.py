@@ -146,7 +146,7 @@ async def bob_writes(files: FileToolsFacade, root: Path) -> None:
 
 async def bob_holds_a_lock(files: FileToolsFacade, root: Path) -> None:
     """Let somebody else work on a file and not come to an end."""
-    held = inside.parts(files).locks.hold(["src/app.py"], path="src/app.py", owner="bob")
+    held = inside.at_work(files, "src/app.py", "bob")
     await held.__aenter__()
     _held.append(held)
 

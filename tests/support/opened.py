@@ -75,7 +75,6 @@ def _fact(record: ChangeRecord) -> tuple[str, str, str]:
 async def assert_at_rest(files: FileToolsFacade, root: Path) -> None:
     """Fail unless nothing is pending or left over and every head is what stands on the disk."""
     journal = files._parts.journal
-    await files._parts.crew.run(journal.marks.flush)
     assert journal.marks.pending() == []
     assert leftovers(root) == []
     for path, head in journal.heads_below(""):

@@ -17,7 +17,7 @@ def written(journal: Journal, content: bytes) -> int:
     """Record a new file in "d" whose mark is still on its way; returns the number."""
     change = Change(
         operation=Operation.CREATE, path="d/a", key="d/a", after=version_of(content), content=content,
-        size=len(content), mode=0o644, view=journal.view("d/a"),
+        size=len(content), mode=0o644,
     )  # fmt: skip
     return journal.commit([change], SYSTEM)[0].number
 
@@ -29,7 +29,6 @@ async def test_a_file_whose_folder_moves_while_it_is_settled_goes_with_the_folde
     def move_folder(files: FileToolsFacade, number: int) -> None:
         journal = files._parts.journal
         journal.marks.applied([number])
-        journal.marks.flush()
         journal.commit(
             [Change(operation=Operation.MOVE_DIRECTORY, path="e", key="e", old_path="d", old_key="d", applied=True)],
             SYSTEM,

@@ -17,6 +17,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.transactions.transaction import Transaction
 from filetools.permissions.requests import ApprovalDecision
 from filetools.search.source import MIN_CACHED_NAMES
+from tests.support import inside
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import (
     Once,
@@ -97,7 +98,7 @@ async def test_one_cancelled_while_it_waits_for_a_lock_changes_nothing(files: Fi
             await tx.write_file("b.txt", "new")
             reached.set()
 
-    async with files._parts.locks.hold(["b.txt"], path="b.txt", owner="somebody"):
+    async with inside.at_work(files, "b.txt"):
         task = asyncio.create_task(work())
         await reached.wait()
         await steps_until(lambda: tx._buffer.is_over)

@@ -14,6 +14,7 @@ from filetools.events.types import Event
 from filetools.models.records import Actor
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.summaries import MOST_HUNK_LINES
+from tests.support import inside
 from tests.support.mcp_clients import ERAS, facts, failure, opened_door, refused, text, text_of
 from tests.support.opened import steps_until, told
 
@@ -219,13 +220,13 @@ async def test_a_cancelled_call_that_waits_for_a_lock_never_happens(root: Path, 
     async with opened_door(root, mode) as (client, files):
         started: list[Event] = told(files, "agent:tool:started")
         failed: list[Event] = told(files, "agent:tool:failed")
-        async with files._parts.locks.hold(["notes.md"], path="notes.md", owner="test"):
+        async with inside.at_work(files, "notes.md"):
             call = asyncio.create_task(client.call_tool("edit_file", edit))
             await steps_until(lambda: started)
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             await steps_until(lambda: failed)
-        await steps_until(lambda: not files._parts.locks.is_locked("notes.md"))
+        await steps_until(lambda: not inside.is_locked(files, "notes.md"))
         await text(client, "edit_file", path="notes.md", old_string="notes", new_string="after")
     assert (root / "notes.md").read_text() == "after\n"
 

@@ -105,7 +105,7 @@ async def end(
 ) -> list[str]:
     """Let everything come to rest and look for the last time."""
     await town.notice()
-    await sweep(town.files._parts, town.files._runner.tell)  # what a program still wrote when it was displaced
+    await sweep(town.files._runner)  # what a program still wrote when it was displaced
     await town.settle()
     faults = town.ledger.faults_at_end(town.standing(), await town.kept(), may_displace=may_displace)
     faults += faults_of_editors(parties)

@@ -106,7 +106,6 @@ class Town:
     async def unrest(self) -> list[str]:
         """Return what is pending or left over, which head is not what stands there, and where the mirror differs."""
         journal = self.files._parts.journal
-        await self.files._parts.crew.run(journal.marks.flush)
         found = [f"pending: {record}" for record in journal.marks.pending()]
         found += [f"left over: {name}" for name in leftovers(self.root)]
         standing = files_in(self.root)
