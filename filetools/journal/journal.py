@@ -93,7 +93,7 @@ class Journal(SqliteReading):
         self.descriptors = SqliteTable(database, "descriptors")
         self.registry = SqliteTable(database, "registry")
         self.runs = SqliteTable(database, "runs")
-        self._on_committed = on_committed or on_visible
+        self._on_committed = _guarded(on_committed or on_visible)
         self.marks = Marks(database, self._on_committed)
         self.history = History(database)
         self.checkpoints = Checkpoints(database)
@@ -229,6 +229,18 @@ class Journal(SqliteReading):
     def close(self) -> None:
         """Release the database; may be called twice, and after a fork does nothing."""
         self._database.close()
+
+
+def _guarded(listener: Callable[[], None]) -> Callable[[], None]:
+    """Return what calls a listener: somebody else's code, for which no commit may seem to fail that is recorded."""
+
+    def call() -> None:
+        try:
+            listener()
+        except Exception:  # noqa: BLE001 - see above
+            _log.exception("a listener of the journal failed")
+
+    return call
 
 
 def _open_database(directory: Path, durability: Durability, timeout_seconds: float) -> Database:

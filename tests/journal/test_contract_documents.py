@@ -142,7 +142,7 @@ def test_what_became_of_documents_is_told_from_a_position_on(open_journal: OpenJ
     everything = second.documents.changed(0)
     assert (set(everything.documents), everything.closed) == ({moved, closed}, None)
     assert second.documents.changed(everything.position) == replace(everything, documents=(), closed=frozenset())
-    first.commit([move_folder(first, "d", "e")], ALICE)
+    first.commit([move_folder("d", "e")], ALICE)
     first.documents.release("h-b")
     new = opened(first, "c")
     first.documents.advance(typed(new, "two\n"), ANN)

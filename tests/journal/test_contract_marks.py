@@ -22,23 +22,6 @@ def test_a_committed_record_is_pending_until_it_is_noted(journal: Journal) -> No
     assert head.applied
 
 
-def test_other_processes_see_a_note_once_it_is_written(open_journal: OpenJournal) -> None:
-    ours, theirs = open_journal(), open_journal()
-    record = put(ours, "a", b"1", noted=False)
-    ours.marks.applied([record.number])
-    assert theirs.marks.is_pending(record.number)
-    assert not theirs.marks.is_pending(record.number)
-    assert theirs.marks.pending() == []
-
-
-def test_lost_notes_leave_the_record_pending(open_journal: OpenJournal) -> None:
-    ours = open_journal()
-    record = put(ours, "a", b"1", noted=False)
-    ours.marks.applied([record.number])
-    # Whoever opens the journal after this process died knows only what was written.
-    assert numbers(open_journal().marks.pending()) == [record.number]
-
-
 def test_a_note_does_not_revive_what_was_set_back(journal: Journal) -> None:
     record = put(journal, "a", b"1", noted=False)
     back = draft(journal, "a", None, applied=True, compensates=record.number)

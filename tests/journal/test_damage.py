@@ -232,8 +232,8 @@ def test_a_journal_is_unusable_in_a_forked_child(state: Path) -> None:
 
 
 def _refusals(journal: Journal) -> list[bytes]:
-    journal.marks.applied([1])
     acts: list[Callable[[], object]] = [
+        lambda: journal.marks.applied([1]),
         lambda: journal.view("a"),
         lambda: put(journal, "a", b"2"),
         lambda: journal.records(),

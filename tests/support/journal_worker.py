@@ -9,7 +9,6 @@ import hashlib
 import os
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -17,11 +16,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from filetools.errors import FileToolsError
-from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.journal.changes import Change
+from filetools.journal.commit import CommitDraft
 from filetools.journal.gate import Gate
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import Durability
+
+_ACTOR = Actor(kind="agent", id="worker")
 
 
 def say(*facts: object) -> None:
@@ -32,12 +34,16 @@ def wait() -> None:
     os.read(0, 1)
 
 
-def save(
-    journal: Journal, key: str, content: bytes, *, actor: str = "worker", seen: View | None = None
-) -> ChangeRecord:
-    """Commit new bytes of a path and note that the file carries them."""
-    view = journal.view(key) if seen is None else seen
-    change = Change(
+def save(journal: Journal, key: str, content: bytes, *, actor: str = "worker") -> ChangeRecord:
+    """Commit new bytes of a path and mark that the file carries them."""
+    (record,) = journal.commit([_draft(journal, key, content)], Actor(kind="agent", id=actor))
+    journal.marks.applied([record.number])
+    return record
+
+
+def _draft(journal: Journal, key: str, content: bytes) -> Change:
+    view = journal.view(key)
+    return Change(
         operation=Operation.MODIFY,
         path=key,
         key=key,
@@ -46,9 +52,6 @@ def save(
         content=content,
         size=len(content),
     )
-    (record,) = journal.commit([change], Actor(kind="agent", id=actor))
-    journal.marks.applied([record.number])
-    return record
 
 
 def count(state: Path, name: str, commits: str) -> None:
@@ -59,14 +62,13 @@ def count(state: Path, name: str, commits: str) -> None:
     worst, done = 0.0, 0
     while done < int(commits):
         asked = time.monotonic()
+        journal.gate.begin_turn(lambda: True)
         seen = journal.view("counter")
         version = None if seen.head is None else seen.head.version
         value = 0 if version is None else int(journal.contents.get(version))
-        try:
-            save(journal, "counter", b"%d" % (value + 1), actor=name, seen=seen)
-            done += 1
-        except HeadMovedError:
-            pass
+        save(journal, "counter", b"%d" % (value + 1), actor=name)
+        journal.gate.end_turn()
+        done += 1
         worst = max(worst, time.monotonic() - asked)
     say(worst)
     journal.close()
@@ -92,24 +94,15 @@ def commit(state: Path, durability: Durability, commits: str, size: str, prefix:
         say("committed", record.number)
 
 
-def group(state: Path, threads: str, each: str, size: str) -> None:
-    """Commit in many threads at once."""
+def group(state: Path, drafts: str, each: str, size: str) -> None:
+    """Commit so many drafts together, so often."""
     journal = Journal(state)
     save(journal, "warm", b"up")
-    barrier = threading.Barrier(int(threads) + 1)
-
-    def work(name: str) -> None:
-        barrier.wait()
-        for _ in range(int(each)):
-            save(journal, name, os.urandom(int(size)))
-
-    workers = [threading.Thread(target=work, args=(f"t{index}",)) for index in range(int(threads))]
-    for thread in workers:
-        thread.start()
     say("begin")
-    barrier.wait()
-    for thread in workers:
-        thread.join()
+    for _ in range(int(each)):
+        several = [_draft(journal, f"t{index}", os.urandom(int(size))) for index in range(int(drafts))]
+        outcomes = journal.commit_all([CommitDraft(changes=[one], actor=_ACTOR) for one in several])
+        journal.marks.applied(outcome[0].number for outcome in outcomes if isinstance(outcome, tuple))
     say("end")
 
 
