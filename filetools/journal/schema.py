@@ -16,7 +16,7 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-SCHEMA_VERSION: Final = 24
+SCHEMA_VERSION: Final = 25
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",

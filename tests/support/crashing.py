@@ -16,9 +16,8 @@ from typing import Any
 import filetools
 from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import Change
-from filetools.journal.journal import Journal
-from filetools.models.records import Actor, ChangeRecord
+from filetools.journal.commit import CommitDraft
+from filetools.journal.journal import Journal, Records
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
@@ -44,12 +43,12 @@ class FaultyJournal(Journal):
 
     plan: Plan
 
-    def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
+    def commit_all(self, drafts: Sequence[CommitDraft]) -> list[Records | Exception]:
         return self.plan.run(
             "journal",
             "Journal.commit",
-            changes[0].path,
-            lambda: Journal.commit(self, changes, actor),
+            drafts[0].changes[0].path,
+            lambda: Journal.commit_all(self, drafts),
         )
 
 

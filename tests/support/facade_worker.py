@@ -190,6 +190,25 @@ async def move_and_die(root: Path, source: str, destination: str) -> None:
         await files.move_file(source, destination, overwrite=True)
 
 
+async def stay_at_work(root: Path, path: str, moment: str) -> None:
+    """Say `ready` in the middle of a write, before or after its commit, and stop there until the test sends a line."""
+
+    class Pausing(Plan):
+        def run(self, store: str, method: str, at: str, action: Callable[[], Any], half: Any = None) -> Any:
+            if method == "Journal.commit" and moment == "before":
+                say(ready=True)
+                sys.stdin.readline()
+            result = action()
+            if method == "Journal.commit" and moment == "after":
+                say(ready=True)
+                sys.stdin.readline()
+            return result
+
+    async with CrashingOpening(root, Pausing()) as files:
+        await files.write_file(path, "theirs\n")
+        say(done=True)
+
+
 async def keep_texts(root: Path, name: str, count: str, size: str) -> None:
     """Keep long texts for one agent, each of which begins with its worker's name and a number."""
     async with filetools.open(root, settings=RELAXED) as files:
@@ -209,6 +228,7 @@ TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "answers": answer_agents,
     "types": type_texts,
     "keeps": keep_texts,
+    "stays": stay_at_work,
 }
 
 if __name__ == "__main__":

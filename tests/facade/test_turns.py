@@ -1,0 +1,171 @@
+"""Turns: no two overlap in any process, calls that wait share one, and who is in the way is named."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.events.types import Event
+from filetools.models.records import Actor
+from tests.support import inside
+from tests.support.crashing import QUIET
+from tests.support.opened import refused, told
+from tests.support.peers import peer
+
+WHERE = pytest.mark.parametrize("moment", ["before", "after"])
+"""Whether a process stops before or after its commit, in the middle of its turn."""
+
+
+@WHERE
+async def test_others_wait_for_a_stopped_process_and_then_say_which_it_is(tmp_path: Path, moment: str) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        async with peer(tmp_path, "a.txt", moment, task="stays") as other:
+            other.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            error = await refused("LOCK_TIMEOUT", files.write_file("b.txt", "ours\n", lock_timeout_seconds=0.3))
+            assert time.monotonic() - began >= 0.3
+            assert f"(process {other.process.pid}, for " in error.message
+            held = await files.lock_info("a.txt")
+            assert held is not None
+            assert (held.process_id, held.path) == (other.process.pid, "a.txt")
+            assert await files.lock_info("b.txt") is None
+            other.process.send_signal(signal.SIGCONT)
+            await other.ask("go on")
+            assert await other.hear() == {"done": True}
+            await other.end()
+        await files.write_file("b.txt", "ours\n")
+        assert await files.lock_info("a.txt") is None
+        changes = (await files.changes()).records
+    assert [(change.operation.value, change.path) for change in changes] == [("create", "a.txt"), ("create", "b.txt")]
+    assert (tmp_path / "a.txt").read_text() == "theirs\n"
+
+
+@WHERE
+async def test_what_a_killed_process_had_committed_is_there_after_the_next_turn(tmp_path: Path, moment: str) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        heard: list[Event] = told(files, "file:*")
+        async with peer(tmp_path, "d/a.txt", moment, task="stays") as other:
+            other.process.kill()
+            await other.end()
+        await files.write_file("b.txt", "ours\n")
+        texts = {path.name: path.read_text() for path in tmp_path.rglob("*.txt") if ".filetools" not in path.parts}
+        await asyncio.sleep(0.05)
+    theirs = {"a.txt": "theirs\n"} if moment == "after" else {}
+    assert texts == {"b.txt": "ours\n", **theirs}
+    assert [path for event in heard if (path := event.to_dict()["path"]) != "b.txt"] == (["d/a.txt"] if theirs else [])
+
+
+async def test_a_workspace_closes_at_once_though_another_process_has_a_turn(tmp_path: Path) -> None:
+    async with (
+        filetools.open(tmp_path, settings=QUIET) as files,
+        peer(tmp_path, "a.txt", "before", task="stays") as other,
+    ):
+        other.process.send_signal(signal.SIGSTOP)
+        write = asyncio.create_task(files.write_file("b.txt", "ours\n"))
+        await asyncio.sleep(0.05)
+        began = time.monotonic()
+        await files._runner.aclose()
+        assert time.monotonic() - began < 1.0
+        await refused("WORKSPACE_GONE", write)
+    assert not (tmp_path / "b.txt").exists()
+
+
+async def test_calls_that_wait_share_a_turn_and_a_refusal_ends_one_alone(tmp_path: Path) -> None:
+    (tmp_path / "there.txt").write_text("there\n")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        async with inside.at_work(files, "elsewhere.txt"):
+            writes = [asyncio.create_task(files.write_file(f"new/{number}.txt", "x")) for number in range(10)]
+            bad = asyncio.create_task(files.create_file("there.txt", "mine"))
+            await asyncio.sleep(0.05)
+        await asyncio.gather(*writes)
+        await refused("FILE_EXISTS", bad)
+        records = (await files.changes()).records
+    # The first makes the folder; the others are about what is in it, and share the next turn.
+    assert [record.operation.value for record in records] == ["create_directory", *["create"] * 10]
+    assert {record.actor.kind for record in records} == {"agent"}
+    assert (tmp_path / "there.txt").read_text() == "there\n"
+
+
+async def test_calls_about_one_path_keep_their_order(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        async with inside.at_work(files, "elsewhere.txt"):
+            calls = [asyncio.create_task(files.append_file("a.txt", f"{number}\n")) for number in range(20)]
+            await asyncio.sleep(0.05)
+        await asyncio.gather(*calls)
+    assert (tmp_path / "a.txt").read_text() == "".join(f"{number}\n" for number in range(20))
+
+
+async def test_a_file_that_a_program_is_writing_keeps_only_its_own_call_waiting(tmp_path: Path) -> None:
+    (tmp_path / "busy.txt").write_text("one\n")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("busy.txt", "two\n")
+        with (tmp_path / "busy.txt").open("r+") as program:
+            program.write("half")
+            program.flush()
+            edit = asyncio.create_task(files.append_file("busy.txt", "more\n"))
+            began = time.monotonic()
+            for number in range(5):
+                await files.write_file(f"{number}.txt", "x")
+            assert time.monotonic() - began < 1.5
+            assert not edit.done()
+            program.write(" and half\n")
+        await edit
+    assert (tmp_path / "busy.txt").read_text() == "half and half\nmore\n"
+
+
+async def test_a_call_cancelled_while_it_waits_leaves_at_once(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        async with inside.at_work(files, "a.txt"):
+            call = asyncio.create_task(files.write_file("a.txt", "x"))
+            await asyncio.sleep(0.02)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                async with asyncio.timeout(5):
+                    await call
+        await files.write_file("b.txt", "x")
+    assert not (tmp_path / "a.txt").exists()
+
+
+async def test_changes_of_two_processes_are_heard_once_each_in_their_order(tmp_path: Path) -> None:
+    """Numbers rise on every bus, whichever process made a change."""
+    async with (
+        filetools.open(tmp_path, settings=QUIET) as first,
+        filetools.open(tmp_path, settings=QUIET) as second,
+    ):
+        heard = [told(files, "file:*") for files in (first, second)]
+
+        async def work(files: filetools.FileToolsFacade, name: str) -> None:
+            mine = files.for_actor(Actor(kind="agent", id=name))
+            for number in range(40):
+                await mine.append_file("shared.txt", f"{name} {number}\n")
+
+        await asyncio.gather(work(first, "ann"), work(second, "bob"))
+        async with asyncio.timeout(30):
+            while any(len(events) < 80 for events in heard):
+                await asyncio.sleep(0.01)
+    for events in heard:
+        numbers = [event.to_dict()["seq"] for event in events]
+        assert numbers == sorted(set(numbers))
+    assert len((tmp_path / "shared.txt").read_text().splitlines()) == 80
+
+
+async def test_a_forked_child_is_refused(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("a.txt", "x")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                files.held_locks()
+            except filetools.FileToolsError as exc:
+                code = 0 if "forked" in exc.message else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        await files.write_file("a.txt", "y")
