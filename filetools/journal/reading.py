@@ -7,15 +7,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from filetools.journal.changes import Head, HeadFacts, View
+from filetools.journal.changes import Head, View
 from filetools.journal.contents import version_from
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
 from filetools.journal.marks import Notes
-from filetools.journal.plain_rows import PlainRows
 from filetools.journal.rows import RECORD_COLUMNS, records_from
-from filetools.journal.tree_index import HEAD_FACTS
 from filetools.models.records import ChangeRecord
 
 PAGE_HEADS: Final = 1000
@@ -123,10 +121,6 @@ class SqliteReading:
             if len(rows) < PAGE_HEADS:
                 return
             first = rows[-1][0]
-
-    def heads(self) -> PlainRows[HeadFacts]:
-        """Return the heads of all paths, by key; those of files that are gone have no version."""
-        return PlainRows(HeadFacts._make, {row[0]: row[1:] for row in self._database.rows(HEAD_FACTS)})
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""

@@ -57,8 +57,8 @@ MOST_REMEMBERED: Final = 10_000
 _BY_KEY: Final = f"{_SELECT} WHERE key = ?"
 _INSERT: Final = f"INSERT INTO tree ({_COLUMNS}) VALUES ({', '.join('?' * 16)}) ON CONFLICT (key) DO UPDATE SET "
 # An update writes each index of which it names a column: the folder follows from the key, and the inode is often the same.
-_NAMES: Final = [name.strip() for name in _COLUMNS.split(",") if name.strip() not in ("key", "folder")]
-_PUT: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
+_NAMES: Final = [name.strip() for name in _COLUMNS.split(",")][2:]
+PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
 _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
 
 
@@ -122,7 +122,7 @@ class TreeTable:
         for row in rows:
             former = self._known.get(row.key)
             is_same = former is not None and _inode_of(former) == _inode_of(row)
-            self._connection.execute(_PUT_SAME if is_same else _PUT, _tree_values(row))
+            self._connection.execute(_PUT_SAME if is_same else PUT_ROW, _tree_values(row))
             self._known[row.key] = row
 
     def children(self, folder: str) -> dict[str, TreeRow]:
