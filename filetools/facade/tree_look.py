@@ -248,7 +248,7 @@ class _Comparison:
         if row.kind != "file":
             # Where a folder stood, its end is told before anything else is known of the path.
             return old is not None and old.kind == "directory" and self._looked is not None
-        if old is not None and old.kind == "absent":
+        if old is not None and old.is_gone_file:
             return True
         if old is not None and old.is_known_file:
             if row.version is not None and not old.may_become(row):
@@ -349,7 +349,7 @@ class _Comparison:
         told = {
             key: row
             for key, row in self._changed.items()
-            if (self._looked is None or key not in arrived)
+            if (key not in arrived or (self._looked is None and row.kind != "file"))
             and ((old := self._known.get(key)) is None or old.may_become(row))
         }
         if is_unfinished := self._looked is not None and bool(seen.hints):
@@ -371,7 +371,9 @@ class _Comparison:
             return False
         self._known.update(told)
         for key in gone:
-            del self._known[key]
+            left = self._known.pop(key)
+            if left.number > 0:
+                self._known[key] = IndexRow(left.path, "absent", None, None, None, left.number)
         self._has_learnt = bool(told or gone)
         if not is_unfinished:
             # Else what is new, but could not be told yet, would count as overlooked the next time.

@@ -21,13 +21,13 @@ from filetools.journal.core.tree_rows import folder_of
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
     PUT_HEAD,
-    forget_unread,
     is_at_work_below,
     move_document,
     move_documents_below,
     move_file,
     move_folder,
     put_folder,
+    put_gone,
     return_document,
     return_folder,
     take_away_folder,
@@ -317,30 +317,27 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
     if change.returning is not None:
         return_document(connection, change)
     if change.operation is Operation.MOVE_DIRECTORY:
-        move_folder(connection, change, number)
+        move_folder(connection, change)
         move_documents_below(connection, change)
     elif change.operation is Operation.CREATE_DIRECTORY:
         if change.compensates is not None:
             return_folder(connection, change.compensates)
-        put_folder(connection, change, number, is_new=change.compensates is None)
+        put_folder(connection, change.key, change.path, is_new=change.compensates is None)
     elif change.operation is Operation.DELETE_DIRECTORY:
         take_away_folder(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
-    has_moved = change.old_key is not None and change.old_key != change.key
-    if has_moved:
+    if change.old_key is not None and change.old_key != change.key:
         move_file(connection, change.old_key, change.key, change.path)
     if change.after is None and change.operation in _ARRIVALS:
-        forget_unread(connection, change.key)
+        # What stands there has bytes that nobody knows: the next look finds it as one that was never recorded.
+        connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
     else:
         connection.execute(PUT_HEAD, _head_of(change, number))
     if change.old_key is not None:
         move_document(connection, change)
-        if has_moved:
-            folder = folder_of(change.old_key)
-            connection.execute(
-                PUT_HEAD, (change.old_key, folder, change.old_path, None, None, None, number, int(change.applied))
-            )
+    if change.old_key is not None and change.old_path is not None and change.old_key != change.key:
+        put_gone(connection, change.old_key, change.old_path, number, int(change.applied))
 
 
 def _head_of(change: Change, number: int) -> tuple[Any, ...]:

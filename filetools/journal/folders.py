@@ -17,19 +17,23 @@ PUT_HEAD: Final = (
     " inode = CASE WHEN version = excluded.version THEN inode END"
 )
 _RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
-_FORGET_UNREAD: Final = "DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')"
-_IS_IN_FOLDER: Final = "((key = ? AND kind = 'directory') OR (key >= ? AND key < ?))"
-_PUT_MOVED: Final = f"{PUT_ROW} WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
-"""What is gone from the old folder says nothing of what was told, before the move, to be in the new one."""
+_IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
+_COLUMNS: Final = PUT_ROW[PUT_ROW.index("(") + 1 : PUT_ROW.index(")")]
+_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {_COLUMNS}"
+_NUMBER: Final = _COLUMNS.split(", ").index("number") - 3
+_PUT_MOVED: Final = (
+    f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
+    " applied = CASE excluded.kind WHEN 'directory' THEN tree.applied ELSE excluded.applied END"
+    # What is gone from the old folder says nothing of what was told, before the move, to be in the new one.
+    " WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
+)
 _PUT_FOLDER: Final = (
     "INSERT INTO tree (key, folder, path, kind, file, number, applied, synced)"
-    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, ?, ?, 1)"
-    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL, number = excluded.number,"
-    " applied = excluded.applied"
+    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1, 1)"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL"
 )
-_PUT_NEW_FOLDER: Final = f"{_PUT_FOLDER}, inode = NULL"
 _SET_ASIDE: Final = (
-    f"INSERT OR REPLACE INTO tree_aside SELECT ?, * FROM tree WHERE {_IS_IN_FOLDER}"
+    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {_IS_IN_FOLDER}"
     " AND (kind <> 'absent' OR number > 0)"
 )
 _USED: Final = (
@@ -37,14 +41,15 @@ _USED: Final = (
     " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)"
 )
 _TAKE_AWAY: Final = (
-    # The deletion of the folder is all that is recorded of them; the rows keep the ids of the files.
-    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL, number = 0, applied = 1"
+    # Of what was in the folder its deletion is all that is recorded; the rows keep the ids of the files.
+    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
+    " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
     f" WHERE {_IS_IN_FOLDER}"
 )
-_FREE_FOR_RETURN: Final = (
-    "DELETE FROM tree WHERE kind = 'absent' AND number = 0 AND key IN (SELECT key FROM tree_aside WHERE deletion = ?)"
+_FREE: Final = (
+    "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
+    " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
 )
-_COLUMNS: Final = PUT_ROW[PUT_ROW.index("(") + 1 : PUT_ROW.index(")")]
 _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {_COLUMNS} FROM tree_aside WHERE deletion = ?"
 
 
@@ -71,7 +76,7 @@ def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
 def take_away_folder(connection: sqlite3.Connection, key: str, number: int) -> None:
     """Set the rows of a folder aside that the record `number` deletes; contents below it count as used by it."""
     bounds = bounds_below(key)
-    connection.execute(_SET_ASIDE, (number, key, *bounds))
+    connection.execute(_SET_ASIDE, (key, *bounds, number))
     connection.execute(_USED, (number, *bounds))
     connection.execute(_TAKE_AWAY, (key, *bounds))
 
@@ -86,41 +91,39 @@ def drop_rows_aside(connection: sqlite3.Connection) -> None:
 
 def return_folder(connection: sqlite3.Connection, number: int) -> None:
     """Have the rows again that the record `number`, which is set back, had set aside."""
-    connection.execute(_FREE_FOR_RETURN, (number,))
+    connection.execute(_FREE, (number,))
     connection.execute(_RETURN, (number,))
 
 
-def put_folder(connection: sqlite3.Connection, change: Change, number: int, *, is_new: bool) -> None:
-    """Note that a folder is at the path of a change; what a look has met of another one there is forgotten if it is new."""
-    values = (change.key, folder_of(change.key), change.path, number, int(change.applied))
-    connection.execute(_PUT_NEW_FOLDER if is_new else _PUT_FOLDER, values)
+def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
+    """Note that a folder is at a path; what a look has met of another one there is forgotten if it is new."""
+    connection.execute(f"{_PUT_FOLDER}, inode = NULL" if is_new else _PUT_FOLDER, (key, folder_of(key), path))
 
 
-def move_folder(connection: sqlite3.Connection, change: Change, number: int) -> None:
+def move_folder(connection: sqlite3.Connection, change: Change) -> None:
     """Give the rows of a moved folder, and of all below it, their new names."""
     assert change.old_key is not None
-    values = (change.old_key, *bounds_below(change.old_key))
-    rows = connection.execute(f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {_COLUMNS}", values).fetchall()
-    depth = change.old_key.count("/") + 1
+    assert change.old_path is not None
     moved = []
-    for key, _, path, *facts in rows:
-        # Where case does not count, the spellings of the folder may differ in length.
-        new, new_path = (
-            "/".join([top, *name.split("/")[depth:]]) for top, name in ((change.key, key), (change.path, path))
-        )
-        moved.append((new, folder_of(new), new_path, *facts))
+    for key, _, path, *facts in connection.execute(_LEAVE, (change.old_key, *bounds_below(change.old_key))).fetchall():
+        if change.key != key == change.old_key and facts[_NUMBER] > 0:
+            # That a file of this name is gone stays so.
+            put_gone(connection, key, change.old_path, facts[_NUMBER], facts[_NUMBER + 1])
+            facts[_NUMBER : _NUMBER + 2] = 0, 1
+        new_key, new_path = _moved(change, key, path)
+        moved.append((new_key, folder_of(new_key), new_path, *facts))
     connection.executemany(_PUT_MOVED, moved)
-    put_folder(connection, change, number, is_new=False)
+    put_folder(connection, change.key, change.path, is_new=False)
+
+
+def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, applied: int) -> None:
+    """Note that a file is gone, as a record says."""
+    connection.execute(PUT_HEAD, (key, folder_of(key), path, None, None, None, number, applied))
 
 
 def move_file(connection: sqlite3.Connection, old_key: str | None, key: str, path: str) -> None:
     """Give the row of a file that moves its new name, in the place of what was there."""
     connection.execute(_RENAME, (key, folder_of(key), path, old_key))
-
-
-def forget_unread(connection: sqlite3.Connection, key: str) -> None:
-    """Know nothing of a file with bytes that nobody knows: the next look finds it as one that was never recorded."""
-    connection.execute(_FORGET_UNREAD, (key,))
 
 
 def move_document(connection: sqlite3.Connection, change: Change) -> None:
@@ -140,13 +143,16 @@ def return_document(connection: sqlite3.Connection, change: Change) -> None:
 def move_documents_below(connection: sqlite3.Connection, change: Change) -> None:
     """Have the open documents below a moved folder follow it."""
     assert change.old_key is not None
-    depth = change.old_key.count("/") + 1
     rows = connection.execute(
         "SELECT id, key, path FROM documents WHERE key >= ? AND key < ?", bounds_below(change.old_key)
     ).fetchall()
-    for document_id, key, path in rows:
-        below = [name.split("/", depth)[depth] for name in (key, path)]
-        connection.execute(
-            "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE id = ?",
-            (f"{change.key}/{below[0]}", f"{change.path}/{below[1]}", document_id),
-        )
+    values = [(*_moved(change, key, path), document_id) for document_id, key, path in rows]
+    connection.executemany("UPDATE OR IGNORE documents SET key = ?, path = ? WHERE id = ?", values)
+
+
+def _moved(change: Change, key: str, path: str) -> tuple[str, str]:
+    """Return what becomes of a key and a path, in or below a folder that moves, of which the spellings may differ in length."""
+    assert change.old_key is not None
+    depth = change.old_key.count("/") + 1
+    below, path_below = ("".join(f"/{part}" for part in name.split("/")[depth:]) for name in (key, path))
+    return change.key + below, change.path + path_below

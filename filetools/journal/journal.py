@@ -155,9 +155,7 @@ class Journal(SqliteReading):
                 "INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_unsynced"
                 " WHERE synced = 0 AND state != 'pending'"
             )
-            connection.execute(
-                "UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored) AND kind IN ('file', 'absent')"
-            )
+            connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
             connection.execute(_PUT, ("restored_boot", boot_id()))
 
         self._database.write(work)

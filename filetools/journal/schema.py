@@ -79,16 +79,18 @@ _TABLES: Final = (
     # Which records are taken back now; it follows from the relations, and is kept by every commit that adds one.
     "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
-    # What is at each path, or was. `folder`: key of the folder that holds the path. `version` NULL: not read yet. `inode` NULL:
-    # nobody has looked since. `number` 0: nothing is recorded. `applied` 0: committed, and perhaps not on the disk. `synced` 0:
-    # a power cut may take it back. `temporary`: where what was there comes out, until it is applied.
+    # What is at each path, or was. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: nobody
+    # has looked since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
+    # `applied` 0: committed, and perhaps not on the disk. `synced` 0: a power cut may take it back. `temporary`: where what was
+    # there comes out, until it is applied.
     f"CREATE TABLE tree (key TEXT PRIMARY KEY,{_TREE_ROW}) WITHOUT ROWID",
     "CREATE INDEX tree_in_folder ON tree (folder)",
     "CREATE INDEX tree_by_inode ON tree (inode) WHERE inode IS NOT NULL",
     "CREATE INDEX tree_of_version ON tree (version) WHERE version IS NOT NULL",
     # The newest version of each file that is known, or that it is gone.
-    """CREATE VIEW heads AS SELECT key, path, version, size, mode, number, applied FROM tree
-        WHERE (kind = 'file' AND version IS NOT NULL) OR (kind = 'absent' AND number > 0)""",
+    """CREATE VIEW heads AS SELECT key, path, version, CASE kind WHEN 'file' THEN size END AS size,
+        CASE kind WHEN 'file' THEN mode END AS mode, number, applied FROM tree
+        WHERE (kind = 'file' AND version IS NOT NULL) OR (kind IN ('absent', 'directory') AND number > 0)""",
     # Rows of deleted folders and of what was below them, as long as the deletion may be set back.
     f"""CREATE TABLE tree_aside (deletion INTEGER NOT NULL, key TEXT NOT NULL,{_TREE_ROW},
         PRIMARY KEY (deletion, key)) WITHOUT ROWID""",

@@ -41,11 +41,14 @@ _SAVE: Final = (
     " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = excluded.version,"
     " mode = excluded.mode, device = excluded.device, inode = excluded.inode, size = excluded.size, mtime = excluded.mtime,"
     # As `IndexRow.may_become`.
-    " ctime = excluded.ctime WHERE CASE WHEN kind = 'absent' AND number > 0 THEN excluded.kind <> 'file'"
+    " ctime = excluded.ctime WHERE CASE WHEN kind IN ('absent', 'directory') AND number > 0 THEN excluded.kind = 'directory'"
     " WHEN kind = 'file' AND version IS NOT NULL THEN"
     " excluded.kind = kind AND excluded.version = version AND excluded.mode IS coalesce(mode, excluded.mode) ELSE 1 END"
 )
-_DROP: Final = "DELETE FROM tree WHERE key = ? AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.key = tree.key)"
+_DROP: Final = (
+    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL"
+    " WHERE key = ? AND (kind <> 'file' OR version IS NULL)"
+)
 _REMOVED_SINCE: Final = (
     "SELECT 1 FROM records INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     " AND operation IN ('delete_directory', 'move_directory')"
@@ -72,18 +75,23 @@ class IndexRow(NamedTuple):
     version: str | None
     """Version of a file's bytes, or of a link's target; None of a folder, and of what could not be read."""
     number: int = 0
-    """Of the newest record; 0 of what was found, and of which nothing is recorded."""
+    """Of the newest record of a file there; 0 if there is none."""
 
     @property
     def is_known_file(self) -> bool:
         """Whether it is a file of which everybody knows, or was told, that it has this version."""
         return self.kind == "file" and self.version is not None
 
+    @property
+    def is_gone_file(self) -> bool:
+        """Whether a file was there, and its end is recorded; a folder may have its name now."""
+        return self.kind in ("absent", "directory") and self.number > 0
+
     def may_become(self, met: IndexRow) -> bool:
         """Whether what was met there can be noted; else it is news, to be recorded first."""
         if self.is_known_file:
             return met.kind == "file" and met.version == self.version and self.mode in (None, met.mode)
-        return self.kind != "absent" or met.kind != "file"
+        return not self.is_gone_file or met.kind == "directory"
 
 
 class Looked(Struct, frozen=True):
@@ -148,13 +156,13 @@ class TreeIndex:
         return None if row is None else IndexRow._make(_plain(*row[1:]))
 
     def save(self, met: Mapping[str, IndexRow], gone: Iterable[str], position: int, *, by_look: bool = True) -> bool:
-        """Write what a look has met, and drop the keys of what it has missed.
+        """Write what a look has met, and that what it has missed is absent.
 
         Files that nobody has recorded get their first heads, at the version in which they were met.
 
         Args:
             met: Rows of what stands there.
-            gone: Keys of what does not; heads stay.
+            gone: Keys of what does not; known files stay.
             position: Number of the newest record before the look.
             by_look: Whether a look at the tree has met them, and knows of it.
 

@@ -178,6 +178,26 @@ async def test_neither_opening_nor_reading_nor_writing_waits_for_a_look(tmp_path
         assert files._parts.journal.tree_index.looked() is not None
 
 
+async def test_the_first_look_does_not_take_for_found_what_the_watcher_has_to_tell(tmp_path: Path) -> None:
+    opened: list[FileToolsFacade] = []
+
+    def before(method: str, path: str) -> None:
+        while method == "scan_again" and not opened:
+            time.sleep(0.002)
+        if not opened or not opened[0]._parts.names.is_watched(None):
+            return
+        if method == "scan_again" and not (tmp_path / "new.txt").exists():
+            (tmp_path / "new.txt").write_text("new\n")
+        while method == "open" and path == "new.txt" and opened[0]._parts.journal.tree_index.looked() is None:
+            time.sleep(0.002)  # the watcher was quicker to come, and the look is done first
+
+    async with ScriptedOpening(tmp_path, settings={"watch": True}, before=before) as files:
+        opened.append(files)
+        await until_looked_back(files)
+        await steps_until(lambda: files._parts.journal.view("new.txt").head is not None)
+        assert await recorded(files) == [("create", "new.txt", "external")]
+
+
 async def test_a_document_follows_its_file_though_only_a_look_sees_what_happened(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one\ntwo\nthree\n")
     async with filetools.open(tmp_path, settings=ALONE) as files:
