@@ -25,7 +25,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.late import LateStore
 from filetools.stores.local import LocalStore
 from filetools.stores.store import FileStat, Store
-from filetools.sync.identity import MARKER, mark
+from filetools.sync.mirror_files import MARKER, mark
 
 MIRROR_NAME: Final = "mirror"
 ROOT_MOVED: Final = (
