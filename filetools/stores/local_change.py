@@ -28,7 +28,7 @@ from filetools.stores.local_disk import (
 )
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_move import move
-from filetools.stores.local_prepare import Preparer
+from filetools.stores.local_prepare import prepare_new, prepare_replacement
 from filetools.stores.owners import foreign_name_for, foreign_trash_name
 from filetools.stores.private import private_name
 from filetools.stores.reading import to_file_stat
@@ -40,9 +40,7 @@ from filetools.stores.store import Displaced, FileStat, Prepared
 class LocalChanging:
     """Changes the names of one root; lives as long as the store it is part of."""
 
-    def __init__(self, disk: LocalDisk) -> None:
-        self._disk = disk
-        self._preparer = Preparer(disk)
+    _disk: LocalDisk
 
     def prepare(
         self,
@@ -73,8 +71,8 @@ class LocalChanging:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
         """
         if new:
-            return self._preparer.new(path, content, mode, like, within)
-        return self._preparer.replacement(path, content, mode, now_at or path)
+            return prepare_new(self._disk, path, content, mode, like, within)
+        return prepare_replacement(self._disk, path, content, mode, now_at or path)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """Create one directory whose parent exists; False if it was there already.

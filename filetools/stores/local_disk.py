@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from types import TracebackType
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace import Workspace
@@ -22,6 +23,8 @@ from filetools.stores.owners import Owner, new_foreign_name
 from filetools.stores.private import PrivateDirectory
 from filetools.stores.renaming import can_rename_between
 
+MAX_NAMELESS: Final = 64
+"""Nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
 _PRIVATE: Final = f"{STATE_DIRECTORY}/"
 READ_FLAGS: Final[int] = (
     os.O_RDONLY
@@ -64,6 +67,8 @@ class LocalDisk(Struct, frozen=True):
     capabilities: Capabilities
     owner: Owner
     notes: FolderNotes
+    room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MAX_NAMELESS))
+    """For nameless files."""
 
     def temporary(self, name: str | None = None) -> HiddenPlace:
         """Return a place in `.filetools/tmp`, by default a free one."""
@@ -129,7 +134,7 @@ class LocalDisk(Struct, frozen=True):
 
     def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> HiddenPlace:
         label = f"{_PRIVATE}{folder}/{name}"
-        return HiddenPlace(name, label, lambda: _Lent(descriptor()), self.temporary)
+        return HiddenPlace(name, label, lambda: nullcontext(descriptor()), self.temporary)
 
 
 class Opened:
@@ -151,41 +156,6 @@ class Opened:
         os.close(self._descriptor)
 
 
-class OpenedRegular:
-    """The descriptor of a regular file, and its facts, for the time of a `with` block."""
-
-    __slots__ = ("_descriptor", "_path", "_workspace")
-
-    def __init__(self, workspace: Workspace, path: WorkspacePath) -> None:
-        self._workspace = workspace
-        self._path = path
-        self._descriptor = -1
-
-    def __enter__(self) -> tuple[int, os.stat_result]:
-        """Open it."""
-        self._descriptor, facts = self._workspace.open_regular(self._path)
-        return self._descriptor, facts
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        os.close(self._descriptor)
-
-
-class _Lent:
-    """A descriptor that is held open by somebody else."""
-
-    __slots__ = ("_descriptor",)
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def __enter__(self) -> int:
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        return
-
-
 def _gives_back(folder: int, owner: int) -> bool:
     """Whether something of an owner can be put into a folder and taken out of it again, which a sticky one may refuse."""
     found = os.fstat(folder)
@@ -205,7 +175,7 @@ def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContex
     """
     if "/" in path or workspace.root_descriptor < 0:
         return opened_parent(workspace, path)
-    return _Lent(workspace.root_descriptor)
+    return nullcontext(workspace.root_descriptor)
 
 
 def opened_file(workspace: Workspace, path: WorkspacePath) -> Opened:

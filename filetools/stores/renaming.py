@@ -227,7 +227,7 @@ def _carry_over(capabilities: Capabilities, source: Spot, destination: Spot, dep
         target = os.open(destination[1], _FOLDER_FLAGS, dir_fd=destination[0])
         try:
             if is_new:  # first, so that what is interrupted has them, and what goes back leaves them
-                copy_attributes(origin, target)
+                copy_attributes(origin, found, target)
             _empty_into(capabilities, source, origin, target, depth)
             if is_new:
                 os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
