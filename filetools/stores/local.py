@@ -7,7 +7,6 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,18 +15,19 @@ from filetools.errors import DirectoryNotFoundError, FileToolsError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.beside import FolderNotes
-from filetools.stores.capabilities import Capabilities, probe_capabilities
-from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_change import LocalChanging
-from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk, Opened, opened_file
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk, opened_file
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
-from filetools.stores.local_read import LocalReading
-from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
-from filetools.stores.private import PrivateDirectory
-from filetools.stores.reading import LocalReader, to_file_stat
+from filetools.stores.private import (
+    FOREIGN_NAME,
+    PrivateDirectory,
+    is_foreign_trash,
+    is_left_behind,
+)
+from filetools.stores.reading import LocalReader, LocalReading, to_file_stat
 from filetools.stores.store import Displaced, Reader
+from filetools.stores.system import Capabilities, Opened, probe_capabilities, sync_descriptor
 
 COARSE_TICK_NS: Final = 20_000_000
 """Longer than the tick of any clock that stamps files on a local disk."""
@@ -135,7 +135,7 @@ class LocalStore(LocalReading, LocalChanging):
     def _sync_names(self, folder: WorkspacePath) -> None:
         """Sync a folder unless no name in it has changed since it was last synced."""
         workspace = self._disk.workspace
-        with Explained(workspace, folder), Opened(partial(workspace.open_directory, folder)) as descriptor:
+        with Explained(workspace, folder), Opened(workspace.open_directory, folder) as descriptor:
             taken_ns, found = time.time_ns(), os.fstat(descriptor)
             state = (found.st_dev, found.st_ino, found.st_ctime_ns)
             if self._synced_folders.get(folder) == state:
@@ -149,11 +149,11 @@ class LocalStore(LocalReading, LocalChanging):
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""
-        for name in os.listdir(self._disk.private.tmp):
+        for name in os.listdir(self._disk.private.folder("tmp")):
             left = self._left_at(self._disk.temporary(name))
             if left is not None and is_left_behind(name, left.stat.changed_ns):
                 yield left
-        for name in os.listdir(self._disk.private.limbo):
+        for name in os.listdir(self._disk.private.folder("limbo")):
             left = self._left_at(self._disk.limbo(name))
             if left is not None:
                 yield left
@@ -161,7 +161,7 @@ class LocalStore(LocalReading, LocalChanging):
         yield from self._beside()
 
     def _beside(self) -> Iterator[Displaced]:
-        for note, folder in list(self._disk.notes.of_the_dead()):
+        for note, folder in self._disk.private.notes_of_the_dead():
             waits = False
             for name in names_beside(self._disk, WorkspacePath(folder)):
                 left = self._left_at(self._disk.live(WorkspacePath(folder).child(name)))
@@ -173,7 +173,7 @@ class LocalStore(LocalReading, LocalChanging):
                 else:
                     waits = True
             if not waits:
-                self._disk.notes.drop(note)
+                self._disk.private.drop_note(note)
 
     def _left_at(self, place: HiddenPlace) -> LocalDisplaced | None:
         path = WorkspacePath(place.label)
@@ -203,29 +203,25 @@ class LocalStore(LocalReading, LocalChanging):
 def open_disk(workspace: Workspace, private_directory: Path, capabilities: Capabilities | None = None) -> LocalDisk:
     """Open the means of a local store; as `LocalStore`."""
     private = PrivateDirectory(workspace, private_directory)
-    owner = Owner()
     try:
         with Explained(workspace, WorkspacePath(STATE_DIRECTORY)):
-            known = capabilities or probe_capabilities(private.tmp, owner.new_name)
+            known = capabilities or probe_capabilities(private.folder("tmp"), private.owner.new_name)
     except BaseException:
-        owner.close()
         private.close()
         raise
-    return LocalDisk(workspace, private, known, owner, FolderNotes(private, owner))
+    return LocalDisk(workspace, private, known)
 
 
 def close_disk(disk: LocalDisk) -> None:
     """Release the means of a local store, but not its root; may be called twice."""
-    if disk.private.is_open:
-        for note, folder in disk.notes.own():
-            if not names_beside(disk, WorkspacePath(folder)):
-                disk.notes.drop(note)
-    disk.owner.close()
+    for note, folder in disk.private.own_notes():
+        if not names_beside(disk, WorkspacePath(folder)):
+            disk.private.drop_note(note)
     disk.private.close()
 
 
 def names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:
     """Return the names of temporary files that had to stand in a folder of the tree."""
-    with suppress(FileToolsError), Opened(partial(disk.workspace.open_directory, folder)) as descriptor:
+    with suppress(FileToolsError), Opened(disk.workspace.open_directory, folder) as descriptor:
         return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
     return []

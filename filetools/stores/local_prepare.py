@@ -12,22 +12,20 @@ from typing import Final
 from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.attributes import copy_attributes
-from filetools.stores.linux import MISSING_CALL, O_TMPFILE, link_descriptor
 from filetools.stores.local_disk import (
     Explained,
     HiddenPlace,
     LocalDisk,
-    Opened,
     opened_file,
     opened_parent,
     parent_of_names,
 )
-from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.local_displaced import LocalDisplaced, remove_place
 from filetools.stores.private import refuse_other_kinds
 from filetools.stores.reading import to_file_stat
-from filetools.stores.removal import remove_place
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
 from filetools.stores.store import FileStat
+from filetools.stores.system import MISSING_CALL, O_TMPFILE, Opened, link_descriptor
 
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL says."""

@@ -142,7 +142,7 @@ def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorl
 
 LEASE = """
 import fcntl, os, sys
-from filetools.stores.linux import lease_refused
+from filetools.stores.system import lease_refused
 from filetools.stores.local_prepare import PreparedReplacement
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
