@@ -394,9 +394,9 @@ def tidy_trash(parts: Parts) -> int:
     """
     forgotten = parts.journal.forgotten()
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
-    trashed = {number: parts.store.trashed(ROOT, str(number)) for number in numbers}
     sizes = {
-        number: sum(stat.size for _, stat in found if stat.type != "directory") for number, found in trashed.items()
+        number: sum(stat.size for _, stat in parts.store.trashed(ROOT, str(number)) if stat.type != "directory")
+        for number in numbers
     }
     total = sum(sizes.values())
     emptied = 0
