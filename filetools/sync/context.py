@@ -13,7 +13,7 @@ from filetools.events.types import Event
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.owners import FOREIGN_NAME
+from filetools.stores.private import FOREIGN_NAME
 from filetools.stores.store import Store
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from filetools.errors import (
 from filetools.journal.contents import Contents
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.owners import foreign_name_for
+from filetools.stores.private import foreign_name_for
 from filetools.stores.store import Displaced, FileStat, Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
