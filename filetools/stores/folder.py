@@ -7,21 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Final
 
-from msgspec import Struct
-
 from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Explained, opened_file
-from filetools.stores.local_read import LocalReading
-from filetools.stores.reading import to_file_stat
+from filetools.stores.local_disk import Disk, Explained, opened_file
+from filetools.stores.reading import LocalReading, to_file_stat
 from filetools.stores.store import FileStat
 
 _BUFFER_BYTES: Final = 256 * 1024
-
-
-class _FolderIdentity(Struct, frozen=True):
-    workspace: Workspace
 
 
 class FolderStore(LocalReading):
@@ -33,7 +26,7 @@ class FolderStore(LocalReading):
     """
 
     def __init__(self, workspace: Workspace, *, is_withheld: Callable[[str], bool] | None = None) -> None:
-        super().__init__(_FolderIdentity(workspace))
+        self._disk = Disk(workspace)
         self._workspace = workspace
         self.is_withheld: Final = is_withheld
 
