@@ -12,11 +12,11 @@ import pytest
 from filetools.journal import tree_index
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
-from filetools.journal.database import Database
 from filetools.journal.journal import Journal
 from filetools.journal.tree_index import IndexRow, Looked
 from filetools.models.records import Operation
 from filetools.models.words import EntryType
+from tests.support.inside import database_of
 from tests.support.journals import (
     ALICE,
     OpenJournal,
@@ -53,10 +53,6 @@ def kept(journal: Journal) -> dict[str, Mapping[str, SnapshotRow] | None]:
     """Return the trees of all checkpoints, by name."""
     found = {one.name: journal.checkpoints.snapshot(one.name) for one in journal.checkpoints.all()}
     return {name: one[1] for name, one in found.items() if one is not None}
-
-
-def database_of(journal: Journal) -> Database:
-    return journal._database
 
 
 def needless_rows(journal: Journal) -> list[Any]:
