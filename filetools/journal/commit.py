@@ -17,7 +17,6 @@ from msgspec import Struct, field
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
 from filetools.journal.contents import Contents, digest_of
-from filetools.journal.core.tree_rows import folder_of
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
     PUT_HEAD,
@@ -344,7 +343,7 @@ def _head_of(change: Change, number: int) -> tuple[Any, ...]:
     """Return the values of `PUT_HEAD` for the head that a change makes."""
     digest = None if change.after is None else digest_of(change.after)
     mode = None if digest is None else change.mode  # of what went, the record has it
-    folder = folder_of(change.key)
+    folder = change.key.rpartition("/")[0]
     return (change.key, folder, change.path, digest, change.size, mode, number, int(change.applied))
 
 

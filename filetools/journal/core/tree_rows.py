@@ -64,7 +64,7 @@ _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _
 
 def folder_of(key: str) -> str | None:
     """Return the key of the folder that holds a key; None for the root."""
-    return key[: max(key.rfind("/"), 0)] if key else None
+    return key.rpartition("/")[0] if key else None
 
 
 class TreeTable:
