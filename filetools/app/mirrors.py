@@ -22,7 +22,7 @@ from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.lexical import AnyPath
 from filetools.stores.mirror import DirectoryMirror
 from filetools.stores.store import Store
-from filetools.sync.identity import MARKER, mark
+from filetools.sync.mirror_files import MARKER, mark
 
 MIRROR_NAME: Final = "mirror"
 ROOT_MOVED: Final = (
