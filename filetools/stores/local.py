@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,10 +12,10 @@ from typing import Final
 from filetools.content.identity_cache import tick_of
 from filetools.errors import DirectoryNotFoundError, FileToolsError
 from filetools.paths.workspace import Workspace
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.local_change import LocalChanging
-from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk, opened_file
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
 from filetools.stores.private import (
@@ -25,7 +24,7 @@ from filetools.stores.private import (
     is_foreign_trash,
     is_left_behind,
 )
-from filetools.stores.reading import LocalReader, LocalReading, to_file_stat
+from filetools.stores.reading import LocalReader, LocalReading, entry_type, to_file_stat
 from filetools.stores.store import Displaced, Reader
 from filetools.stores.system import Capabilities, Opened, probe_capabilities, sync_descriptor
 
@@ -112,25 +111,18 @@ class LocalStore(LocalReading, LocalChanging):
         """
         workspace = self._disk.workspace
         found = workspace.stat(path)
-        is_file = found is not None and stat.S_ISREG(found.st_mode)
-        if is_file:
-            with Explained(workspace, path), opened_file(workspace, path) as descriptor:
+        kind = None if found is None else entry_type(found.st_mode)
+        if kind == "file":
+            with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
                 sync_descriptor(descriptor)
-        is_folder = found is not None and stat.S_ISDIR(found.st_mode)
-        self._sync_way(path if is_folder else path.parent, set() if synced is None else synced)
-        return is_file or is_folder
-
-    def _sync_way(self, folder: WorkspacePath, synced: set[WorkspacePath]) -> None:
-        way: list[WorkspacePath] = []
-        while folder not in synced:
-            way.append(folder)
-            if folder.is_root:
-                break
-            folder = folder.parent
+        folder = path if kind == "directory" else path.parent
+        synced = set() if synced is None else synced
         with suppress(DirectoryNotFoundError):  # what is in a folder that is gone, is gone
-            for folder in reversed(way):
-                self._sync_names(folder)
-                synced.add(folder)
+            for above in dict.fromkeys((ROOT, *folder.folders, folder)):
+                if above not in synced:
+                    self._sync_names(above)
+                    synced.add(above)
+        return kind in ("file", "directory")
 
     def _sync_names(self, folder: WorkspacePath) -> None:
         """Sync a folder unless no name in it has changed since it was last synced."""
@@ -149,40 +141,31 @@ class LocalStore(LocalReading, LocalChanging):
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""
-        for name in os.listdir(self._disk.private.folder("tmp")):
-            left = self._left_at(self._disk.temporary(name))
-            if left is not None and is_left_behind(name, left.stat.changed_ns):
-                yield left
-        for name in os.listdir(self._disk.private.folder("limbo")):
-            left = self._left_at(self._disk.limbo(name))
-            if left is not None:
-                yield left
-
-        yield from self._beside()
-
-    def _beside(self) -> Iterator[Displaced]:
-        for note, folder in self._disk.private.notes_of_the_dead():
+        disk = self._disk
+        for name in os.listdir(disk.private.folder("tmp")):
+            yield from (
+                left for left in self._left_at(disk.temporary(name)) if is_left_behind(name, left.stat.changed_ns)
+            )
+        for name in os.listdir(disk.private.folder("limbo")):
+            yield from self._left_at(disk.hidden("limbo", name))
+        for note, folder in disk.private.notes_of_the_dead():
             waits = False
-            for name in names_beside(self._disk, WorkspacePath(folder)):
-                left = self._left_at(self._disk.live(WorkspacePath(folder).child(name)))
-                # Trash is kept.
-                if left is None or left.stat.type == "directory" or is_foreign_trash(name):
-                    continue
-                if time.time() - left.stat.changed_ns / 1e9 >= self._orphan_seconds:
-                    yield left
-                else:
-                    waits = True
+            for name in names_beside(disk, WorkspacePath(folder)):
+                for left in self._left_at(disk.live(WorkspacePath(folder).child(name))):
+                    is_trash = left.stat.type == "directory" or is_foreign_trash(name)  # which is kept
+                    is_young = time.time() - left.stat.changed_ns / 1e9 < self._orphan_seconds
+                    waits = waits or (is_young and not is_trash)
+                    if not is_young and not is_trash:
+                        yield left
             if not waits:
-                self._disk.private.drop_note(note)
+                disk.private.drop_note(note)
 
-    def _left_at(self, place: HiddenPlace) -> LocalDisplaced | None:
+    def _left_at(self, place: HiddenPlace) -> Iterator[LocalDisplaced]:
         path = WorkspacePath(place.label)
-        try:
+        with suppress(FileNotFoundError, NotADirectoryError):
             with Explained(self._disk.workspace, path), place.opened() as folder:
                 found = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return LocalDisplaced(self._disk, place, to_file_stat(found), path=path)
+            yield LocalDisplaced(self._disk, place, to_file_stat(found), path=path)
 
     def probe(self) -> None:
         """Raise a `FileToolsError` unless the store can be read and written now."""

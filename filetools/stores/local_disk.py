@@ -52,8 +52,6 @@ class HiddenPlace(Struct, frozen=True):
 
     def named(self, name: str) -> HiddenPlace:
         """Return the place of another name in the same directory."""
-        if name == self.name:
-            return self
         return structs.replace(self, name=name, label=self.label[: -len(self.name)] + name)
 
 
@@ -74,19 +72,18 @@ class LocalDisk(Disk, frozen=True):
 
     def temporary(self, name: str | None = None) -> HiddenPlace:
         """Return a place in `.filetools/tmp`, by default a free one."""
-        return self._private("tmp", name or self.private.owner.new_name())
+        return self.hidden("tmp", name or self.private.owner.new_name())
 
-    def limbo(self, name: str) -> HiddenPlace:
-        """Return the place of a file that somebody may still be writing."""
-        return self._private("limbo", name)
-
-    def trash(self, name: str) -> HiddenPlace:
-        """Return the place of a removed file or directory that is kept."""
-        return self._private("trash", name)
+    def hidden(self, folder: str, name: str) -> HiddenPlace:
+        """Return a place in a folder of the private directory: "limbo" for what somebody may still be writing, "trash"."""
+        opened = partial(self.private.opened, folder)
+        return HiddenPlace(name, f"{_PRIVATE}{folder}/{name}", opened, self.temporary)
 
     def live(self, path: WorkspacePath) -> HiddenPlace:
         """Return the place that others know as `path`."""
-        return HiddenPlace(path.name, path, lambda: opened_parent(self.workspace, path), lambda: self.beside(path))
+        return HiddenPlace(
+            path.name, path, partial(Opened, self.workspace.open_parent, path), lambda: self.beside(path)
+        )
 
     def beside(self, path: WorkspacePath, name: str | None = None) -> HiddenPlace:
         """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of there."""
@@ -134,10 +131,6 @@ class LocalDisk(Disk, frozen=True):
                     return folder.child(path.name)
         return path
 
-    def _private(self, folder: str, name: str) -> HiddenPlace:
-        opened = partial(self.private.opened, folder)
-        return HiddenPlace(name, f"{_PRIVATE}{folder}/{name}", opened, self.temporary)
-
 
 def _gives_back(folder: int, owner: int) -> bool:
     """Whether something of an owner can be put into a folder and taken out of it again, which a sticky one may refuse."""
@@ -146,24 +139,15 @@ def _gives_back(folder: int, owner: int) -> bool:
     return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
 
 
-def opened_parent(workspace: Workspace, path: WorkspacePath) -> Opened:
-    """Give the descriptor of the folder that holds `path`, for the time of a `with` block."""
-    return Opened(workspace.open_parent, path)
-
-
 def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
-    """As `opened_parent`, for calls that take it as `dir_fd` only: at the root, the root's own descriptor will do.
+    """Give the descriptor of the folder that holds `path`, for calls that take it as `dir_fd` only.
 
-    In a root that was deleted such a call fails with ENOENT, which `Explained` tells from a missing file.
+    At the root, the root's own descriptor will do: in a root that was deleted such a call fails with ENOENT, which
+    `Explained` tells from a missing file.
     """
     if "/" in path or workspace.root_descriptor < 0:
-        return opened_parent(workspace, path)
+        return Opened(workspace.open_parent, path)
     return nullcontext(workspace.root_descriptor)
-
-
-def opened_file(workspace: Workspace, path: WorkspacePath) -> Opened:
-    """Give the descriptor of a regular file, for the time of a `with` block."""
-    return Opened(workspace.open_file, path)
 
 
 class Explained:

@@ -29,7 +29,7 @@ _TRIES: Final = 5
 class LocalDisplaced:
     """One file or directory at a hidden place; the object lives as long as its holder decides what becomes of it."""
 
-    __slots__ = ("_disk", "_origin", "_path", "_place", "_stat")
+    __slots__ = ("_disk", "_origin", "_path", "_place", "stat")
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class LocalDisplaced:
         """
         self._disk = disk
         self._place: HiddenPlace | None = place
-        self._stat = stat
+        self.stat = stat
         self._path = path
         self._origin = origin
 
@@ -59,11 +59,6 @@ class LocalDisplaced:
     def temporary(self) -> str:
         """Where it is, relative to the store; "" once it is gone."""
         return self._place.label if self._place else ""
-
-    @property
-    def stat(self) -> FileStat:
-        """Facts taken after it came out."""
-        return self._stat
 
     def read(self) -> bytes:
         """Return its whole content.
@@ -73,27 +68,27 @@ class LocalDisplaced:
             PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: It has no content.
             FileBusyError: Somebody keeps writing it.
         """
-        refuse_other_kinds(self._stat.type, self._path)
+        refuse_other_kinds(self.stat.type, self._path)
         with Explained(self._disk.workspace, self._path):
             return read_stable(read_exactly, partial(Opened, self._open), path=self._path)[0]
 
     def is_being_written(self) -> bool:
         """Whether some process still has it open for writing."""
-        if self._stat.type != "file" or self._place is None:
+        if self.stat.type != "file" or self._place is None:
             return False
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             return is_open_for_writing(descriptor, leases=self._disk.capabilities.leases)
 
     def is_untouched(self) -> bool:
         """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""
-        if self._stat.type != "file" or self._place is None:
+        if self.stat.type != "file" or self._place is None:
             return True
         with Explained(self._disk.workspace, self._path), Opened(self._open_anything) as descriptor:
             # In this order: once nobody has it open for writing any more, whether it was written to is final.
             if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
                 return False
             now = os.fstat(descriptor)
-        return (now.st_size, now.st_mtime_ns) == (self._stat.size, self._stat.modified_ns)
+        return (now.st_size, now.st_mtime_ns) == (self.stat.size, self.stat.modified_ns)
 
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
@@ -120,7 +115,7 @@ class LocalDisplaced:
                 self._place = None
             else:
                 self._place = place.named(name)
-                self._stat = to_file_stat(os.stat(name, dir_fd=hidden[0], follow_symlinks=False))
+                self.stat = to_file_stat(os.stat(name, dir_fd=hidden[0], follow_symlinks=False))
             return
         raise ChangedMeanwhileError(self._path, _TRIES)
 
@@ -132,7 +127,7 @@ class LocalDisplaced:
         """
         if self._place is None:
             raise PathNotFoundError(self._path)
-        target = self._disk.limbo(private_name(name))
+        target = self._disk.hidden("limbo", private_name(name))
         with (
             Explained(self._disk.workspace, self._path),
             self._place.opened() as folder,

@@ -16,8 +16,6 @@ from filetools.stores.local_disk import (
     Explained,
     HiddenPlace,
     LocalDisk,
-    opened_file,
-    opened_parent,
     parent_of_names,
 )
 from filetools.stores.local_displaced import LocalDisplaced, remove_place
@@ -68,7 +66,7 @@ def prepare_new(
     """Write a new file, without a name where that is possible, with the attributes of another one if there is one."""
     # A folder that is only about to be made takes rights, group and file system from the one that it will be in.
     beside = path if within is None else within.child(path.name)
-    with Explained(disk.workspace, path), opened_parent(disk.workspace, beside) as parent:
+    with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, beside) as parent:
         refuse_unwritable(parent, ".")
         if disk.capabilities.tmpfile and disk.room.acquire(blocking=False):
             nameless = _nameless(disk, path, parent, content, mode, like)
@@ -105,7 +103,7 @@ def _nameless(
 
 def _dress(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
     if like is not None:
-        with suppress(FileNotFoundError), opened_file(disk.workspace, like) as model:
+        with suppress(FileNotFoundError), Opened(disk.workspace.open_file, like) as model:
             copy_attributes(model, os.fstat(model), temporary, mode)
             return
     if mode is not None:
@@ -126,7 +124,11 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
         OSError: No space, or no permission; network file systems may say so only when the file is closed.
     """
     with place.opened() as folder:
-        descriptor = _create(place, folder, mode)
+        try:
+            descriptor = os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
+        except FileNotFoundError as exc:
+            # An open directory takes no new names only when it was itself removed.
+            raise StateDamagedError("the folder for temporary files was removed") from exc
         try:
             try:
                 write_all(descriptor, content)
@@ -137,14 +139,6 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
             with suppress(OSError):
                 os.unlink(place.name, dir_fd=folder)
             raise
-
-
-def _create(place: HiddenPlace, folder: int, mode: int) -> int:
-    try:
-        return os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
-    except FileNotFoundError as exc:
-        # An open directory takes no new names only when it was itself removed.
-        raise StateDamagedError("the folder for temporary files was removed") from exc
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -188,8 +182,8 @@ def hands_down(parent: int) -> bool:
         return False
 
 
-class _Named:
-    """What both kinds with a name share: the place, until the file went live."""
+class PreparedName:
+    """A new file that had to be written under a temporary name."""
 
     __slots__ = ("_disk", "_path", "_place", "stat")
 
@@ -211,6 +205,22 @@ class _Named:
     def temporary(self) -> str:
         """Where the file waits, relative to the store; "" once it is live or discarded."""
         return self._place.label if self._place else ""
+
+    def exchange(self) -> LocalDisplaced | None:
+        """Go live.
+
+        Raises:
+            PathExistsError: Something stands there now. Still prepared.
+        """
+        place, origin = self.waiting(), self._disk.live(self._path)
+        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
+            live, hidden = (parent, origin.name), (folder, place.name)
+            try:
+                rename_without_replacing(self._disk.capabilities, hidden, live)
+            except FileNotFoundError as exc:
+                raise self._missing(hidden, exc) from exc
+        self._place = None
+        return None
 
     def discard(self) -> None:
         """Remove the file if it did not go live; may be called twice."""
@@ -237,7 +247,7 @@ class _Named:
         return StateDamagedError(f"the temporary file for {self._path} was removed")
 
 
-class PreparedReplacement(_Named):
+class PreparedReplacement(PreparedName):
     """The next bytes of an existing file."""
 
     __slots__ = ()
@@ -280,27 +290,6 @@ class PreparedReplacement(_Named):
             return place.named(exchange(self._disk.capabilities, live, hidden, lambda: place.sibling().name))
         except FileNotFoundError as exc:
             raise self._missing(hidden, exc) from exc
-
-
-class PreparedName(_Named):
-    """A new file that had to be written under a temporary name."""
-
-    __slots__ = ()
-
-    def exchange(self) -> None:
-        """Go live.
-
-        Raises:
-            PathExistsError: Something stands there now. Still prepared.
-        """
-        place, origin = self.waiting(), self._disk.live(self._path)
-        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
-            live, hidden = (parent, origin.name), (folder, place.name)
-            try:
-                rename_without_replacing(self._disk.capabilities, hidden, live)
-            except FileNotFoundError as exc:
-                raise self._missing(hidden, exc) from exc
-        self._place = None
 
 
 class PreparedNameless:

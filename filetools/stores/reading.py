@@ -18,7 +18,7 @@ from filetools.errors import FileBusyError, FileTooLargeError, FileToolsError, N
 from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Disk, Explained, opened_file, opened_parent
+from filetools.stores.local_disk import Disk, Explained
 from filetools.stores.private import FOREIGN_NAME
 from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
 from filetools.stores.system import Opened, lease_refused, read_cached, read_into
@@ -85,15 +85,11 @@ def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
 
 def read_exactly(descriptor: int, count: int, offset: int = 0) -> bytes:
     """Return `count` bytes from `offset`, fewer only at the end of the file."""
-    content = os.pread(descriptor, count, offset)
-    if len(content) == count or not content:
-        return content
+    parts: list[bytes] = []
     # One call gives at most 2 GiB less a page, and less when a signal comes.
-    parts = [content]
-    done = len(content)
-    while done < count and (content := os.pread(descriptor, count - done, offset + done)):
-        parts.append(content)
-        done += len(content)
+    while count > 0 and (part := os.pread(descriptor, count, offset)):
+        parts.append(part)
+        count, offset = count - len(part), offset + len(part)
     return b"".join(parts)
 
 
@@ -169,17 +165,12 @@ def read_stable(
 class LocalReader:
     """A regular file open for reading parts; lives until closed."""
 
-    __slots__ = ("_descriptor", "_leases", "_stat")
+    __slots__ = ("_descriptor", "_leases", "stat")
 
     def __init__(self, descriptor: int, *, leases: bool) -> None:
         self._descriptor = descriptor
         self._leases = leases
-        self._stat = to_file_stat(os.fstat(descriptor))
-
-    @property
-    def stat(self) -> FileStat:
-        """Facts taken when it was opened."""
-        return self._stat
+        self.stat = to_file_stat(os.fstat(descriptor))
 
     def read_at(self, offset: int, count: int) -> bytes:
         """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
@@ -192,7 +183,7 @@ class LocalReader:
     def has_changed(self) -> bool:
         """Whether its bytes have changed since it was opened."""
         now = os.fstat(self._descriptor)
-        return (now.st_size, now.st_mtime_ns) != (self._stat.size, self._stat.modified_ns)
+        return (now.st_size, now.st_mtime_ns) != (self.stat.size, self.stat.modified_ns)
 
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
@@ -203,12 +194,10 @@ class LocalReader:
 
 def is_open_for_writing(descriptor: int, *, leases: bool) -> bool:
     """Whether some process has a file open for writing: by a read lease, or by whether it changes within 50 ms."""
-    if leases:
-        try:
+    # Of somebody else's file, or on a file system without leases, its changes have to tell.
+    with suppress(OSError):
+        if leases:
             return lease_refused(descriptor)
-        except OSError:
-            # Somebody else's file, or a file system without leases: its changes have to tell.
-            pass
     before = os.fstat(descriptor)
     time.sleep(STILL_SECONDS)
     return not is_unchanged(before, os.fstat(descriptor))
@@ -238,7 +227,9 @@ class LocalReading:
         """
         workspace = self._disk.workspace
         with Explained(workspace, path):
-            content, found = read_stable(read_exactly, partial(opened_file, workspace, path), path=path, limit=limit)
+            content, found = read_stable(
+                read_exactly, partial(Opened, workspace.open_file, path), path=path, limit=limit
+            )
         return content, to_file_stat(found)
 
     def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
@@ -263,7 +254,7 @@ class LocalReading:
         workspace = self._disk.workspace
         with Buffer() as buffer:
             with Explained(workspace, path):
-                opened = partial(opened_file, workspace, path)
+                opened = partial(Opened, workspace.open_file, path)
                 content, found = read_stable(buffer.read, opened, path=path, limit=limit)
             return take(content, to_facts(found))
 
@@ -274,7 +265,7 @@ class LocalReading:
             PathNotFoundError: Nothing is there.
             NotRegularFileError: It is no link.
         """
-        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             try:
                 return os.fsencode(os.readlink(path.name, dir_fd=parent))
             except OSError as exc:
