@@ -53,22 +53,31 @@ async def test_what_cannot_be_listed_is_refused(files: FileToolsFacade) -> None:
 
 async def test_a_folder_is_listed_folders_first_then_by_name(files: FileToolsFacade) -> None:
     assert await files.list_files() == ListResult(
-        path="", entries=[Entry(name="d", path="d", type="directory", modified=MODIFIED),
-        Entry(name="z", path="z", type="directory", modified=MODIFIED),
-        Entry(name=".hidden", path=".hidden", type="file", size=0, modified=MODIFIED),
-        Entry(name="a.txt", path="a.txt", type="file", size=1, modified=MODIFIED),
-        Entry(name="B.txt", path="B.txt", type="file", size=2, modified=MODIFIED),
-        Entry(name="link", path="link", type="symlink", modified=MODIFIED)], total=6,
-    )  # fmt: skip
+        path="",
+        entries=[
+            Entry(name="d", path="d", type="directory", modified=MODIFIED),
+            Entry(name="z", path="z", type="directory", modified=MODIFIED),
+            Entry(name=".hidden", path=".hidden", type="file", size=0, modified=MODIFIED),
+            Entry(name="a.txt", path="a.txt", type="file", size=1, modified=MODIFIED),
+            Entry(name="B.txt", path="B.txt", type="file", size=2, modified=MODIFIED),
+            Entry(name="link", path="link", type="symlink", modified=MODIFIED),
+        ],
+        total=6,
+    )
 
 
 async def test_a_tree_is_listed_without_what_is_excluded(files: FileToolsFacade) -> None:
     page = await files.list_files(recursive=True, include_hidden=False, exclude=["z"], details=False)
     assert page == ListResult(
-        path="", entries=[Entry(name="d", path="d", type="directory"), Entry(name="e.txt", path="d/e.txt", type="file"),
-        Entry(name="a.txt", path="a.txt", type="file"), Entry(name="B.txt", path="B.txt", type="file"),
-        Entry(name="link", path="link", type="symlink")],
-    )  # fmt: skip
+        path="",
+        entries=[
+            Entry(name="d", path="d", type="directory"),
+            Entry(name="e.txt", path="d/e.txt", type="file"),
+            Entry(name="a.txt", path="a.txt", type="file"),
+            Entry(name="B.txt", path="B.txt", type="file"),
+            Entry(name="link", path="link", type="symlink"),
+        ],
+    )
     assert [entry.path for entry in (await files.list_files("d", recursive=True)).entries] == ["d/e.txt"]
 
 
