@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 from filetools.journal.changes import Change
-from filetools.journal.core.tree_rows import PUT_ROW, folder_of
+from filetools.journal.core.tree_rows import PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
 PUT_HEAD: Final = (
@@ -18,9 +18,8 @@ PUT_HEAD: Final = (
 )
 _RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
 _IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
-_COLUMNS: Final = PUT_ROW[PUT_ROW.index("(") + 1 : PUT_ROW.index(")")]
-_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {_COLUMNS}"
-_NUMBER: Final = _COLUMNS.split(", ").index("number") - 3
+_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {TREE_COLUMNS}"
+_NUMBER: Final = TREE_COLUMNS.split(", ").index("number") - 3
 _PUT_MOVED: Final = (
     f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
     " applied = CASE excluded.kind WHEN 'directory' THEN tree.applied ELSE excluded.applied END"
@@ -50,12 +49,7 @@ _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
 )
-_RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {_COLUMNS} FROM tree_aside WHERE deletion = ?"
-
-
-def bounds_below(key: str) -> tuple[str, str]:
-    """Return the bounds, the second one outside, of all keys below a folder; the empty key is the root."""
-    return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
+_RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 
 
 def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:

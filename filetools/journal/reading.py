@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from filetools.journal.changes import Head, View
 from filetools.journal.contents import VERSION_TEXT, version_from
+from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
-from filetools.journal.folders import bounds_below
 from filetools.journal.marks import Notes
 from filetools.journal.rows import RECORD_COLUMNS, records_from
 from filetools.models.records import ChangeRecord
