@@ -712,11 +712,9 @@ class DescriptorError(FileToolsError, LookupError):
 
     code = "FD_READ_ERROR"
     action = "Call the tool that gave the text again."
-    kind: ClassVar[str] = "read_error"
-    """Type in the frame of the error."""
 
     def __init__(self, fd: str, message: str) -> None:
-        super().__init__(message, details={"fd": fd, "type": self.kind})
+        super().__init__(message, details={"fd": fd, "type": self.code.removeprefix("FD_").lower()})
 
 
 class DescriptorNotFoundError(DescriptorError):
@@ -724,7 +722,6 @@ class DescriptorNotFoundError(DescriptorError):
 
     code = "FD_NOT_FOUND"
     action = "Use one of the ids that the message names, or list_fds."
-    kind = "not_found"
 
     def __init__(self, fd: str, known: Sequence[str]) -> None:
         super().__init__(fd, f"File descriptor {fd} not found. Available FDs: {', '.join(known) or 'none'}")
@@ -734,7 +731,6 @@ class DescriptorExpiredError(DescriptorError):
     """Raised when the text of a descriptor is no longer kept: it was not used for long, or room was needed."""
 
     code = "FD_EXPIRED"
-    kind = "expired"
 
     def __init__(self, fd: str) -> None:
         super().__init__(fd, f"File descriptor {fd} has expired")
@@ -745,7 +741,6 @@ class InvalidPageError(DescriptorError):
 
     code = "FD_INVALID_PAGE"
     action = "Ask for a page in the range that the message names."
-    kind = "invalid_page"
 
     def __init__(self, fd: str, last: int) -> None:
         super().__init__(fd, f"Invalid page number. Valid range: 1-{last}")
@@ -756,7 +751,6 @@ class InvalidRangeError(DescriptorError):
 
     code = "FD_INVALID_RANGE"
     action = "Start in the range that the message names."
-    kind = "invalid_range"
 
     def __init__(self, fd: str, unit: str, first: int, last: int) -> None:
         super().__init__(fd, f"Invalid {unit} start position. Valid range: {first}-{last}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError, convert
 
@@ -144,7 +144,22 @@ def _converted(kind: _Kind, name: str, value: Any, told: str) -> Any:
         # The environment has texts alone; the table, which llmproc checks strictly, has types.
         return convert(value, types[name], strict=is_table)
     except ValidationError as exc:
-        raise InvalidArgumentError(f"{about}: {exc}") from exc
+        named = f" ({ENVIRONMENT_PREFIX}{name.upper()})" if told == " from environment" else ""
+        raise InvalidArgumentError(f"{about}{named}: {value!r} is not {_accepted(types[name], is_table)}") from exc
+
+
+def _accepted(kind: Any, is_strict: bool) -> str:
+    """Return in words which values a type accepts."""
+    if get_origin(kind) is Union:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(repr, get_args(kind)))
+    base, limits = (kind.__origin__, kind.__metadata__[0]) if get_origin(kind) is Annotated else (kind, Meta())
+    truths = "true or false" if is_strict else "true, false, 1 or 0"
+    words = {bool: truths, int: "a whole number", float: "a number", DescriptorSettings: "a table"}
+    bounds = {"more than": limits.gt, "at least": limits.ge, "at most": limits.le}
+    told = " and ".join(f"{words} {bound}" for words, bound in bounds.items() if bound is not None)
+    return words.get(base, "a list of texts") + f" of {told}" * bool(told)
 
 
 @cache
@@ -309,12 +324,13 @@ def load_settings(
         InvalidArgumentError: An unknown name or a value out of range, naming the source.
     """
     variables = os.environ if environment is None else environment
-    layers: list[tuple[str, Mapping[str, Any]]] = []
-    layers.append(("user settings.toml", _read_toml(user_directory() / SETTINGS_FILE)))
-    if own_directory is not None:
-        layers.append(("user settings.toml of this root", _read_toml(own_directory / SETTINGS_FILE)))
-    layers.append(("environment", _from_environment(variables)))
-    layers.append(("argument", {name: value for name, value in (arguments or {}).items() if value is not None}))
+    own = {} if own_directory is None else _read_toml(own_directory / SETTINGS_FILE)
+    layers: tuple[tuple[str, Mapping[str, Any]], ...] = (
+        ("user settings.toml", _read_toml(user_directory() / SETTINGS_FILE)),
+        ("user settings.toml of this root", own),
+        ("environment", _from_environment(variables)),
+        ("argument", {name: value for name, value in (arguments or {}).items() if value is not None}),
+    )
     merged: dict[str, Any] = {}
     sources = dict.fromkeys((each.name for each in fields(Settings)), "default")
     for source, values in layers:
@@ -419,10 +435,8 @@ def environment_of_run(session: str, model: str = "") -> dict[str, str]:
 
 
 def _from_environment(variables: Mapping[str, str]) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
-    for field in fields(Settings):
-        name, text = field.name, variables.get(ENVIRONMENT_PREFIX + field.name.upper())
-        if text is not None:
-            is_list = "tuple" in str(field.type)
-            found[name] = tuple(part.strip() for part in text.split(",") if part.strip()) if is_list else text
-    return found
+    return {
+        field.name: [part.strip() for part in text.split(",") if part.strip()] if "tuple" in str(field.type) else text
+        for field in fields(Settings)
+        if (text := variables.get(ENVIRONMENT_PREFIX + field.name.upper())) is not None
+    }

@@ -27,7 +27,7 @@ PLANTED: Final[list[tuple[Callable[[Sources], list[str]], Sources]]] = [
     (house.stand_ins, {"filetools/a.py": "class A:\n    def __getattr__(self, name): return 1"}),
     (house.private_reaches, {"tests/test_a.py": "assert files._runner"}),
     (house.private_reaches, {"tests/test_a.py": "from filetools.stores.local import _sync"}),
-    (house.private_reaches, {"tests/test_a.py": "patch('filetools.stores.linux._PREADV', 1)"}),
+    (house.private_reaches, {"tests/test_a.py": "patch('filetools.stores.system._PREADV', 1)"}),
 ]
 ALLOWED: Final[list[tuple[Callable[[Sources], list[str]], Sources]]] = [
     (house.full_folders, {f"filetools/stores/m{number}.py": "" for number in range(15)}),

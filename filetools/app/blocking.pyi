@@ -28,8 +28,8 @@ from filetools.models.tree_diff import TreeDiffResult
 from filetools.models.words import Durability, MirrorPolicy, OnConflict, Preset, Row
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.audience import Approver
 from filetools.permissions.requests import ApprovalRequest
-from filetools.permissions.tickets import Approver
 from filetools.project.folder import ProjectFolder
 from filetools.project.registry import Registry
 from filetools.search.contents.options import OutputMode

@@ -15,17 +15,14 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filetools.app.state import prepare_state
-from filetools.errors import InvalidArgumentError
+from filetools.errors import InvalidArgumentError, SyncFailedError
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.lexical import AnyPath
-from filetools.paths.workspace import Workspace
-from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.late import LateStore
-from filetools.stores.local import LocalStore
-from filetools.stores.store import FileStat, Store
-from filetools.sync.identity import MARKER, mark
+from filetools.stores.mirror import DirectoryMirror
+from filetools.stores.store import Store
+from filetools.sync.mirror_files import MARKER, mark
 
 MIRROR_NAME: Final = "mirror"
 ROOT_MOVED: Final = (
@@ -39,48 +36,6 @@ _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 _ANOTHER: Final = "Name another folder."
 
 
-class DirectoryMirror(LocalStore):
-    """A directory as a mirror: a local store that owns its root. Lives until it is closed or found to be gone."""
-
-    def __init__(self, directory: Path) -> None:
-        """Make the directory if it is missing, and open it.
-
-        Raises:
-            OSError, FileToolsError: It cannot be made, or not be opened.
-        """
-        directory.mkdir(parents=True, exist_ok=True)
-        self._root = Workspace.open(directory)
-        try:
-            super().__init__(self._root, name=MIRROR_NAME, private_directory=directory / STATE_DIRECTORY)
-        except BaseException:
-            self._root.close()
-            raise
-
-    def stat(self, path: WorkspacePath) -> FileStat | None:
-        """As `Store.stat`; every look makes sure that the directory's path still leads here.
-
-        Raises:
-            WorkspaceGoneError: It was moved away or removed, or a disk was mounted over it.
-        """
-        self._root.check_alive()
-        return super().stat(path)
-
-    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
-        """As `Store.read`, and as careful as `stat`."""
-        self._root.check_alive()
-        return super().read(path, limit=limit)
-
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
-        """As `Store.sync`, and as careful as `stat`: what lies in another folder is not what was promised."""
-        self._root.check_alive()
-        return super().sync(path, synced=synced)
-
-    def close(self) -> None:
-        """Release store and root; may be called twice."""
-        super().close()
-        self._root.close()
-
-
 class AddedMirrors:
     """The mirrors that were added to a root, opened when they are there. Lives as long as the root is open."""
 
@@ -88,11 +43,12 @@ class AddedMirrors:
         self._journal = journal
         self._root = root
         self._state_directory = state_directory
-        self._stores: list[LateStore] = []
+        self._stores: list[DirectoryMirror] = []
 
     def open(self, row: MirrorRow) -> Store:
         """Return the store of a mirror; nothing is opened yet."""
-        store = LateStore(partial(self._open, Path(row.place)), name=Path(row.place).name)
+        folder = Path(row.place)
+        store = DirectoryMirror(folder, partial(self._check, folder))
         self._stores.append(store)
         return store
 
@@ -101,7 +57,7 @@ class AddedMirrors:
         for store in self._stores:
             store.close()
 
-    def _open(self, folder: Path) -> Store:
+    def _check(self, folder: Path) -> None:
         row = self._journal.mirrors.get(str(folder))
         if row is not None and row.root != home_of(self._root):
             raise OSError(errno.EXDEV, ROOT_MOVED)
@@ -109,7 +65,6 @@ class AddedMirrors:
         # A folder without the marker is not made and not touched: the mirror's disk is away, and this is where it goes.
         if not (folder / MARKER).is_file():
             raise FileNotFoundError(errno.ENOENT, _missing(folder))
-        return DirectoryMirror(folder)
 
 
 def _missing(folder: Path) -> str:
@@ -148,12 +103,10 @@ def place_of(mirror: Path | Store) -> str:
 
 def mirror_store(mirror: Path | Store, root: Path) -> Store:
     """Return the store of a root's mirror; nothing is opened yet."""
-    return LateStore(partial(_opened, mirror, root), name=mirror.name) if isinstance(mirror, Path) else mirror
-
-
-def _opened(mirror: Path, root: Path) -> Store:
-    refuse_overlaps(root, mirror, None)  # somebody may have mounted the one in the other since
-    return DirectoryMirror(mirror)
+    if not isinstance(mirror, Path):
+        return mirror
+    # Somebody may have mounted the one in the other since.
+    return DirectoryMirror(mirror, partial(refuse_overlaps, root, mirror, None))
 
 
 def refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
@@ -363,12 +316,11 @@ def _marker(place: Path) -> str | None:
 
 def _make(place: Path, identity: str) -> None:
     """Make the folder if it is missing, and have it say whose mirror it is."""
-    try:
-        store = DirectoryMirror(place)
-    except OSError as exc:
-        raise _refusal(place, exc.strerror or str(exc), _ANOTHER) from exc
+    store = DirectoryMirror(place)
     try:
         mark(store, identity)
+    except SyncFailedError as exc:
+        raise _refusal(place, getattr(exc.__cause__, "strerror", None) or str(exc.__cause__), _ANOTHER) from exc
     finally:
         store.close()
 

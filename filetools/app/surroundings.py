@@ -24,8 +24,8 @@ from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.patterns import compile_patterns
 from filetools.search.contents.candidates import find_ripgrep
 from filetools.settings import Settings
-from filetools.stores.capabilities import Capabilities
-from filetools.stores.examination import examine_folder
+from filetools.stores.private import examine_folder
+from filetools.stores.system import Capabilities
 
 CheckState = Literal["ok", "note", "warning"]
 MOST_FOLDERS: Final = 500_000

@@ -17,9 +17,9 @@ from filetools.facade.runner import CallRunner
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.audience import Case
 from filetools.permissions.gatekeeper import Permit
 from filetools.permissions.requests import ApprovalDecision
-from filetools.permissions.tickets import Case
 from filetools.settings import Settings
 
 MOST_QUESTIONS: Final = 3

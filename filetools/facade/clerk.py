@@ -360,7 +360,10 @@ def tidy_trash(parts: Parts) -> int:
     """
     forgotten = parts.journal.forgotten()
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
-    sizes = {number: parts.store.trash_bytes(str(number)) for number in numbers}
+    sizes = {
+        number: sum(stat.size for _, stat in parts.store.trashed(ROOT, str(number)) if stat.type != "directory")
+        for number in numbers
+    }
     total = sum(sizes.values())
     emptied = 0
     checkpoints = parts.journal.checkpoints.all()

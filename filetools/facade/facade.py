@@ -33,9 +33,8 @@ from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangedFile, ChangeRecord
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath
-from filetools.permissions.audience import Attendance
+from filetools.permissions.audience import Approver, Attendance
 from filetools.permissions.requests import ApprovalRequest
-from filetools.permissions.tickets import Approver
 
 
 class ToolCaller(Protocol):

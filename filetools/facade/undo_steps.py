@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from filetools.content.facts import inspect, text_of
 from filetools.content.formats import TextFormat, decode
 from filetools.content.merging import merge
+from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EncodingError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
@@ -319,12 +320,20 @@ def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...
     return tuple(Relation(kind=kind, number=number) for number in numbers)
 
 
-def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> PutDecision:
+def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutDecision:
     """Decide what was drafted, if there still stands what it was drafted for."""
     _require_planned(tree, drafted, seen)
     assert drafted.then is not None
     content = tree.content(drafted.then)
-    return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], mode=drafted.then.mode)
+    facts, mode = inspect(content, name=seen.path)[0], drafted.then.mode
+    # What was typed since a file went stays as it is, on top of what comes back.
+    typed = unsaved_text(parts, seen) if seen.stat is None else None
+    kept = (
+        None
+        if typed is None
+        else changed(typed, typed.text, (), base=typed.document.base, is_dirty=True, reason="disk")
+    )
+    return PutDecision(content=content, facts=facts, mode=mode, document=kept)
 
 
 def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
@@ -385,7 +394,7 @@ def plan_unsaved(
         document = parts.journal.view(key).document
         if document is None or not document.is_dirty:
             findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
-        elif key in taken or not _follow_each_other(records):
+        elif key in taken or any(newer.before != older.after for newer, older in pairwise(records)):
             clash = Clash(code="EDIT_CONFLICT", reason="it is in a document that is not saved yet")
             findings.append(UndoFinding(records=records, path=path, outcome="conflict", clash=clash))
         else:
@@ -399,11 +408,9 @@ def plan_unsaved(
 def _unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then: DraftNode) -> Clash | None:
     """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
     document = parts.journal.view(parts.workspace.key(path)).document
-    if document is None or not document.is_dirty:
-        return None
-    opened = parts.documents.texts.newest(document.id)
+    opened = parts.documents.texts.newest(document.id) if document is not None and document.is_dirty else None
     if opened is None:
-        return None  # closed meanwhile
+        return None
     by_words = parts.settings.is_prose(path)
     base, proposed = (text_of(tree.content(node), name=path) for node in (now, then))
     if base is None or proposed is None:
@@ -417,10 +424,6 @@ def _unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, the
     return Clash(
         code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
     )
-
-
-def _follow_each_other(records: Sequence[ChangeRecord]) -> bool:
-    return all(newer.before == older.after for newer, older in pairwise(records))
 
 
 def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:

@@ -15,12 +15,12 @@ from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals
-from filetools.permissions.book import CallRun
+from filetools.permissions.audience import Case
+from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
 from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, Settled, ignore_notice
 from filetools.permissions.rule_file import RuleFile, SavedPermissions
 from filetools.permissions.rules import Rule
-from filetools.permissions.tickets import Case
 
 Describe = Callable[[], Awaitable[Proposal]]
 
@@ -148,11 +148,11 @@ class Gatekeeper:
         must_ask = may_ask and self.approvals.must_ask()
         for path in paths or _WHOLE_TREE:
             decision = self.policy.check(tool, path, actor=actor, operation=operation, must_ask=must_ask)
-            if decision.needs_approval:
-                asked.append((path, "protected" if decision.reason == "protected" else "prompt"))
-            elif decision.reason == "hidden":
+            if decision in ("prompt", "protected"):
+                asked.append((path, decision))
+            elif decision == "hidden":
                 raise HiddenPathError(path)
-            elif not decision.can_execute:
+            elif decision == "block":
                 raise ToolBlockedError(tool, path or None, f"the permissions in force ({self.policy.preset}) forbid it")
         return asked
 

@@ -1,19 +1,23 @@
-"""The requests of all processes as this one knows them: looked up in the book, told to those who answer and follow."""
+"""The requests of all processes as this one knows them: looked up in the book, told to those who answer and follow.
+
+The journal's database keeps the book; the two units share a floor and do not know each other.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from filetools.errors import ApprovalRequiredError, InvalidArgumentError, StateDamagedError
-from filetools.permissions.audience import Audience
-from filetools.permissions.book import ApprovalBook, BookRow, CallRun
+from filetools.errors import ApprovalRequiredError, FileToolsError, InvalidArgumentError, StateDamagedError
+from filetools.permissions.audience import Audience, Case, Ticket, Tickets
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import (
     ApprovalAsked,
@@ -22,66 +26,185 @@ from filetools.permissions.requests import (
     ApprovalRefused,
     ApprovalRequest,
     Notify,
+    ignore_notice,
     known_answer,
 )
-from filetools.permissions.tickets import Case, Ticket, Tickets
 
+T = TypeVar("T")
+
+
+class BookRow(Protocol):
+    """A request as every process sees it."""
+
+    @property
+    def id(self) -> str:
+        """Name of the request."""
+
+    @property
+    def asks(self) -> int:
+        """How often a call began to wait for it."""
+
+    @property
+    def expires(self) -> float:
+        """Seconds since the epoch."""
+
+    @property
+    def answer(self) -> str | None:
+        """What a person said."""
+
+    @property
+    def edited_text(self) -> str | None:
+        """What shall be written instead."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a call has used the answer."""
+
+
+class ApprovalBook(Protocol):
+    """The requests of all processes; speaks for one of them. Blocks: call it in a worker thread.
+
+    Times are seconds since the epoch. Any method may raise what a journal raises; then nothing was changed.
+    """
+
+    def ask(
+        self, new_id: str, call: str, request: str, *, now: float, expires: float, is_heard: bool
+    ) -> tuple[BookRow, bool] | None:
+        """Return the request of an identical call, or open one, and whether another process listens; None if too many."""
+
+    def answer(self, approval_id: str, answer: str, edited_text: str | None, *, now: float, expires: float) -> bool:
+        """Answer an open request; False if it is not open (any more)."""
+
+    def take(self, approval_id: str) -> bool:
+        """Use an answer, which one call can do once."""
+
+    def live(self, *, now: float) -> tuple[Sequence[BookRow], bool]:
+        """Return the requests that are open or answered, oldest first, and whether another process listens."""
+
+    def request(self, approval_id: str) -> str | None:
+        """Return the JSON of a request, or None if it is gone."""
+
+    def has_any(self) -> bool:
+        """Whether there is anything to look at; costs next to nothing."""
+
+    def must_ask(self, *, now: float) -> bool:
+        """Whether another process wants agents asked in all of them; costs next to nothing."""
+
+    def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
+        """Say that this process lives, whether somebody in it answers, and whether agents of all processes must ask."""
+
+    def leave(self) -> None:
+        """Say that this process ends, and with it the requests that it has open."""
+
+
+class CallRun(Protocol):
+    """Runs blocking work in a worker thread of the project."""
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns."""
+
+
+logger = logging.getLogger(__name__)
+
+OPEN_SECONDS: Final = 600.0
+"""How long a request, and a late answer that no call has used, stays."""
+WAIT_SECONDS: Final = 50.0
+RENEW_SECONDS: Final = 2.0
+"""How often a process that asks or answers says that it lives, and looks whether the others still do."""
 KNOWN_SECONDS: Final = 0.25
 """How long a process believes what it knows of whether all agents must ask: looking costs a write four system calls."""
 
 
-class _SeenAnswer(Struct, frozen=True, kw_only=True):
-    """What one look found in the book."""
+class Presence:
+    """A task that exists only while there is something to be present for. Belongs to one loop.
 
-    rows: Sequence[BookRow]
-    others_listen: bool
-    new: list[ApprovalRequest]
+    Args:
+        renew: Says that the process lives, and looks at the others.
+        next_end: Whether there is something to be present for, and in how many seconds the next of it ends: None if not.
+    """
+
+    def __init__(self, renew: Callable[[], Awaitable[None]], next_end: Callable[[], float | None]) -> None:
+        self._renew = renew
+        self._next_end = next_end
+        self._stirred = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def stir(self) -> None:
+        """Renew soon: something began, or has ended."""
+        self._stirred.set()
+        if not self._is_closed and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._be_present(), name="filetools approvals")
+
+    async def aclose(self) -> bool:
+        """End the task; returns whether there ever was one. May be called twice."""
+        self._is_closed = True
+        if self._task is None:
+            return False
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        return True
+
+    async def _be_present(self) -> None:
+        while self._next_end() is not None or self._stirred.is_set():
+            self._stirred.clear()
+            try:
+                await self._renew()
+            except FileToolsError as exc:
+                logger.warning("approvals of other processes are not seen now: %s", exc)
+            end = self._next_end()
+            if end is not None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(RENEW_SECONDS, max(0.001, end))):
+                        await self._stirred.wait()
 
 
 class Ledger:
-    """Requests, answers, and who is told of them; lives as long as its `Approvals`.
+    """Requests, answers, and who is told of them; what `Approvals` asks with, and lives as long.
 
     Args:
-        book: What all processes know.
-        run: Runs the book's work.
         trust: Where "allow for this run" is kept.
-        notify: Receives a notice for every request that opens, is allowed or refused.
-        on_change: Called when somebody came or left, and when a request opened.
-        open_seconds: How long an answer waits for a call that uses it.
+        book: What all processes know of requests and answers.
+        run: Runs the book's work.
+        notify: Receives a notice for every request that opens, is allowed or refused, in whatever process.
+        wait_seconds: How long a call waits for its answer.
+        open_seconds: How long a request stays open, then it is denied; and how long an answer waits for a call that uses it.
         clock: Seconds since the epoch.
     """
 
     def __init__(
         self,
+        trust: RunTrust,
         book: ApprovalBook,
         run: CallRun,
-        trust: RunTrust,
         *,
-        notify: Notify,
-        on_change: Callable[[], None],
-        open_seconds: float,
-        clock: Callable[[], float],
+        notify: Notify = ignore_notice,
+        wait_seconds: float = WAIT_SECONDS,
+        open_seconds: float = OPEN_SECONDS,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.tickets = Tickets()
-        self.audience = Audience(self.tickets, self.give, on_change)
+        self._presence = Presence(self.renew, self._next_end)
+        self._audience = Audience(self.tickets, self._give, self._presence.stir)
         self._book = book
         self._run = run
         self._trust = trust
         self._notify = notify
-        self._on_change = on_change
+        self._wait_seconds = wait_seconds
         self._open_seconds = open_seconds
         self._clock = clock
+        self._is_closed = False
         self._has_attended = False
         self._others_ask = False
         self._known_until = 0.0
-        self.asks_for_all = 0
+        self._asks_for_all = 0
         """How many in this process want agents asked in all processes."""
         self._opening: set[str] = set()
         """Requests of this process that may be in the book already: their calls admit them, not a look."""
         self._looking = asyncio.Lock()
         self._looks = 0
 
-    async def open(self, case: Case, request: ApprovalRequest) -> Ticket | None:
+    async def _open(self, case: Case, request: ApprovalRequest) -> Ticket | None:
         """Return the ticket of an identical call, or of a new request.
 
         Returns:
@@ -91,7 +214,7 @@ class Ledger:
             ApprovalRequiredError: Too many requests are open.
         """
         ask = partial(self._book.ask, request.id, case.key, json.dumps(request.to_dict()))
-        here = self.audience.is_here
+        here = self._audience.is_here
         self._opening.add(request.id)
         try:
             asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
@@ -109,24 +232,23 @@ class Ledger:
         ticket.is_own = True
         ticket.asks = max(ticket.asks, row.asks)
         self._see(row)
-        self.audience.note_others(others_listen)
+        self._audience.note_others(others_listen)
         return ticket
 
-    async def give(self, ticket: Ticket, decision: ApprovalDecision) -> None:
+    async def _give(self, ticket: Ticket, decision: ApprovalDecision) -> None:
         """Answer a request.
 
         Raises:
             InvalidArgumentError: It is not open (any more).
         """
         now = self._clock()
-        expires = now + self._open_seconds
         give = partial(self._book.answer, ticket.request.id, decision.answer, decision.edited_text)
-        if not await self._run(lambda: give(now=now, expires=expires)):
+        if not await self._run(partial(give, now=now, expires=now + self._open_seconds)):
             raise not_open(ticket.request.id)
-        ticket.expires = expires
+        ticket.expires = now + self._open_seconds
         self._settle(ticket, decision)
 
-    async def take(self, ticket: Ticket) -> bool:
+    async def _take(self, ticket: Ticket) -> bool:
         """Use an answer; whether no identical call did before."""
         is_first = not ticket.is_over and await self._run(partial(self._book.take, ticket.request.id))
         self.tickets.end(ticket, is_used=True)
@@ -134,34 +256,36 @@ class Ledger:
 
     async def is_attended(self) -> bool:
         """Whether anybody could answer now, in this process or in another one."""
-        return self.audience.is_here or (await self._run(partial(self._book.live, now=self._clock())))[1]
-
-    async def leave(self) -> None:
-        """Say that this process ends, and with it what it asks."""
-        await self._run(self._book.leave)
+        return self._audience.is_here or (await self._run(partial(self._book.live, now=self._clock())))[1]
 
     @property
-    def is_needed(self) -> bool:
+    def _is_needed(self) -> bool:
         """Whether other processes rely on this one being there."""
-        return self.audience.is_for_all or self.asks_for_all > 0
+        return self._audience.is_for_all or self._asks_for_all > 0
+
+    def _next_end(self) -> float | None:
+        if not self.tickets and not self._is_needed:
+            return None
+        now = self._clock()
+        return min((ticket.expires for ticket in self.tickets.values()), default=now + OPEN_SECONDS) - now
 
     def must_ask(self) -> bool:
         """Whether somebody, in whatever process, wants every agent asked."""
-        if self.asks_for_all == 0 and time.monotonic() > self._known_until:
+        if self._asks_for_all == 0 and time.monotonic() > self._known_until:
             try:
                 self._others_ask = self._book.must_ask(now=self._clock())
             except StateDamagedError:
                 return False  # without its journal no change can be made, and the call says what is gone
             self._known_until = time.monotonic() + KNOWN_SECONDS
-        return self.asks_for_all > 0 or self._others_ask
+        return self._asks_for_all > 0 or self._others_ask
 
     def has_news(self) -> bool:
         """Whether a look may be worth its while; quick, from any thread."""
         return bool(self.tickets) or self._book.has_any()
 
-    async def attend(self) -> None:
+    async def renew(self) -> None:
         """Say that this process lives, where others have to know, and take in what they did."""
-        listens, asks_for_all = self.audience.is_for_all, self.asks_for_all > 0
+        listens, asks_for_all = self._audience.is_for_all, self._asks_for_all > 0
         if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
             self._has_attended = listens or asks_for_all
             attend = partial(self._book.attend, listens=listens, asks_for_all=asks_for_all)
@@ -174,30 +298,28 @@ class Ledger:
             self._looks += 1
             now = self._clock()
             known = set(self.tickets)
-            seen = await self._run(partial(self._read, known, now))
-            for request in seen.new:
+            rows, others_listen, new = await self._run(partial(self._read, known, now))
+            for request in new:
                 is_ours = request.id in self._opening
                 if not is_ours and self.tickets.get(request.id) is None and not self.tickets.is_used(request.id):
                     self._admit(request)
-            for row in seen.rows:
+            for row in rows:
                 self._see(row)
-            live = {row.id for row in seen.rows}
+            live = {row.id for row in rows}
             for ticket in list(self.tickets.values()):
                 if ticket.request.id not in live and ticket.born < self._looks:
                     self._vanish(ticket, is_late=ticket.expires <= now)
-            self.audience.note_others(seen.others_listen)
+            self._audience.note_others(others_listen)
 
-    def _read(self, known: set[str], now: float) -> _SeenAnswer:
+    def _read(self, known: set[str], now: float) -> tuple[Sequence[BookRow], bool, list[ApprovalRequest]]:
         rows, others_listen = self._book.live(now=now)
-        new = [row.id for row in rows if row.id not in known and row.answer is None]
-        texts = [text for text in map(self._book.request, new) if text is not None]
-        requests = [ApprovalRequest.from_dict(json.loads(text)) for text in texts]
-        return _SeenAnswer(rows=rows, others_listen=others_listen, new=requests)
+        texts = [self._book.request(row.id) for row in rows if row.id not in known and row.answer is None]
+        return rows, others_listen, [ApprovalRequest.from_dict(json.loads(text)) for text in texts if text is not None]
 
     def _admit(self, request: ApprovalRequest) -> Ticket:
         ticket = Ticket(request=request, born=self._looks, expires=request.expires)
         self.tickets[request.id] = ticket
-        self._on_change()
+        self._presence.stir()
         self._notify(ApprovalAsked(request=request))
         return ticket
 
@@ -210,7 +332,7 @@ class Ledger:
             self._settle(ticket, ApprovalDecision(answer=known_answer(row.answer), edited_text=row.edited_text))
         elif row.asks > ticket.asks:
             ticket.asks = row.asks
-            self.audience.ask(ticket)
+            self._audience.ask(ticket)
         if row.is_used and not ticket.waiting:
             self.tickets.end(ticket, is_used=True)
 
@@ -222,7 +344,9 @@ class Ledger:
             if task is not asyncio.current_task():
                 task.cancel()
         if decision.answer == "allow_for_run":
-            _trust_run(self._trust, ticket.request)
+            # Trust in a protected path is trust in that path alone; the tool stays asked about everywhere else.
+            for path in ticket.request.paths if ticket.request.reason == "protected" else (None,):
+                self._trust.add(ticket.request.actor, ticket.request.tool, path)
         ticket.settled.set()
         if decision.answer == "deny":
             self._notify(ApprovalRefused(request=ticket.request, reason="denied"))
@@ -243,12 +367,3 @@ class Ledger:
 def not_open(approval_id: str) -> InvalidArgumentError:
     """Return the error for answering what is not open."""
     return InvalidArgumentError(f"No approval request {approval_id!r} is open")
-
-
-def _trust_run(trust: RunTrust, request: ApprovalRequest) -> None:
-    # Trust in a protected path is trust in that path alone; the tool stays asked about everywhere else.
-    if request.reason == "protected":
-        for path in request.paths:
-            trust.add(request.actor, request.tool, path)
-    else:
-        trust.add(request.actor, request.tool)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, Literal
 
-from msgspec import Struct
-
 from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.protected import matches_hidden, matches_protected
@@ -17,7 +15,9 @@ from filetools.permissions.rules import Level, Rule, preset_level, rules_level
 from filetools.settings import HIDDEN_PATHS, PROTECTED_PATHS
 
 ToolOperation = Literal["read", "change"]
-DecisionReason = Literal["auto", "prompt", "block", "session", "protected", "hidden"]
+PolicyDecision = Literal["auto", "prompt", "block", "session", "protected", "hidden"]
+"""auto, prompt and block are levels; session: trusted for this run; protected: each change of the path needs an approval of
+its own; hidden: agents neither read nor change its content."""
 
 REMEMBERED_PATHS: Final = 4096
 _SHOWING_NO_CONTENT: Final = frozenset(
@@ -27,26 +27,6 @@ _SHOWING_NO_CONTENT: Final = frozenset(
     )
 )  # fmt: skip
 """Tools with which an agent meets a hidden path by its name alone."""
-
-
-class PolicyDecision(Struct, frozen=True, kw_only=True):
-    """What the policy says of one call on one path."""
-
-    can_execute: bool
-    """Whether the call may run now, without asking anybody."""
-    needs_approval: bool
-    """Whether a person can allow it; False together with `can_execute` False means blocked."""
-    reason: DecisionReason
-    """auto, prompt and block are levels; session: trusted for this run; protected: each change of the path needs an approval
-    of its own; hidden: agents neither read nor change its content."""
-
-
-_AUTO: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="auto")
-_SESSION: Final = PolicyDecision(can_execute=True, needs_approval=False, reason="session")
-_PROMPT: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="prompt")
-_PROTECTED: Final = PolicyDecision(can_execute=False, needs_approval=True, reason="protected")
-_BLOCK: Final = PolicyDecision(can_execute=False, needs_approval=False, reason="block")
-_HIDDEN: Final = PolicyDecision(can_execute=False, needs_approval=False, reason="hidden")
 
 
 class PermissionPolicy:
@@ -116,18 +96,12 @@ class PermissionPolicy:
         level: Level | Literal["hidden"] = "auto"
         if actor.kind not in ("editor", "system"):
             level = self._level(tool, path, is_change, must_ask, is_agent)
-        if level == "hidden":
-            return _HIDDEN
-        if level == "block":
-            return _BLOCK
+        if level in ("hidden", "block"):
+            return level
         if is_change and self.is_protected(path):
             # Trust in a tool does not reach here: each such path is its own decision.
-            return _SESSION if self.trust.covers(actor, tool, path) else _PROTECTED
-        if level == "auto":
-            return _AUTO
-        if self.trust.covers(actor, tool):
-            return _SESSION
-        return _PROMPT
+            return "session" if self.trust.covers(actor, tool, path) else "protected"
+        return "session" if level == "prompt" and self.trust.covers(actor, tool) else level
 
     def hides(self, tool: str, path: WorkspacePath, actor: Actor) -> bool:
         """Whether a tool would show an agent, or change, what is in a hidden file."""
@@ -140,7 +114,8 @@ class PermissionPolicy:
             return self._matches_hidden if is_kept else None
 
         def is_withheld(path: WorkspacePath) -> bool:
-            return not all(self.check(tool, path, actor=actor, operation="read").can_execute for tool in tools)
+            checks = (self.check(tool, path, actor=actor, operation="read") for tool in tools)
+            return not all(decision in ("auto", "session") for decision in checks)
 
         return is_withheld
 

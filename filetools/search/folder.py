@@ -12,7 +12,7 @@ from msgspec import Struct
 from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.patterns import Sieve
-from filetools.stores.owners import FOREIGN_NAME
+from filetools.stores.private import FOREIGN_NAME
 
 SORTED_AT_ONCE: Final = 8_192
 """Names sorted in one call, which no other thread can interrupt; a few milliseconds."""

@@ -13,20 +13,21 @@ _ACCESS_LIST: Final = "system.posix_acl_access"
 _REFUSED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP})
 
 
-def copy_attributes(live: int, temporary: int, mode: int | None = None) -> os.stat_result:
+def copy_attributes(live: int, wanted: os.stat_result, temporary: int, mode: int | None = None) -> os.stat_result:
     """Give the temporary file what the live one has, as far as this process may; returns its facts afterwards.
 
     Where the group cannot be kept, its bits are set to those of everybody, so that no other group gains access.
 
     Args:
         live: Descriptor of the file to be replaced, open for reading.
+        wanted: Its facts.
         temporary: Descriptor of its complete replacement, open for writing.
         mode: Permission bits to set instead of the live file's.
 
     Raises:
         OSError: No space for the attributes, or the mode could not be set.
     """
-    wanted, present = os.fstat(live), os.fstat(temporary)
+    present = os.fstat(temporary)
     bits = stat.S_IMODE(wanted.st_mode) if mode is None else mode
     is_changed = (wanted.st_uid, wanted.st_gid) != (present.st_uid, present.st_gid)
     if is_changed:

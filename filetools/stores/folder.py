@@ -7,21 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Final
 
-from msgspec import Struct
-
 from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Explained, opened_file
-from filetools.stores.local_read import LocalReading
-from filetools.stores.reading import to_file_stat
+from filetools.stores.local_disk import Disk, Explained
+from filetools.stores.reading import LocalReading, read_exactly, to_file_stat
 from filetools.stores.store import FileStat
+from filetools.stores.system import Opened
 
 _BUFFER_BYTES: Final = 256 * 1024
-
-
-class _FolderIdentity(Struct, frozen=True):
-    workspace: Workspace
 
 
 class FolderStore(LocalReading):
@@ -33,7 +27,7 @@ class FolderStore(LocalReading):
     """
 
     def __init__(self, workspace: Workspace, *, is_withheld: Callable[[str], bool] | None = None) -> None:
-        super().__init__(_FolderIdentity(workspace))
+        self._disk = Disk(workspace)
         self._workspace = workspace
         self.is_withheld: Final = is_withheld
 
@@ -80,12 +74,8 @@ class FolderStore(LocalReading):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
         """
         self._refuse_withheld(path)
-        with Explained(self._workspace, path), opened_file(self._workspace, path) as descriptor:
-            parts, left = [], count
-            while left > 0 and (part := os.read(descriptor, left)):
-                parts.append(part)
-                left -= len(part)
-            return b"".join(parts), to_file_stat(os.fstat(descriptor))
+        with Explained(self._workspace, path), Opened(self._workspace.open_file, path) as descriptor:
+            return read_exactly(descriptor, count), to_file_stat(os.fstat(descriptor))
 
     def read_end(self, path: WorkspacePath, count: int) -> bytes:
         """Return the last bytes of a file, at most `count`; no more than that is read.
@@ -107,7 +97,7 @@ class FolderStore(LocalReading):
         self._refuse_withheld(path)
         with (
             Explained(self._workspace, path),
-            opened_file(self._workspace, path) as descriptor,
+            Opened(self._workspace.open_file, path) as descriptor,
             os.fdopen(descriptor, "rb", buffering, closefd=False) as file,
         ):
             yield file, os.fstat(descriptor).st_size

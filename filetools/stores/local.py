@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,20 +12,21 @@ from typing import Final
 from filetools.content.identity_cache import tick_of
 from filetools.errors import DirectoryNotFoundError, FileToolsError
 from filetools.paths.workspace import Workspace
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.beside import FolderNotes
-from filetools.stores.capabilities import Capabilities, probe_capabilities
-from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_change import LocalChanging
-from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk, opened_file
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
-from filetools.stores.local_read import LocalReading
-from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
-from filetools.stores.private import PrivateDirectory
-from filetools.stores.reading import LocalReader, to_file_stat
+from filetools.stores.private import (
+    FOREIGN_NAME,
+    PrivateDirectory,
+    is_foreign_trash,
+    is_left_behind,
+)
+from filetools.stores.reading import LocalReader, LocalReading, entry_type, to_file_stat
 from filetools.stores.store import Displaced, Reader
+from filetools.stores.system import Capabilities, Opened, probe_capabilities, sync_descriptor
 
 COARSE_TICK_NS: Final = 20_000_000
 """Longer than the tick of any clock that stamps files on a local disk."""
@@ -34,7 +34,6 @@ MOST_SYNCED_FOLDERS: Final = 10_000
 """Folders of which a store remembers when they were last synced."""
 ORPHAN_SECONDS: Final = 60.0
 """Longer than any living store leaves a temporary file beside its target."""
-_PRIVATE: Final = f"{STATE_DIRECTORY}/"
 
 
 class LocalStore(LocalReading, LocalChanging):
@@ -68,21 +67,13 @@ class LocalStore(LocalReading, LocalChanging):
             StateDamagedError: A link or a file stands in the place of a private folder.
             AccessDeniedError, DiskFullError: The private directory cannot be made or written.
         """
+        self._prepare(name, orphan_seconds)
+        self._disk = open_disk(workspace, private_directory, capabilities)
+
+    def _prepare(self, name: str, orphan_seconds: float = ORPHAN_SECONDS) -> None:
         self._name = name
-        private = PrivateDirectory(workspace, private_directory)
-        owner = Owner()
-        try:
-            with Explained(workspace, WorkspacePath(STATE_DIRECTORY)):
-                known = capabilities or probe_capabilities(private.tmp, owner.new_name)
-        except BaseException:
-            owner.close()
-            private.close()
-            raise
-        disk = LocalDisk(workspace, private, known, owner, FolderNotes(private, owner))
         self._orphan_seconds = orphan_seconds
         self._synced_folders: dict[WorkspacePath, tuple[int, int, int]] = {}
-        LocalReading.__init__(self, disk)
-        LocalChanging.__init__(self, disk)
 
     @property
     def name(self) -> str:
@@ -120,39 +111,28 @@ class LocalStore(LocalReading, LocalChanging):
         """
         workspace = self._disk.workspace
         found = workspace.stat(path)
-        is_file = found is not None and stat.S_ISREG(found.st_mode)
-        if is_file:
-            with Explained(workspace, path), opened_file(workspace, path) as descriptor:
+        kind = None if found is None else entry_type(found.st_mode)
+        if kind == "file":
+            with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
                 sync_descriptor(descriptor)
-        is_folder = found is not None and stat.S_ISDIR(found.st_mode)
-        self._sync_way(path if is_folder else path.parent, set() if synced is None else synced)
-        return is_file or is_folder
-
-    def _sync_way(self, folder: WorkspacePath, synced: set[WorkspacePath]) -> None:
-        way: list[WorkspacePath] = []
-        while folder not in synced:
-            way.append(folder)
-            if folder.is_root:
-                break
-            folder = folder.parent
+        folder = path if kind == "directory" else path.parent
+        synced = set() if synced is None else synced
         with suppress(DirectoryNotFoundError):  # what is in a folder that is gone, is gone
-            for folder in reversed(way):
-                self._sync_names(folder)
-                synced.add(folder)
+            for above in dict.fromkeys((ROOT, *folder.folders, folder)):
+                if above not in synced:
+                    self._sync_names(above)
+                    synced.add(above)
+        return kind in ("file", "directory")
 
     def _sync_names(self, folder: WorkspacePath) -> None:
         """Sync a folder unless no name in it has changed since it was last synced."""
         workspace = self._disk.workspace
-        descriptor = workspace.open_directory(folder)
-        try:
-            with Explained(workspace, folder):
-                taken_ns, found = time.time_ns(), os.fstat(descriptor)
-                state = (found.st_dev, found.st_ino, found.st_ctime_ns)
-                if self._synced_folders.get(folder) == state:
-                    return
-                sync_descriptor(descriptor)
-        finally:
-            os.close(descriptor)
+        with Explained(workspace, folder), Opened(workspace.open_directory, folder) as descriptor:
+            taken_ns, found = time.time_ns(), os.fstat(descriptor)
+            state = (found.st_dev, found.st_ino, found.st_ctime_ns)
+            if self._synced_folders.get(folder) == state:
+                return
+            sync_descriptor(descriptor)
         # A change within the clock's tick would show the same time; a clock that was set back, one in the future.
         if taken_ns - found.st_ctime_ns > tick_of(found.st_ctime_ns, COARSE_TICK_NS):
             if len(self._synced_folders) >= MOST_SYNCED_FOLDERS:
@@ -161,50 +141,31 @@ class LocalStore(LocalReading, LocalChanging):
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""
-        for name in _names_in(self._disk.temporary()):
-            left = self._left_at(self._disk.temporary(name))
-            if left is not None and is_left_behind(name, left.stat.changed_ns):
-                yield left
-        for name in _names_in(self._disk.limbo("")):
-            left = self._left_at(self._disk.limbo(name))
-            if left is not None:
-                yield left
-
-        yield from self._beside()
-
-    def _beside(self) -> Iterator[Displaced]:
-        for note, folder in list(self._disk.notes.of_the_dead()):
+        disk = self._disk
+        for name in os.listdir(disk.private.folder("tmp")):
+            yield from (
+                left for left in self._left_at(disk.temporary(name)) if is_left_behind(name, left.stat.changed_ns)
+            )
+        for name in os.listdir(disk.private.folder("limbo")):
+            yield from self._left_at(disk.hidden("limbo", name))
+        for note, folder in disk.private.notes_of_the_dead():
             waits = False
-            for name in self._names_beside(WorkspacePath(folder)):
-                left = self._left_at(self._disk.live(WorkspacePath(folder).child(name)))
-                # Trash is kept.
-                if left is None or left.stat.type == "directory" or is_foreign_trash(name):
-                    continue
-                if time.time() - left.stat.changed_ns / 1e9 >= self._orphan_seconds:
-                    yield left
-                else:
-                    waits = True
+            for name in names_beside(disk, WorkspacePath(folder)):
+                for left in self._left_at(disk.live(WorkspacePath(folder).child(name))):
+                    is_trash = left.stat.type == "directory" or is_foreign_trash(name)  # which is kept
+                    is_young = time.time() - left.stat.changed_ns / 1e9 < self._orphan_seconds
+                    waits = waits or (is_young and not is_trash)
+                    if not is_young and not is_trash:
+                        yield left
             if not waits:
-                self._disk.notes.drop(note)
+                disk.private.drop_note(note)
 
-    def _names_beside(self, folder: WorkspacePath) -> list[str]:
-        try:
-            descriptor = self._disk.workspace.open_directory(folder)
-        except FileToolsError:
-            return []
-        try:
-            return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
-        finally:
-            os.close(descriptor)
-
-    def _left_at(self, place: HiddenPlace) -> LocalDisplaced | None:
+    def _left_at(self, place: HiddenPlace) -> Iterator[LocalDisplaced]:
         path = WorkspacePath(place.label)
-        try:
+        with suppress(FileNotFoundError, NotADirectoryError):
             with Explained(self._disk.workspace, path), place.opened() as folder:
                 found = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return LocalDisplaced(self._disk, place, to_file_stat(found), path=path)
+            yield LocalDisplaced(self._disk, place, to_file_stat(found), path=path)
 
     def probe(self) -> None:
         """Raise a `FileToolsError` unless the store can be read and written now."""
@@ -219,14 +180,31 @@ class LocalStore(LocalReading, LocalChanging):
 
     def close(self) -> None:
         """Release descriptors; may be called twice. What is still prepared counts as left behind from here on."""
-        if self._disk.private.is_open:
-            for note, folder in self._disk.notes.own():
-                if not self._names_beside(WorkspacePath(folder)):
-                    self._disk.notes.drop(note)
-        self._disk.owner.close()
-        self._disk.private.close()
+        close_disk(self._disk)
 
 
-def _names_in(place: HiddenPlace) -> list[str]:
-    with place.opened() as folder:
-        return os.listdir(folder)
+def open_disk(workspace: Workspace, private_directory: Path, capabilities: Capabilities | None = None) -> LocalDisk:
+    """Open the means of a local store; as `LocalStore`."""
+    private = PrivateDirectory(workspace, private_directory)
+    try:
+        with Explained(workspace, WorkspacePath(STATE_DIRECTORY)):
+            known = capabilities or probe_capabilities(private.folder("tmp"), private.owner.new_name)
+    except BaseException:
+        private.close()
+        raise
+    return LocalDisk(workspace, private, known)
+
+
+def close_disk(disk: LocalDisk) -> None:
+    """Release the means of a local store, but not its root; may be called twice."""
+    for note, folder in disk.private.own_notes():
+        if not names_beside(disk, WorkspacePath(folder)):
+            disk.private.drop_note(note)
+    disk.private.close()
+
+
+def names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:
+    """Return the names of temporary files that had to stand in a folder of the tree."""
+    with suppress(FileToolsError), Opened(disk.workspace.open_directory, folder) as descriptor:
+        return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
+    return []

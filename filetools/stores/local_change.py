@@ -7,11 +7,15 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
+from typing import Final
 
 from filetools.errors import (
+    AccessDeniedError,
+    ChangedMeanwhileError,
     DirectoryNotEmptyError,
     FileToolsError,
+    InvalidArgumentError,
+    MountPointError,
     PathExistsError,
     PathNotFoundError,
     SymlinkNotAllowedError,
@@ -22,27 +26,29 @@ from filetools.stores.local_disk import (
     Explained,
     HiddenPlace,
     LocalDisk,
-    Opened,
-    opened_file,
-    opened_parent,
 )
-from filetools.stores.local_displaced import LocalDisplaced
-from filetools.stores.local_move import move
-from filetools.stores.local_prepare import Preparer
-from filetools.stores.owners import foreign_name_for, foreign_trash_name
-from filetools.stores.private import private_name
+from filetools.stores.local_displaced import LocalDisplaced, remove_place
+from filetools.stores.local_prepare import prepare_new, prepare_replacement
+from filetools.stores.private import foreign_name_for, foreign_trash_name, private_name
 from filetools.stores.reading import to_file_stat
-from filetools.stores.removal import bytes_below, remove_place
-from filetools.stores.renaming import exists, rename_anything, rename_without_replacing
+from filetools.stores.renaming import (
+    Spot,
+    exists,
+    rename_anything,
+    rename_without_replacing,
+    replace_keeping,
+    try_exchange,
+)
 from filetools.stores.store import Displaced, FileStat, Prepared
+from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags
+
+_TRIES: Final = 5
 
 
 class LocalChanging:
     """Changes the names of one root; lives as long as the store it is part of."""
 
-    def __init__(self, disk: LocalDisk) -> None:
-        self._disk = disk
-        self._preparer = Preparer(disk)
+    _disk: LocalDisk
 
     def prepare(
         self,
@@ -73,8 +79,8 @@ class LocalChanging:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
         """
         if new:
-            return self._preparer.new(path, content, mode, like, within)
-        return self._preparer.replacement(path, content, mode, now_at or path)
+            return prepare_new(self._disk, path, content, mode, like, within)
+        return prepare_replacement(self._disk, path, content, mode, now_at or path)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """Create one directory whose parent exists; False if it was there already.
@@ -83,7 +89,7 @@ class LocalChanging:
             PathExistsError: A file is there.
             SymlinkNotAllowedError: A link is there.
         """
-        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             try:
                 os.mkdir(path.name, mode, dir_fd=parent)
             except FileExistsError as exc:
@@ -102,7 +108,7 @@ class LocalChanging:
             DirectoryNotEmptyError: Something is in it.
             PathNotFoundError, PathNotDirectoryError
         """
-        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             try:
                 os.rmdir(path.name, dir_fd=parent)
             except OSError as exc:
@@ -127,7 +133,10 @@ class LocalChanging:
         """
         disk, origin = self._disk, self._disk.live(path)
         with Explained(disk.workspace, path), origin.opened() as parent:
-            place = self._hidden_place(path, parent, trash)
+            if trash is None:
+                place = disk.away(disk.temporary(), path, parent)
+            else:
+                place = disk.away(disk.hidden("trash", private_name(trash)), path, parent, foreign_trash_name(trash))
             with place.opened() as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
@@ -158,8 +167,11 @@ class LocalChanging:
 
     def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
         """Return what `restore` would bring back; see `Store.trashed`."""
-        with Explained(self._disk.workspace, path):
-            return entries_of(self._trash_place(path, trash))
+        place = self._trash_place(path, trash)
+        with Explained(self._disk.workspace, path), suppress(FileNotFoundError), place.opened() as folder:
+            top = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
+            return [("", top), *sorted(_below(place.name, folder) if top.type == "directory" else ())]
+        return []
 
     def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
         """Return the bytes of a file that `trashed` has named, or what a link points to.
@@ -167,24 +179,22 @@ class LocalChanging:
         Raises:
             PathNotFoundError: It is gone.
         """
-        with Explained(self._disk.workspace, path):
-            return read_entry(self._trash_place(path, trash), relative)
+        place = self._trash_place(path, trash)
+        name = f"{place.name}/{relative}" if relative else place.name
+        with Explained(self._disk.workspace, path), place.opened() as folder:
+            if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                return os.fsencode(os.readlink(name, dir_fd=folder))
+            with open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
+                return file.read()
 
     def trash_names(self) -> list[str]:
         """Return the names in `.filetools/trash`, in no particular order."""
-        return os.listdir(self._disk.private.trash)
-
-    def trash_bytes(self, trash: str) -> int:
-        """Return the bytes of all files in `.filetools/trash/<trash>`; 0 if it is gone."""
-        try:
-            return bytes_below(self._disk.private.trash, private_name(trash))
-        except FileNotFoundError:
-            return 0
+        return os.listdir(self._disk.private.folder("trash"))
 
     def empty_trash(self, trash: str) -> None:
         """Remove `.filetools/trash/<trash>` for good, if it is there."""
         with Explained(self._disk.workspace, self._disk.workspace.resolve("", allow_root=True)):
-            remove_place(self._disk.trash(private_name(trash)))
+            remove_place(self._disk.hidden("trash", private_name(trash)))
 
     def has_trash(self, path: WorkspacePath, trash: str) -> bool:
         """Whether there is something for `restore` to bring back."""
@@ -193,15 +203,9 @@ class LocalChanging:
     def _trash_place(self, path: WorkspacePath, trash: str) -> HiddenPlace:
         """Return where the trash is; where nothing is, the place in the private folder."""
         disk, name = self._disk, private_name(trash)
-        private = disk.trash(name)
+        private = disk.hidden("trash", name)
         away = (disk.live(folder.child(foreign_trash_name(name))) for folder in (ROOT, *path.folders))
         return next(filter(_is_there, (private, *away)), private)
-
-    def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> HiddenPlace:
-        disk = self._disk
-        if trash is None:
-            return disk.away(disk.temporary(), path, parent)
-        return disk.away(disk.trash(private_name(trash)), path, parent, foreign_trash_name(trash))
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory; the destination's parent must exist.
@@ -218,11 +222,42 @@ class LocalChanging:
             InvalidArgumentError: One of the two lies inside the other.
             AccessDeniedError: The two are on different file systems.
         """
-        return move(self._disk, source, destination, overwrite=overwrite)
+        disk = self._disk
+        nested = InvalidArgumentError(
+            f"Cannot move {source!r} to {destination!r}: one lies inside the other", path=source
+        )
+        if source.is_below(destination) or destination.is_below(source):
+            raise nested
+        origin, target = disk.live(source), disk.live(destination)
+        with Explained(disk.workspace, destination), origin.opened() as old_parent, target.opened() as new_parent:
+            old, new = (old_parent, origin.name), (new_parent, target.name)
+            stage = (new_parent, foreign_name_for(f"{source}/{destination}"))
+            if not exists(old) and not exists(stage):
+                raise PathNotFoundError(source)
+            if disk.workspace.key(source) == disk.workspace.key(destination):
+                # Only the spelling of a name changes; a file system without case takes the new one for existing.
+                if source == destination and not overwrite:
+                    raise PathExistsError(destination)
+                os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
+                return None
+            try:
+                return _move(disk, old, new, stage, source, destination, overwrite=overwrite)
+            except OSError as exc:
+                if exc.errno == errno.EBUSY and isinstance(
+                    found := disk.workspace.explain(source, exc), MountPointError
+                ):
+                    raise found from exc
+                if exc.errno == errno.EXDEV and not isinstance(exc, FileToolsError):
+                    raise AccessDeniedError(
+                        destination, "source and destination are on different file systems"
+                    ) from exc
+                if exc.errno == errno.EINVAL and not isinstance(exc, FileToolsError):
+                    raise nested from exc
+                raise
 
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """Set the permission bits of a regular file, by descriptor."""
-        with Explained(self._disk.workspace, path), opened_file(self._disk.workspace, path) as descriptor:
+        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_file, path) as descriptor:
             os.fchmod(descriptor, mode)
 
     def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
@@ -233,7 +268,7 @@ class LocalChanging:
             AccessDeniedError: It is another user's, or may not be read.
         """
         workspace = self._disk.workspace
-        with Explained(workspace, path), Opened(partial(workspace.open_directory, path)) as descriptor:
+        with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
             os.fchmod(descriptor, mode)
 
     def make_link(self, path: WorkspacePath, target: bytes) -> None:
@@ -242,7 +277,7 @@ class LocalChanging:
         Raises:
             PathExistsError: Something is there.
         """
-        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             os.symlink(os.fsdecode(target), path.name, dir_fd=parent)
 
 
@@ -254,31 +289,6 @@ def _is_there(place: HiddenPlace) -> bool:
         return False
 
 
-def entries_of(place: HiddenPlace) -> list[tuple[str, FileStat]]:
-    """Return what stands at a hidden place and below it, by its path there, folders before what is in them."""
-    with place.opened() as folder:
-        try:
-            top = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
-        except FileNotFoundError:
-            return []
-        below = _below(place.name, folder) if top.type == "directory" else ()
-        return [("", top), *sorted(below)]
-
-
-def read_entry(place: HiddenPlace, relative: str) -> bytes:
-    """Return the bytes of a file that `entries_of` has named, or what a link points to.
-
-    Raises:
-        OSError: It is gone, or neither.
-    """
-    name = f"{place.name}/{relative}" if relative else place.name
-    with place.opened() as folder:
-        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            return os.fsencode(os.readlink(name, dir_fd=folder))
-        with open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
-            return file.read()
-
-
 def _below(name: str, folder: int) -> Iterator[tuple[str, FileStat]]:
     for where, folders, files, inside in os.fwalk(name, dir_fd=folder, follow_symlinks=False):
         prefix = where[len(name) + 1 :]
@@ -286,3 +296,52 @@ def _below(name: str, folder: int) -> Iterator[tuple[str, FileStat]]:
             with suppress(FileNotFoundError):
                 found = to_file_stat(os.stat(entry, dir_fd=inside, follow_symlinks=False))
                 yield (f"{prefix}/{entry}" if prefix else entry), found
+
+
+def _move(
+    disk: LocalDisk,
+    old: Spot,
+    new: Spot,
+    stage: Spot,
+    source: WorkspacePath,
+    destination: WorkspacePath,
+    *,
+    overwrite: bool,
+) -> LocalDisplaced | None:
+    for _ in range(_TRIES):
+        try:
+            rename_anything(disk.capabilities, old, stage, new)
+        except FileExistsError as exc:
+            if not overwrite:
+                raise PathExistsError(destination) from exc
+        else:
+            return None
+        try:
+            return _move_over(disk, old, new, source, destination)
+        except FileNotFoundError:
+            if not exists(old):
+                raise PathNotFoundError(source) from None
+    raise ChangedMeanwhileError(destination, _TRIES)
+
+
+def _move_over(
+    disk: LocalDisk, old: Spot, new: Spot, source: WorkspacePath, destination: WorkspacePath
+) -> LocalDisplaced:
+    """Put the source in the destination's place.
+
+    By an exchange the destination is never missing and no file of a stranger is overwritten unseen; what came out
+    stands at the source until the next call hides it.
+    """
+    place = disk.reachable(disk.temporary(), source, old[0])
+    with place.opened() as folder:
+        hidden = (folder, place.name)
+        if try_exchange(disk.capabilities, new, old):
+            try:
+                os.rename(old[1], hidden[1], src_dir_fd=old[0], dst_dir_fd=hidden[0])
+            except OSError:
+                rename_with_flags(new, old, RENAME_EXCHANGE)
+                raise
+        else:
+            replace_keeping(disk.capabilities, old, new, hidden)
+        found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
+    return LocalDisplaced(disk, place, found, path=destination, origin=disk.live(destination))

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from types import TracebackType
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.beside import FolderNotes
-from filetools.stores.capabilities import Capabilities
-from filetools.stores.owners import Owner, new_foreign_name
-from filetools.stores.private import PrivateDirectory
+from filetools.stores.private import PrivateDirectory, new_foreign_name
 from filetools.stores.renaming import can_rename_between
+from filetools.stores.system import Capabilities, Opened
 
+MAX_NAMELESS: Final = 64
+"""Nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
 _PRIVATE: Final = f"{STATE_DIRECTORY}/"
 READ_FLAGS: Final[int] = (
     os.O_RDONLY
@@ -51,40 +52,43 @@ class HiddenPlace(Struct, frozen=True):
 
     def named(self, name: str) -> HiddenPlace:
         """Return the place of another name in the same directory."""
-        if name == self.name:
-            return self
         return structs.replace(self, name=name, label=self.label[: -len(self.name)] + name)
 
 
-class LocalDisk(Struct, frozen=True):
-    """The means of one local store; lives as long as the store is open."""
+class Disk(Struct, frozen=True):
+    """What reading needs of a local disk."""
 
     workspace: Workspace
+    """The root that is read."""
+
+
+class LocalDisk(Disk, frozen=True):
+    """The means of one local store; lives as long as the store is open."""
+
     private: PrivateDirectory
     capabilities: Capabilities
-    owner: Owner
-    notes: FolderNotes
+    room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MAX_NAMELESS))
+    """For nameless files."""
 
     def temporary(self, name: str | None = None) -> HiddenPlace:
         """Return a place in `.filetools/tmp`, by default a free one."""
-        return self._private("tmp", name or self.owner.new_name(), lambda: self.private.tmp)
+        return self.hidden("tmp", name or self.private.owner.new_name())
 
-    def limbo(self, name: str) -> HiddenPlace:
-        """Return the place of a file that somebody may still be writing."""
-        return self._private("limbo", name, lambda: self.private.limbo)
-
-    def trash(self, name: str) -> HiddenPlace:
-        """Return the place of a removed file or directory that is kept."""
-        return self._private("trash", name, lambda: self.private.trash)
+    def hidden(self, folder: str, name: str) -> HiddenPlace:
+        """Return a place in a folder of the private directory: "limbo" for what somebody may still be writing, "trash"."""
+        opened = partial(self.private.opened, folder)
+        return HiddenPlace(name, f"{_PRIVATE}{folder}/{name}", opened, self.temporary)
 
     def live(self, path: WorkspacePath) -> HiddenPlace:
         """Return the place that others know as `path`."""
-        return HiddenPlace(path.name, path, lambda: opened_parent(self.workspace, path), lambda: self.beside(path))
+        return HiddenPlace(
+            path.name, path, partial(Opened, self.workspace.open_parent, path), lambda: self.beside(path)
+        )
 
     def beside(self, path: WorkspacePath, name: str | None = None) -> HiddenPlace:
         """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of there."""
         if name is None:
-            self.notes.note(path.parent)
+            self.private.note(path.parent)
         return self.live(path.parent.child(name or new_foreign_name()))
 
     def reachable(self, place: HiddenPlace, path: WorkspacePath, parent: int) -> HiddenPlace:
@@ -122,68 +126,10 @@ class LocalDisk(Struct, frozen=True):
         """Return the name of a path in the outermost folder above it that takes what is in its own folder."""
         owner = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_uid
         for folder in (ROOT, *path.folders[:-1]):
-            with suppress(OSError, FileToolsError), Opened(partial(self.workspace.open_directory, folder)) as outer:
+            with suppress(OSError, FileToolsError), Opened(self.workspace.open_directory, folder) as outer:
                 if can_rename_between(outer, parent) and _gives_back(outer, owner):
                     return folder.child(path.name)
         return path
-
-    def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> HiddenPlace:
-        label = f"{_PRIVATE}{folder}/{name}"
-        return HiddenPlace(name, label, lambda: _Lent(descriptor()), self.temporary)
-
-
-class Opened:
-    """A descriptor for the time of a `with` block, opened at its start. A class: a generator costs as much as the call."""
-
-    __slots__ = ("_descriptor", "_open")
-
-    def __init__(self, opening: Callable[[], int]) -> None:
-        self._open = opening
-        self._descriptor = -1
-
-    def __enter__(self) -> int:
-        """Open it."""
-        self._descriptor = self._open()
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        os.close(self._descriptor)
-
-
-class OpenedRegular:
-    """The descriptor of a regular file, and its facts, for the time of a `with` block."""
-
-    __slots__ = ("_descriptor", "_path", "_workspace")
-
-    def __init__(self, workspace: Workspace, path: WorkspacePath) -> None:
-        self._workspace = workspace
-        self._path = path
-        self._descriptor = -1
-
-    def __enter__(self) -> tuple[int, os.stat_result]:
-        """Open it."""
-        self._descriptor, facts = self._workspace.open_regular(self._path)
-        return self._descriptor, facts
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        os.close(self._descriptor)
-
-
-class _Lent:
-    """A descriptor that is held open by somebody else."""
-
-    __slots__ = ("_descriptor",)
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def __enter__(self) -> int:
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        return
 
 
 def _gives_back(folder: int, owner: int) -> bool:
@@ -193,24 +139,15 @@ def _gives_back(folder: int, owner: int) -> bool:
     return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
 
 
-def opened_parent(workspace: Workspace, path: WorkspacePath) -> Opened:
-    """Give the descriptor of the folder that holds `path`, for the time of a `with` block."""
-    return Opened(partial(workspace.open_parent, path))
-
-
 def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
-    """As `opened_parent`, for calls that take it as `dir_fd` only: at the root, the root's own descriptor will do.
+    """Give the descriptor of the folder that holds `path`, for calls that take it as `dir_fd` only.
 
-    In a root that was deleted such a call fails with ENOENT, which `Explained` tells from a missing file.
+    At the root, the root's own descriptor will do: in a root that was deleted such a call fails with ENOENT, which
+    `Explained` tells from a missing file.
     """
     if "/" in path or workspace.root_descriptor < 0:
-        return opened_parent(workspace, path)
-    return _Lent(workspace.root_descriptor)
-
-
-def opened_file(workspace: Workspace, path: WorkspacePath) -> Opened:
-    """Give the descriptor of a regular file, for the time of a `with` block."""
-    return Opened(partial(workspace.open_file, path))
+        return Opened(workspace.open_parent, path)
+    return nullcontext(workspace.root_descriptor)
 
 
 class Explained:

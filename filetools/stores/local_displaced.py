@@ -1,10 +1,12 @@
-"""Files that came out of their place on a local disk and that nobody sees any more."""
+"""Files that came out of their place on a local disk and that nobody sees any more, and their removal for good."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from filetools.errors import (
@@ -14,13 +16,12 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.linux import sync_descriptor
-from filetools.stores.local_disk import READ_FLAGS, Explained, HiddenPlace, LocalDisk, Opened
+from filetools.stores.local_disk import READ_FLAGS, Explained, HiddenPlace, LocalDisk
 from filetools.stores.private import private_name, refuse_other_kinds
-from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
-from filetools.stores.removal import remove_place
-from filetools.stores.renaming import exchange, rename_without_replacing
+from filetools.stores.reading import is_open_for_writing, read_exactly, read_stable, to_file_stat
+from filetools.stores.renaming import exchange, is_folder, rename_without_replacing
 from filetools.stores.store import FileStat
+from filetools.stores.system import FOLDER_FLAGS, Opened, sync_descriptor
 
 _TRIES: Final = 5
 
@@ -28,7 +29,7 @@ _TRIES: Final = 5
 class LocalDisplaced:
     """One file or directory at a hidden place; the object lives as long as its holder decides what becomes of it."""
 
-    __slots__ = ("_disk", "_origin", "_path", "_place", "_stat")
+    __slots__ = ("_disk", "_origin", "_path", "_place", "stat")
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class LocalDisplaced:
         """
         self._disk = disk
         self._place: HiddenPlace | None = place
-        self._stat = stat
+        self.stat = stat
         self._path = path
         self._origin = origin
 
@@ -58,11 +59,6 @@ class LocalDisplaced:
     def temporary(self) -> str:
         """Where it is, relative to the store; "" once it is gone."""
         return self._place.label if self._place else ""
-
-    @property
-    def stat(self) -> FileStat:
-        """Facts taken after it came out."""
-        return self._stat
 
     def read(self) -> bytes:
         """Return its whole content.
@@ -72,27 +68,27 @@ class LocalDisplaced:
             PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: It has no content.
             FileBusyError: Somebody keeps writing it.
         """
-        refuse_other_kinds(self._stat.type, self._path)
+        refuse_other_kinds(self.stat.type, self._path)
         with Explained(self._disk.workspace, self._path):
-            return read_stable(lambda: Opened(self._open), path=self._path)[0]
+            return read_stable(read_exactly, partial(Opened, self._open), path=self._path)[0]
 
     def is_being_written(self) -> bool:
         """Whether some process still has it open for writing."""
-        if self._stat.type != "file" or self._place is None:
+        if self.stat.type != "file" or self._place is None:
             return False
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             return is_open_for_writing(descriptor, leases=self._disk.capabilities.leases)
 
     def is_untouched(self) -> bool:
         """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""
-        if self._stat.type != "file" or self._place is None:
+        if self.stat.type != "file" or self._place is None:
             return True
         with Explained(self._disk.workspace, self._path), Opened(self._open_anything) as descriptor:
             # In this order: once nobody has it open for writing any more, whether it was written to is final.
             if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
                 return False
             now = os.fstat(descriptor)
-        return (now.st_size, now.st_mtime_ns) == (self._stat.size, self._stat.modified_ns)
+        return (now.st_size, now.st_mtime_ns) == (self.stat.size, self.stat.modified_ns)
 
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
@@ -119,7 +115,7 @@ class LocalDisplaced:
                 self._place = None
             else:
                 self._place = place.named(name)
-                self._stat = to_file_stat(os.stat(name, dir_fd=hidden[0], follow_symlinks=False))
+                self.stat = to_file_stat(os.stat(name, dir_fd=hidden[0], follow_symlinks=False))
             return
         raise ChangedMeanwhileError(self._path, _TRIES)
 
@@ -131,7 +127,7 @@ class LocalDisplaced:
         """
         if self._place is None:
             raise PathNotFoundError(self._path)
-        target = self._disk.limbo(private_name(name))
+        target = self._disk.hidden("limbo", private_name(name))
         with (
             Explained(self._disk.workspace, self._path),
             self._place.opened() as folder,
@@ -174,3 +170,64 @@ class LocalDisplaced:
             os.close(descriptor)
             raise NotRegularFileError(self._path)
         return descriptor
+
+
+def remove_place(place: HiddenPlace) -> None:
+    """Remove what stands at a place, a directory with all below it; nothing there is fine.
+
+    Directories are emptied one at a time, first moving their own directories up beside the top. So only one descriptor is
+    open and no depth is too deep; after a crash the rest stands at places that a sweep finds.
+
+    Raises:
+        OSError: Some of it could not be removed; it stays at temporary places.
+    """
+    pending = [place]
+    while pending:
+        place = pending.pop()
+        # With its whole folder, which a place beside a target can lose to anybody.
+        with suppress(FileNotFoundError, NotADirectoryError), place.opened() as folder:
+            try:
+                os.unlink(place.name, dir_fd=folder)
+            except OSError as exc:
+                # POSIX lets unlink of a directory fail with EPERM, Linux says EISDIR.
+                if exc.errno not in (errno.EISDIR, errno.EPERM) or not is_folder((folder, place.name)):
+                    raise
+                _remove_directory(place, folder, pending)
+
+
+def _remove_directory(place: HiddenPlace, folder: int, moved: list[HiddenPlace]) -> None:
+    """Remove one directory; `moved` gets the places where the directories in it are now."""
+    for attempt in range(_TRIES):
+        with Opened(os.open, place.name, FOLDER_FLAGS, dir_fd=folder) as inside:
+            _empty(place, inside, folder, moved)
+        try:
+            os.rmdir(place.name, dir_fd=folder)
+        except OSError as exc:
+            # Whoever works in there may have made a new file since it was emptied.
+            if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _TRIES - 1:
+                raise
+        else:
+            return
+
+
+def _empty(place: HiddenPlace, inside: int, folder: int, moved: list[HiddenPlace]) -> None:
+    _make_writable(inside)
+    with os.scandir(inside) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_directory in found:
+        with suppress(FileNotFoundError):
+            if not is_directory:
+                os.unlink(name, dir_fd=inside)
+                continue
+            # A directory can change its parent only where it is writable itself.
+            with suppress(PermissionError), Opened(os.open, name, FOLDER_FLAGS, dir_fd=inside) as descriptor:
+                _make_writable(descriptor)
+            target = place.named(place.sibling().name)  # in the same folder, which that of a sibling need not be
+            os.rename(name, target.name, src_dir_fd=inside, dst_dir_fd=folder)
+            moved.append(target)
+
+
+def _make_writable(descriptor: int) -> None:
+    mode = os.fstat(descriptor).st_mode
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.fchmod(descriptor, stat.S_IMODE(mode) | stat.S_IRWXU)

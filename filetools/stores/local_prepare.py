@@ -1,35 +1,32 @@
-"""Writing temporary files on a local disk: whatever can fail for space or rights fails here."""
+"""Temporary files on a local disk: what can fail for space or rights fails when they are written, before they go live."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from filetools.errors import StateDamagedError
+from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.attributes import copy_attributes
-from filetools.stores.linux import MISSING_CALL, O_TMPFILE
 from filetools.stores.local_disk import (
     Explained,
     HiddenPlace,
     LocalDisk,
-    OpenedRegular,
-    opened_file,
-    opened_parent,
     parent_of_names,
 )
-from filetools.stores.local_prepared import PreparedName, PreparedNameless, PreparedReplacement
+from filetools.stores.local_displaced import LocalDisplaced, remove_place
+from filetools.stores.private import refuse_other_kinds
 from filetools.stores.reading import to_file_stat
+from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
+from filetools.stores.store import FileStat
+from filetools.stores.system import MISSING_CALL, O_TMPFILE, Opened, link_descriptor
 
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL says."""
-MAX_NAMELESS: Final = 64
-"""Nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
 _TRY_FLAGS: Final[int] = (
     os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
@@ -38,86 +35,79 @@ _CREATE_FLAGS: Final[int] = (
 )
 
 
-class Preparer:
-    """Makes the temporary files of one local store; lives as long as the store."""
+def prepare_replacement(
+    disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None, now_at: WorkspacePath
+) -> PreparedReplacement:
+    """Write the next bytes of an existing file, with the attributes it has now."""
+    with (
+        Explained(disk.workspace, path),
+        parent_of_names(disk.workspace, now_at) as parent,
+        Opened(lambda: disk.workspace.open_regular(now_at)[0]) as live,
+    ):
+        refuse_unwritable(parent, now_at.name)
+        place = disk.reachable(disk.temporary(), now_at, parent)
+        facts = os.fstat(live)
+        # Nearly always right from the beginning, so that nothing needs to be set. A temporary file that lies beside the
+        # live one is closed to others until it has its owner and access list.
+        bits = (facts.st_mode if mode is None else mode) & 0o777 if place.is_private else 0o600
+        with written(place, content, bits) as temporary:
+            made = to_file_stat(copy_attributes(live, facts, temporary, mode))
+    return PreparedReplacement(disk, path, place, made)
 
-    __slots__ = ("_disk", "_room")
 
-    def __init__(self, disk: LocalDisk) -> None:
-        self._disk = disk
-        self._room = threading.BoundedSemaphore(MAX_NAMELESS)
+def prepare_new(
+    disk: LocalDisk,
+    path: WorkspacePath,
+    content: bytes,
+    mode: int | None,
+    like: WorkspacePath | None = None,
+    within: WorkspacePath | None = None,
+) -> PreparedName | PreparedNameless:
+    """Write a new file, without a name where that is possible, with the attributes of another one if there is one."""
+    # A folder that is only about to be made takes rights, group and file system from the one that it will be in.
+    beside = path if within is None else within.child(path.name)
+    with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, beside) as parent:
+        refuse_unwritable(parent, ".")
+        if disk.capabilities.tmpfile and disk.room.acquire(blocking=False):
+            nameless = _nameless(disk, path, parent, content, mode, like)
+            if nameless is not None:
+                return nameless
+        place = disk.temporary()
+        place = disk.beside(beside) if hands_down(parent) else disk.reachable(place, beside, parent)
+        with written(place, content, NEW_FILE_MODE) as temporary:
+            _dress(disk, temporary, mode, like)
+            made = to_file_stat(os.fstat(temporary))
+    return PreparedName(disk, path, place, made)
 
-    def replacement(
-        self, path: WorkspacePath, content: bytes, mode: int | None, now_at: WorkspacePath
-    ) -> PreparedReplacement:
-        """Write the next bytes of an existing file, with the attributes it has now."""
-        disk = self._disk
-        with (
-            Explained(disk.workspace, path),
-            parent_of_names(disk.workspace, now_at) as parent,
-            OpenedRegular(disk.workspace, now_at) as (live, facts),
-        ):
-            refuse_unwritable(parent, now_at.name)
-            place = disk.reachable(disk.temporary(), now_at, parent)
-            # Nearly always right from the beginning, so that nothing needs to be set. A temporary file that lies beside the
-            # live one is closed to others until it has its owner and access list.
-            bits = (facts.st_mode if mode is None else mode) & 0o777 if place.is_private else 0o600
-            with written(place, content, bits) as temporary:
-                made = to_file_stat(copy_attributes(live, temporary, mode))
-        return PreparedReplacement(disk, path, place, made)
 
-    def new(
-        self,
-        path: WorkspacePath,
-        content: bytes,
-        mode: int | None,
-        like: WorkspacePath | None = None,
-        within: WorkspacePath | None = None,
-    ) -> PreparedName | PreparedNameless:
-        """Write a new file, without a name where that is possible, with the attributes of another one if there is one."""
-        disk = self._disk
-        # A folder that is only about to be made takes rights, group and file system from the one that it will be in.
-        beside = path if within is None else within.child(path.name)
-        with Explained(disk.workspace, path), opened_parent(disk.workspace, beside) as parent:
-            refuse_unwritable(parent, ".")
-            if disk.capabilities.tmpfile and self._room.acquire(blocking=False):
-                nameless = self._nameless(path, parent, content, mode, like)
-                if nameless is not None:
-                    return nameless
-            place = disk.temporary()
-            place = disk.beside(beside) if hands_down(parent) else disk.reachable(place, beside, parent)
-            with written(place, content, NEW_FILE_MODE) as temporary:
-                self._dress(temporary, mode, like)
-                made = to_file_stat(os.fstat(temporary))
-        return PreparedName(disk, path, place, made)
+def _nameless(
+    disk: LocalDisk, path: WorkspacePath, parent: int, content: bytes, mode: int | None, like: WorkspacePath | None
+) -> PreparedNameless | None:
+    """Return a nameless file, or None where the file system knows none; the room taken goes with it."""
+    descriptor = -1
+    try:
+        assert O_TMPFILE is not None
+        descriptor = os.open(".", O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, NEW_FILE_MODE, dir_fd=parent)
+        write_all(descriptor, content)
+        _dress(disk, descriptor, mode, like)
+    except BaseException as exc:
+        disk.room.release()
+        if descriptor >= 0:
+            os.close(descriptor)
+        # A kernel or file system without nameless files takes this for the opening of a directory.
+        elif isinstance(exc, OSError) and exc.errno in (*MISSING_CALL, errno.EISDIR):
+            return None
+        raise
+    return PreparedNameless(disk, path, descriptor)
 
-    def _nameless(
-        self, path: WorkspacePath, parent: int, content: bytes, mode: int | None, like: WorkspacePath | None
-    ) -> PreparedNameless | None:
-        """Return a nameless file, or None where the file system knows none; the room taken goes with it."""
-        descriptor = -1
-        try:
-            assert O_TMPFILE is not None
-            descriptor = os.open(".", O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, NEW_FILE_MODE, dir_fd=parent)
-            write_all(descriptor, content)
-            self._dress(descriptor, mode, like)
-        except BaseException as exc:
-            self._room.release()
-            if descriptor >= 0:
-                os.close(descriptor)
-            # A kernel or file system without nameless files takes this for the opening of a directory.
-            elif isinstance(exc, OSError) and exc.errno in (*MISSING_CALL, errno.EISDIR):
-                return None
-            raise
-        return PreparedNameless(self._disk, path, descriptor, self._room)
 
-    def _dress(self, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
-        if like is not None:
-            with suppress(FileNotFoundError), opened_file(self._disk.workspace, like) as model:
-                copy_attributes(model, temporary, mode)
-                return
-        if mode is not None:
-            os.fchmod(temporary, mode)
+def _dress(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
+    if like is not None:
+        with suppress(FileNotFoundError), Opened(disk.workspace.open_file, like) as model:
+            copy_attributes(model, os.fstat(model), temporary, mode)
+            return
+    if mode is not None:
+        os.fchmod(temporary, mode)
 
 
 @contextmanager
@@ -134,7 +124,11 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
         OSError: No space, or no permission; network file systems may say so only when the file is closed.
     """
     with place.opened() as folder:
-        descriptor = _create(place, folder, mode)
+        try:
+            descriptor = os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
+        except FileNotFoundError as exc:
+            # An open directory takes no new names only when it was itself removed.
+            raise StateDamagedError("the folder for temporary files was removed") from exc
         try:
             try:
                 write_all(descriptor, content)
@@ -145,14 +139,6 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
             with suppress(OSError):
                 os.unlink(place.name, dir_fd=folder)
             raise
-
-
-def _create(place: HiddenPlace, folder: int, mode: int) -> int:
-    try:
-        return os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
-    except FileNotFoundError as exc:
-        # An open directory takes no new names only when it was itself removed.
-        raise StateDamagedError("the folder for temporary files was removed") from exc
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -194,3 +180,162 @@ def hands_down(parent: int) -> bool:
         return bool(os.getxattr(parent, "system.posix_acl_default"))
     except OSError:
         return False
+
+
+class PreparedName:
+    """A new file that had to be written under a temporary name."""
+
+    __slots__ = ("_disk", "_path", "_place", "stat")
+
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
+        """Stand for a complete file.
+
+        Args:
+            disk: The store's means.
+            path: Where it will go.
+            place: Where it waits.
+            stat: Its facts.
+        """
+        self._disk = disk
+        self._path = path
+        self._place: HiddenPlace | None = place
+        self.stat = stat
+
+    @property
+    def temporary(self) -> str:
+        """Where the file waits, relative to the store; "" once it is live or discarded."""
+        return self._place.label if self._place else ""
+
+    def exchange(self) -> LocalDisplaced | None:
+        """Go live.
+
+        Raises:
+            PathExistsError: Something stands there now. Still prepared.
+        """
+        place, origin = self.waiting(), self._disk.live(self._path)
+        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
+            live, hidden = (parent, origin.name), (folder, place.name)
+            try:
+                rename_without_replacing(self._disk.capabilities, hidden, live)
+            except FileNotFoundError as exc:
+                raise self._missing(hidden, exc) from exc
+        self._place = None
+        return None
+
+    def discard(self) -> None:
+        """Remove the file if it did not go live; may be called twice."""
+        place, self._place = self._place, None
+        if place is not None:
+            with Explained(self._disk.workspace, self._path):
+                remove_place(place)
+
+    def waiting(self) -> HiddenPlace:
+        """Return where the file waits.
+
+        Raises:
+            InternalError: It is live, or discarded.
+        """
+        if self._place is None:
+            raise InternalError("A prepared file can go live only once", path=self._path)
+        return self._place
+
+    def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
+        """Tell a vanished temporary file, with which the whole state is in doubt, from a vanished live one, or root."""
+        explained = self._disk.workspace.explain(self._path, error)
+        if isinstance(explained, WorkspaceGoneError) or exists(hidden):
+            return explained
+        return StateDamagedError(f"the temporary file for {self._path} was removed")
+
+
+class PreparedReplacement(PreparedName):
+    """The next bytes of an existing file."""
+
+    __slots__ = ()
+
+    def exchange(self) -> LocalDisplaced:
+        """Go live; what stood there comes out.
+
+        Raises:
+            PathNotFoundError: Nothing stands there now. Still prepared.
+            PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No file does. Still prepared.
+            ChangedMeanwhileError: Others exchanged the name at the same time. Not prepared any more.
+        """
+        place, origin = self.waiting(), self._disk.live(self._path)
+        workspace = self._disk.workspace
+        parent_opened = parent_of_names(workspace, self._path)
+        with Explained(workspace, self._path), parent_opened as parent, place.opened() as folder:
+            live, hidden = (parent, origin.name), (folder, place.name)
+            place = self._exchange(place, live, hidden)
+            hidden = (folder, place.name)
+            displaced = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
+            if displaced.type != "file":
+                # A stranger put something else there since it was prepared: theirs goes back before anybody misses it.
+                self._place = self._exchange(place, live, hidden)
+                self._check_still_ours(self._place, (folder, self._place.name))
+                refuse_other_kinds(displaced.type, self._path)
+        self._place = None
+        return LocalDisplaced(self._disk, place, displaced, path=self._path, origin=origin)
+
+    def _check_still_ours(self, place: HiddenPlace, hidden: Spot) -> None:
+        """Raise if what came back is somebody else's, and leave it where a sweep finds it."""
+        if identity(hidden) != (self.stat.device, self.stat.inode):
+            found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
+            self._place = None
+            LocalDisplaced(self._disk, place, found, path=self._path).keep_in_limbo(place.name)
+            raise ChangedMeanwhileError(self._path, 1)
+
+    def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
+        """Put what is hidden in the live place, and return where what stood there is now."""
+        try:
+            return place.named(exchange(self._disk.capabilities, live, hidden, lambda: place.sibling().name))
+        except FileNotFoundError as exc:
+            raise self._missing(hidden, exc) from exc
+
+
+class PreparedNameless:
+    """A new file without a name: a process that dies leaves nothing behind. Holds a descriptor until it is live."""
+
+    __slots__ = ("_descriptor", "_disk", "_path", "stat")
+
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, descriptor: int) -> None:
+        """Stand for an open file.
+
+        Args:
+            disk: The store's means; its room is given back when the descriptor is closed.
+            path: Where it will go.
+            descriptor: Of the complete file; closed by this object.
+        """
+        self._disk = disk
+        self._path = path
+        self._descriptor = descriptor
+        self.stat = to_file_stat(os.fstat(descriptor))
+
+    @property
+    def temporary(self) -> str:
+        """Always "": the file has no name before it is live."""
+        return ""
+
+    def exchange(self) -> None:
+        """Go live.
+
+        Raises:
+            PathExistsError: Something stands there now. Still prepared.
+        """
+        if self._descriptor < 0:
+            raise InternalError("A prepared file can go live only once", path=self._path)
+        origin = self._disk.live(self._path)
+        with Explained(self._disk.workspace, self._path), origin.opened() as parent:
+            link_descriptor(self._descriptor, parent, origin.name)
+        # Closed at once: as long as it is open for writing the new file looks as if somebody were at work on it.
+        self.discard()
+
+    def discard(self) -> None:
+        """Close the descriptor, with which a file that is not live is gone; may be called twice."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            self._disk.room.release()
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        # A cancelled call may never hand this object to anybody who would discard it.
+        self.discard()

@@ -1,10 +1,20 @@
-"""The private directory of a local store: `.filetools` with its folders for temporary, trashed and waiting files."""
+"""The private directory of a local store, and the names of temporary files in and outside of it.
+
+A name tells which process made a file, and so whether anybody still needs it. A file in a target's own folder cannot carry
+such a name, and nobody scans the tree for it: before the first one a note of the folder is put into the private directory.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import itertools
 import os
-from contextlib import suppress
+import re
+import secrets
+import threading
+import time
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +28,23 @@ from filetools.errors import (
 from filetools.models.words import EntryType
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.processes import is_alive, own_mark
+from filetools.stores.system import FOLDER_FLAGS, Capabilities, Opened, probe_capabilities
 
-_FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
+FOLDERS: Final = ("tmp", "trash", "limbo", "beside")
+ORPHAN_AGE_SECONDS: Final = 3600.0
+"""Age from which a temporary file counts as left behind where its process cannot be looked up."""
+FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
+"""A temporary file that had to stand in the folder of its target."""
+_OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
+_open_owners: Final[set[tuple[int, str]]] = set()
 
 
 class PrivateDirectory:
-    """Holds the descriptors of the private directory and its folders for as long as the store is open."""
+    """Holds the descriptors of the private directory and its folders for as long as the store is open. Thread-safe."""
 
-    __slots__ = ("_top", "beside", "limbo", "tmp", "trash")
+    __slots__ = ("_held", "_lock", "_notes", "owner")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory, making what is missing.
@@ -38,45 +57,78 @@ class PrivateDirectory:
             StateDamagedError: A link or a file stands in the place of one of the folders.
             FileToolsError: It cannot be made.
         """
-        self._top = self.tmp = self.trash = self.limbo = self.beside = -1
+        self.owner = Owner()
+        self._held: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._notes: dict[str, str] = {}
         try:
-            self._top = _open_top(workspace, directory)
-            _seal(self._top)
-            self.tmp = _open_folder("tmp", self._top)
-            self.trash = _open_folder("trash", self._top)
-            self.limbo = _open_folder("limbo", self._top)
-            self.beside = _open_folder("beside", self._top)
-            self._write_ignore_rule()
+            top = self._held[""] = _open_top(workspace, directory)
+            _seal(top)
+            for name in FOLDERS:
+                self._held[name] = _open_folder(name, top)
+            with suppress(FileExistsError):
+                _create(".gitignore", b"*\n", top)
         except OSError as exc:
             self.close()
             raise _explained(workspace, directory, exc) from exc
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it was not closed yet."""
-        return self.tmp >= 0
+    def folder(self, name: str) -> int:
+        """Return the descriptor of one of the folders; one that no call takes once they are closed."""
+        return self._held.get(name, -1)
+
+    def opened(self, name: str) -> AbstractContextManager[int]:
+        """Give the same for a `with` block."""
+        return nullcontext(self.folder(name))
 
     def close(self) -> None:
-        """Release the descriptors; may be called twice."""
-        held = (self._top, self.tmp, self.trash, self.limbo, self.beside)
-        # An invalid number makes a late caller fail; a reused one would let it act in somebody else's directory.
-        self._top = self.tmp = self.trash = self.limbo = self.beside = -1
-        for descriptor in held:
-            if descriptor >= 0:
-                os.close(descriptor)
+        """Release the descriptors, and give up all files that carry the owner's names; may be called twice."""
+        self.owner.close()
+        held, self._held, self._notes = self._held, {}, {}
+        for descriptor in held.values():
+            os.close(descriptor)
 
     def check_present(self) -> None:
         """Raise StateDamagedError if somebody has removed the directory since it was opened."""
-        if any(os.fstat(folder).st_nlink == 0 for folder in (self._top, self.tmp, self.trash, self.limbo, self.beside)):
+        if any(os.fstat(folder).st_nlink == 0 for folder in self._held.values()):
             raise StateDamagedError("its folders were removed while the workspace was open")
 
-    def _write_ignore_rule(self) -> None:
-        with suppress(FileExistsError):
-            descriptor = os.open(".gitignore", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600, dir_fd=self._top)
-            try:
-                os.write(descriptor, b"*\n")
-            finally:
-                os.close(descriptor)
+    def note(self, folder: str) -> None:
+        """Note a folder of the tree, once, before a temporary file is made in it.
+
+        Raises:
+            OSError: The note cannot be written, so the file must not be made.
+        """
+        with self._lock:
+            if folder not in self._notes:
+                name = self.owner.new_name()
+                _create(name, os.fsencode(folder), self.folder("beside"))
+                self._notes[folder] = name
+
+    def own_notes(self) -> list[tuple[str, str]]:
+        """Return (name of the note, folder) of this store."""
+        with self._lock:
+            return [(name, folder) for folder, name in self._notes.items()]
+
+    def notes_of_the_dead(self) -> list[tuple[str, str]]:
+        """Return (name of the note, folder) of owners that are gone."""
+        beside, found = self.folder("beside"), []
+        for name in os.listdir(beside):
+            with suppress(FileNotFoundError):
+                if is_left_behind(name, os.stat(name, dir_fd=beside, follow_symlinks=False).st_ctime_ns):
+                    with Opened(os.open, name, os.O_RDONLY | _NO_FOLLOW, dir_fd=beside) as descriptor:
+                        found.append((name, os.fsdecode(os.read(descriptor, 8192))))
+        return found
+
+    def drop_note(self, name: str) -> None:
+        """Remove a note whose folder holds nothing any more."""
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.folder("beside"))
+
+
+def _create(name: str, content: bytes, folder: int) -> None:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
+    with Opened(os.open, name, flags, 0o600, dir_fd=folder) as descriptor:
+        os.write(descriptor, content)
 
 
 def _open_top(workspace: Workspace, directory: Path) -> int:
@@ -84,13 +136,13 @@ def _open_top(workspace: Workspace, directory: Path) -> int:
         return _open_folder(directory.name, workspace.root_descriptor)
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
-    return os.open(directory, _FOLDER_FLAGS)
+    return os.open(directory, FOLDER_FLAGS)
 
 
 def _open_folder(name: str, parent: int) -> int:
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
-    return os.open(name, _FOLDER_FLAGS, dir_fd=parent)
+    return os.open(name, FOLDER_FLAGS, dir_fd=parent)
 
 
 def _seal(descriptor: int) -> None:
@@ -120,12 +172,6 @@ def private_name(name: str) -> str:
     return name
 
 
-def refuse_nesting(source: WorkspacePath, destination: WorkspacePath) -> None:
-    """Raise InvalidArgumentError where one path lies inside the other."""
-    if source.is_below(destination) or destination.is_below(source):
-        raise InvalidArgumentError(f"Cannot move {source!r} to {destination!r}: one lies inside the other", path=source)
-
-
 def refuse_other_kinds(kind: EntryType, path: WorkspacePath) -> None:
     """Raise unless it is a regular file.
 
@@ -138,3 +184,80 @@ def refuse_other_kinds(kind: EntryType, path: WorkspacePath) -> None:
         raise SymlinkNotAllowedError(path, path)
     if kind == "other":
         raise NotRegularFileError(path)
+
+
+class Owner:
+    """Makes the names of one opened store; its files count as left behind once it is closed or its process is gone."""
+
+    __slots__ = ("_counter", "_key", "_start")
+
+    def __init__(self) -> None:
+        self._counter = itertools.count()
+        self._begin(os.getpid())
+
+    def new_name(self) -> str:
+        """Return a name for `.filetools/tmp` that nothing else has; also right in a forked child."""
+        process = os.getpid()
+        if process != self._key[0]:
+            self._begin(process)
+        return f"{self._start}{next(self._counter) & 0xFFFFFFFF:08x}"
+
+    def close(self) -> None:
+        """Give up all files that still carry this owner's names."""
+        _open_owners.discard(self._key)
+
+    def _begin(self, process: int) -> None:
+        mark = secrets.token_hex(4)
+        self._start = f"{process}-{own_mark(process)}-{mark}"
+        self._key = (process, mark)
+        _open_owners.add(self._key)
+
+
+def new_foreign_name() -> str:
+    """Return a name `.ft-<16 hex>` for a target's own folder."""
+    return f".ft-{secrets.token_hex(8)}"
+
+
+def foreign_name_for(purpose: str) -> str:
+    """Return the name `.ft-<16 hex>` that belongs to a purpose, the same in each call."""
+    return f".ft-{_digest(purpose, 8)}"
+
+
+def foreign_trash_name(trash: str) -> str:
+    """Return the name `.ft-<16 hex>` of what cannot reach the trash; no other temporary file's looks like it."""
+    start = _digest(trash, 6)
+    return f".ft-{start}{_digest(start, 2)}"
+
+
+def is_foreign_trash(name: str) -> bool:
+    """Whether a name `.ft-<16 hex>` is one that `foreign_trash_name` returns."""
+    return _digest(name[4:16], 2) == name[16:]
+
+
+def _digest(text: str, size: int) -> str:
+    return hashlib.blake2b(os.fsencode(text), digest_size=size).hexdigest()
+
+
+def is_left_behind(name: str, changed_ns: int) -> bool:
+    """Whether the process or store that made a temporary file is gone.
+
+    Args:
+        name: A name from `.filetools/tmp`.
+        changed_ns: When its inode last changed, renames included, for files whose maker cannot be looked up.
+    """
+    match = _OWNED_NAME.fullmatch(name)
+    # A process whose start the system did not tell is not looked up.
+    alive = is_alive(int(match[1]), match[2]) if match and not match[2].startswith("0-") else None
+    if match is None or alive is None:
+        return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
+    process = int(match[1])
+    if alive and process == os.getpid():
+        return (process, match[3]) not in _open_owners
+    return not alive
+
+
+def examine_folder(folder: Path) -> Capabilities | None:
+    """Return what the file system under a temporary folder can do; None if there is none, or nothing can be made there."""
+    with closing(Owner()) as owner, suppress(OSError), Opened(os.open, folder, FOLDER_FLAGS) as descriptor:
+        return probe_capabilities(descriptor, owner.new_name)
+    return None

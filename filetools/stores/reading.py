@@ -1,19 +1,27 @@
-"""Reading files by descriptor: whole and unchanged meanwhile, in parts, or only from memory."""
+"""Reading a local tree by descriptor: facts, names, and files whole and unchanged meanwhile, in parts, or only from memory."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import Final, TypeVar
 
-from filetools.errors import FileBusyError, FileTooLargeError
+from filetools.content.identity_cache import is_settled
+from filetools.errors import FileBusyError, FileTooLargeError, FileToolsError, NotRegularFileError
 from filetools.models.words import EntryType
-from filetools.stores.linux import lease_refused, read_cached, read_into
-from filetools.stores.store import Facts, FileStat
+from filetools.paths.names import is_state_name
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local_disk import Disk, Explained
+from filetools.stores.private import FOREIGN_NAME
+from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
+from filetools.stores.system import Opened, lease_refused, read_cached, read_into
 
 READ_TRIES: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.001
@@ -75,17 +83,13 @@ def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
     )
 
 
-def read_exactly(descriptor: int, offset: int, count: int) -> bytes:
+def read_exactly(descriptor: int, count: int, offset: int = 0) -> bytes:
     """Return `count` bytes from `offset`, fewer only at the end of the file."""
-    content = os.pread(descriptor, count, offset)
-    if len(content) == count or not content:
-        return content
+    parts: list[bytes] = []
     # One call gives at most 2 GiB less a page, and less when a signal comes.
-    parts = [content]
-    done = len(content)
-    while done < count and (content := os.pread(descriptor, count - done, offset + done)):
-        parts.append(content)
-        done += len(content)
+    while count > 0 and (part := os.pread(descriptor, count, offset)):
+        parts.append(part)
+        count, offset = count - len(part), offset + len(part)
     return b"".join(parts)
 
 
@@ -116,7 +120,7 @@ class Buffer:
             content = memoryview(self._memory)[:size]
             if read_into(descriptor, content) == size:
                 return content
-        return memoryview(read_exactly(descriptor, 0, size))
+        return memoryview(read_exactly(descriptor, size))
 
     def read_now(self, descriptor: int, size: int) -> memoryview | None:
         """As `read`, but only what the kernel has in memory and fits; else None."""
@@ -127,18 +131,11 @@ class Buffer:
 
 
 def read_stable(
-    opened: Callable[[], AbstractContextManager[int]], *, path: str, limit: int | None = None
-) -> tuple[bytes, os.stat_result]:
-    """Read a whole file that nobody writes meanwhile; see `read_stable_by`."""
-    return read_stable_by(lambda descriptor, size: read_exactly(descriptor, 0, size), opened, path=path, limit=limit)
-
-
-def read_stable_by(
     read: Callable[[int, int], Content],
     opened: Callable[[], AbstractContextManager[int]],
     *,
     path: str,
-    limit: int | None,
+    limit: int | None = None,
 ) -> tuple[Content, os.stat_result]:
     """Read a whole file that nobody writes meanwhile; opened again for each try, since it may be replaced.
 
@@ -168,21 +165,16 @@ def read_stable_by(
 class LocalReader:
     """A regular file open for reading parts; lives until closed."""
 
-    __slots__ = ("_descriptor", "_leases", "_stat")
+    __slots__ = ("_descriptor", "_leases", "stat")
 
     def __init__(self, descriptor: int, *, leases: bool) -> None:
         self._descriptor = descriptor
         self._leases = leases
-        self._stat = to_file_stat(os.fstat(descriptor))
-
-    @property
-    def stat(self) -> FileStat:
-        """Facts taken when it was opened."""
-        return self._stat
+        self.stat = to_file_stat(os.fstat(descriptor))
 
     def read_at(self, offset: int, count: int) -> bytes:
         """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
-        return read_exactly(self._descriptor, offset, count)
+        return read_exactly(self._descriptor, count, offset)
 
     def is_being_written(self) -> bool:
         """Whether some process has it open for writing."""
@@ -191,7 +183,7 @@ class LocalReader:
     def has_changed(self) -> bool:
         """Whether its bytes have changed since it was opened."""
         now = os.fstat(self._descriptor)
-        return (now.st_size, now.st_mtime_ns) != (self._stat.size, self._stat.modified_ns)
+        return (now.st_size, now.st_mtime_ns) != (self.stat.size, self.stat.modified_ns)
 
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
@@ -202,12 +194,196 @@ class LocalReader:
 
 def is_open_for_writing(descriptor: int, *, leases: bool) -> bool:
     """Whether some process has a file open for writing: by a read lease, or by whether it changes within 50 ms."""
-    if leases:
-        try:
+    # Of somebody else's file, or on a file system without leases, its changes have to tell.
+    with suppress(OSError):
+        if leases:
             return lease_refused(descriptor)
-        except OSError:
-            # Somebody else's file, or a file system without leases: its changes have to tell.
-            pass
     before = os.fstat(descriptor)
     time.sleep(STILL_SECONDS)
     return not is_unchanged(before, os.fstat(descriptor))
+
+
+class LocalReading:
+    """Reads files of one root; lives as long as the store it is part of."""
+
+    _disk: Disk
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """Return facts of a path without following links, or None if nothing is there."""
+        found = self._disk.workspace.stat(path)
+        return None if found is None else to_file_stat(found)
+
+    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+        """Return a file's whole content and the facts it had while it was read.
+
+        Args:
+            path: A regular file; a pipe or a device is refused without waiting for it.
+            limit: Largest size in bytes.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
+            FileTooLargeError: It has more than `limit` bytes.
+            FileBusyError: It changed during each of 5 tries.
+        """
+        workspace = self._disk.workspace
+        with Explained(workspace, path):
+            content, found = read_stable(
+                read_exactly, partial(Opened, workspace.open_file, path), path=path, limit=limit
+            )
+        return content, to_file_stat(found)
+
+    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
+        """As `Store.read_now`: only if names and bytes are in memory. Five system calls, and no copy of the bytes."""
+        workspace = self._disk.workspace
+        opened = workspace.open_file_now(path)
+        if opened is None:
+            return None
+        descriptor, found = opened
+        with Buffer() as buffer:
+            try:
+                content = None if found.st_size > limit else buffer.read_now(descriptor, found.st_size)
+                is_whole = content is not None and is_unchanged(found, os.fstat(descriptor))
+            except OSError as exc:
+                raise workspace.explain(path, exc) from exc
+            finally:
+                os.close(descriptor)
+            return take(content, to_facts(found)) if content is not None and is_whole else None
+
+    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
+        """As `Store.read_lent`."""
+        workspace = self._disk.workspace
+        with Buffer() as buffer:
+            with Explained(workspace, path):
+                opened = partial(Opened, workspace.open_file, path)
+                content, found = read_stable(buffer.read, opened, path=path, limit=limit)
+            return take(content, to_facts(found))
+
+    def read_link(self, path: WorkspacePath) -> bytes:
+        """Return what a symbolic link points to, as it says it.
+
+        Raises:
+            PathNotFoundError: Nothing is there.
+            NotRegularFileError: It is no link.
+        """
+        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
+            try:
+                return os.fsencode(os.readlink(path.name, dir_fd=parent))
+            except OSError as exc:
+                if exc.errno == errno.EINVAL:
+                    raise NotRegularFileError(path) from exc
+                raise
+
+    @property
+    def root(self) -> Path:
+        """The root, absolute, as it was given."""
+        return self._disk.workspace.root
+
+    def open_directory(self, path: WorkspacePath) -> int:
+        """Open a directory for listings that scan it themselves; the caller closes the descriptor.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
+        """
+        return self._disk.workspace.open_directory(path)
+
+    def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
+        """Yield the names in a directory as the disk gives them, without what belongs to filetools itself.
+
+        Lazy: the directory is opened with the first name asked for, which raises what there is to raise.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
+        """
+        workspace = self._disk.workspace
+        with (
+            Explained(workspace, path),
+            Opened(workspace.open_directory, path) as descriptor,
+            os.scandir(descriptor) as entries,
+        ):
+            for entry in entries:
+                if not _is_ours(entry.name):
+                    yield ScanEntry(entry.name, _type_of(entry), entry.inode())
+
+    def scan_again(
+        self, path: WorkspacePath, state: Facts | None, names: Collection[str]
+    ) -> tuple[dict[str, Facts], Facts | None]:
+        """Return the names in a directory with the facts of each; the names are read only if they may have changed.
+
+        Args:
+            path: The directory.
+            state: Its own facts when it had exactly these names, as a scan before has returned them; None has them read.
+            names: The names.
+
+        Returns:
+            The facts by name, and those of the directory; None if it was so young that it may change and keep them.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        workspace = self._disk.workspace
+        with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
+            taken_ns = time.time_ns()
+            # Before the names are read: whatever changes them from here on is seen the next time.
+            now = to_facts(os.fstat(descriptor))
+            if now != state:
+                names = os.listdir(descriptor)
+                state = now if is_settled(now[:5], taken_ns) else None
+            look = partial(os.stat, dir_fd=descriptor, follow_symlinks=False)
+            try:
+                # No record for each: of most entries nobody wants more than whether they are as they were.
+                return dict(zip(names, map(to_facts, map(look, names)), strict=True)), state
+            except FileNotFoundError:
+                found = {}
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        found[name] = to_facts(look(name))
+                return found, None
+
+    def look_into(
+        self, path: WorkspacePath, names: Collection[str] | None = None
+    ) -> tuple[FileStat, dict[str, FileStat]]:
+        """As `Store.look_into`: folder and names through one descriptor, so that both are of one folder."""
+        workspace = self._disk.workspace
+        found = {}
+        with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
+            own = to_file_stat(os.fstat(descriptor))
+            for name in [n for n in os.listdir(descriptor) if not _is_ours(n)] if names is None else names:
+                with suppress(FileNotFoundError):
+                    found[name] = to_file_stat(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
+        return own, found
+
+    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
+        """Return where in a folder some state directory lies; folders that vanish or cannot be read count as empty."""
+        pending = [path]
+        while pending:
+            folder = pending.pop()
+            for name in self._folders_in(folder):
+                if is_state_name(name):
+                    return folder.child(name)
+                pending.append(folder.child(name))
+        return None
+
+    def _folders_in(self, path: WorkspacePath) -> list[str]:
+        with (
+            suppress(FileToolsError),
+            Opened(self._disk.workspace.open_directory, path) as descriptor,
+            os.scandir(descriptor) as entries,
+        ):
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return []
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name is the state directory, under any spelling that cannot be addressed, or a temporary file."""
+    # Most names are settled by the first test; folding each would double the cost of a scan.
+    if name[0] != "." and name.isascii() and "~" not in name:
+        return False
+    return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
+
+
+def _type_of(entry: os.DirEntry[str]) -> EntryType:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "symlink" if entry.is_symlink() else "other"

@@ -14,11 +14,13 @@ from contextlib import suppress
 from typing import Final
 
 from filetools.stores.attributes import copy_attributes
-from filetools.stores.capabilities import Capabilities
-from filetools.stores.linux import (
+from filetools.stores.system import (
+    FOLDER_FLAGS,
     MISSING_CALL,
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,
+    Capabilities,
+    Opened,
     rename_with_flags,
     sync_descriptor,
 )
@@ -31,7 +33,6 @@ _NOBODYS_NAME: Final = ".no-such-name"
 _TRIES: Final = 5
 _DEEPEST_MERGE: Final = 200
 """Folders in each other that are carried over entry by entry; two descriptors are open a level."""
-_FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _IS_LINUX: Final = sys.platform.startswith("linux")
 
 
@@ -46,6 +47,24 @@ def exists(spot: Spot) -> bool:
     try:
         identity(spot)
     except FileNotFoundError:
+        return False
+    return True
+
+
+def is_folder(spot: Spot) -> bool:
+    """Whether a folder stands at a spot, links not followed."""
+    return stat.S_ISDIR(os.stat(spot[1], dir_fd=spot[0], follow_symlinks=False).st_mode)
+
+
+def try_exchange(capabilities: Capabilities, first: Spot, second: Spot) -> bool:
+    """Exchange two names in one step; False where the system does not."""
+    if not capabilities.exchange:
+        return False
+    try:
+        rename_with_flags(first, second, RENAME_EXCHANGE)
+    except OSError as exc:
+        if exc.errno not in MISSING_CALL:
+            raise
         return False
     return True
 
@@ -65,15 +84,9 @@ def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callab
     Raises:
         FileNotFoundError: One of the two is missing; nothing changed.
     """
-    if capabilities.exchange:
-        try:
-            # The live name first: watchers then see it updated once, in the other order they see it vanish.
-            rename_with_flags(live, hidden, RENAME_EXCHANGE)
-        except OSError as exc:
-            if exc.errno not in MISSING_CALL:
-                raise
-        else:
-            return hidden[1]
+    # The live name first: watchers then see it updated once, in the other order they see it vanish.
+    if try_exchange(capabilities, live, hidden):
+        return hidden[1]
     name = spare()
     replace_keeping(capabilities, hidden, live, (hidden[0], name))
     return name
@@ -178,7 +191,7 @@ def rename_anything(
             else:
                 rename_without_replacing(capabilities, source, destination)
         except OSError as exc:
-            if exc.errno != errno.EXDEV or not _is_folder(source) or not can_rename_between(source[0], destination[0]):
+            if exc.errno != errno.EXDEV or not is_folder(source) or not can_rename_between(source[0], destination[0]):
                 raise
         else:
             return
@@ -220,29 +233,17 @@ def _carry_over(capabilities: Capabilities, source: Spot, destination: Spot, dep
     """Move what is in a folder into another, made where it is missing, and remove the empty folder."""
     if depth > _DEEPEST_MERGE:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-    origin = os.open(source[1], _FOLDER_FLAGS, dir_fd=source[0])
-    try:
-        found = os.fstat(origin)
-        is_new = _make_folder(destination)
-        target = os.open(destination[1], _FOLDER_FLAGS, dir_fd=destination[0])
-        try:
+    with Opened(os.open, source[1], FOLDER_FLAGS, dir_fd=source[0]) as origin:
+        found, is_new = os.fstat(origin), False
+        with suppress(FileExistsError):
+            os.mkdir(destination[1], 0o700, dir_fd=destination[0])
+            is_new = True
+        with Opened(os.open, destination[1], FOLDER_FLAGS, dir_fd=destination[0]) as target:
             if is_new:  # first, so that what is interrupted has them, and what goes back leaves them
-                copy_attributes(origin, target)
+                copy_attributes(origin, found, target)
             _empty_into(capabilities, source, origin, target, depth)
             if is_new:
                 os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
-        finally:
-            os.close(target)
-    finally:
-        os.close(origin)
-
-
-def _make_folder(spot: Spot) -> bool:
-    try:
-        os.mkdir(spot[1], 0o700, dir_fd=spot[0])
-    except FileExistsError:
-        return False
-    return True
 
 
 def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: int, depth: int) -> None:
@@ -263,26 +264,22 @@ def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: i
 
 def _carry_entry(capabilities: Capabilities, entry: Spot, target: int, depth: int) -> None:
     name = entry[1]
-    is_folder = _is_folder(entry)
+    is_directory = is_folder(entry)
     for _ in range(_TRIES):
         try:
             rename_without_replacing(capabilities, entry, (target, name))
         except FileExistsError:
             # A folder that was begun; or a file that somebody made anew under the name of one carried over before.
-            if is_folder and _is_folder((target, name)):
+            if is_directory and is_folder((target, name)):
                 break
             name += "~"
         except OSError as exc:
-            if exc.errno != errno.EXDEV or not is_folder:
+            if exc.errno != errno.EXDEV or not is_directory:
                 raise
             break
         else:
             return
     _carry_over(capabilities, entry, (target, name), depth + 1)
-
-
-def _is_folder(spot: Spot) -> bool:
-    return stat.S_ISDIR(os.stat(spot[1], dir_fd=spot[0], follow_symlinks=False).st_mode)
 
 
 def can_rename_between(first: int, second: int) -> bool:

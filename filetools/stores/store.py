@@ -263,9 +263,6 @@ class Store(Protocol):
     def trash_names(self) -> list[str]:
         """Return the names in `.filetools/trash`, in no particular order."""
 
-    def trash_bytes(self, trash: str) -> int:
-        """Return the bytes of all files in `.filetools/trash/<trash>`; 0 if it is gone."""
-
     def empty_trash(self, trash: str) -> None:
         """Remove `.filetools/trash/<trash>` for good, if it is there."""
 

@@ -13,7 +13,7 @@ from filetools.events.types import Event
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.owners import FOREIGN_NAME
+from filetools.stores.private import FOREIGN_NAME
 from filetools.stores.store import Store
 
 T = TypeVar("T")
@@ -63,14 +63,10 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     """Wakes other processes that have the root open."""
     key: Callable[[WorkspacePath], str]
     left_out: Callable[[str, bool], bool]
-    """What `leaving_out` returned; asked several times for every change."""
+    """Whether a path, or one of a directory, is never mirrored: excluded, private, or a temporary file."""
     times: SyncTimes
     recent: dict[int, RecentFile] = field(default_factory=dict)
     """What calls have just written, by the number of the record: it need not be read again."""
-
-    def is_left_out(self, path: str, *, is_directory: bool = False) -> bool:
-        """Whether a path is never mirrored: excluded, private, or a temporary file."""
-        return self.left_out(path, is_directory)
 
 
 def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:

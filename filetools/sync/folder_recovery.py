@@ -24,6 +24,7 @@ from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
+from filetools.sync.mirror_files import make_parents
 
 
 class FolderMoves:
@@ -97,25 +98,15 @@ class FolderRecovery:
         """Return the moves and deletions of folders after a record."""
         return FolderMoves(self._journal.history.removals_since(number), self._workspace.key)
 
-    def make_parents(self, path: WorkspacePath) -> None:
-        """Make the folders above a path that are missing."""
-        missing = []
-        parent = path.parent
-        while not parent.is_root and self._store.stat(parent) is None:
-            missing.append(parent)
-            parent = parent.parent
-        for folder in reversed(missing):
-            self._store.make_directory(folder)
-
     def make(self, path: WorkspacePath) -> None:
         """Make a folder that is missing, and those above it."""
-        self.make_parents(path)
+        make_parents(self._store, path)
         if self._store.stat(path) is None:
             self._store.make_directory(path)
 
     def bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Have what a record brings back out of the trash stand there with all that was in it."""
-        self.make_parents(path)
+        make_parents(self._store, path)
         for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(RecordFilter(numbers=(number,)))
             is_whole = any(removal.path == record.path for removal in removals)
@@ -134,7 +125,7 @@ class FolderRecovery:
         """Move a folder, unless that is done, and make it where it is lost."""
         assert record.old_path is not None
         source, destination = self._workspace.resolve(record.old_path), self._workspace.resolve(record.path)
-        self.make_parents(destination)
+        make_parents(self._store, destination)
         if self._is_folder(source):
             # One that was made in vain may be there again, as its removal was not synced.
             with suppress(PathNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError):
@@ -157,7 +148,7 @@ class FolderRecovery:
                 return
             self._store.remove(path).discard()
         if record.after is not None:
-            self.make_parents(path)
+            make_parents(self._store, path)
             self._store.make_link(path, self._journal.contents.get(record.after))
 
     def set_mode(self, path: WorkspacePath, record: ChangeRecord) -> None:

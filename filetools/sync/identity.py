@@ -9,17 +9,15 @@ what stands at its place while its disk is away is left alone.
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from typing import Final
 
 from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError, PathNotFoundError, SyncFailedError
 from filetools.journal.changes import MirrorRow
-from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.settings import STATE_DIRECTORY
+from filetools.paths.workspace_path import ROOT
 from filetools.stores.store import Store
 from filetools.sync.context import SyncContext
+from filetools.sync.mirror_files import MARKER, files_below, mark
 
-MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 _MOST_BYTES: Final = 1024
 
 
@@ -103,35 +101,11 @@ class MirrorIdentity:
 
     def _is_emptied(self) -> bool:
         """Whether somebody has removed all files but the hidden folder, which `rm -r mirror/*` leaves."""
-        if any(True for _ in self._store.scan(ROOT)) or not self._is_any_file_wanted():
+        # New folders stand in the primary before they are recorded.
+        wanted = files_below(self._context.primary, ROOT, self._context.left_out)
+        if any(True for _ in self._store.scan(ROOT)) or next(wanted, None) is None:
             return False
         # In this order: a file of the primary is in the backlog until the mirror has it, so that one that comes at this
         # moment is seen in one or the other.
         is_owed = self._context.journal.backlog.count(self._row.place) > 0
         return not is_owed and not any(True for _ in self._store.scan(ROOT))
-
-    def _is_any_file_wanted(self) -> bool:
-        """Whether the primary has a file that belongs into the mirror; new folders stand there before they are recorded."""
-        folders = [ROOT]
-        while folders:
-            folder = folders.pop()
-            with suppress(DirectoryNotFoundError, PathNotDirectoryError):  # it went meanwhile
-                for entry in self._context.primary.scan(folder):
-                    path, is_directory = folder.child(entry.name), entry.type == "directory"
-                    if self._context.is_left_out(path, is_directory=is_directory):
-                        continue
-                    if entry.type == "file":
-                        return True
-                    if is_directory:
-                        folders.append(path)
-        return False
-
-
-def mark(store: Store, identity: str) -> None:
-    """Have a mirror's folder say an identity of itself, durably."""
-    store.make_directory(MARKER.parent)
-    prepared = store.prepare(MARKER, identity.encode("ascii"), new=store.stat(MARKER) is None, mode=0o600)
-    displaced = prepared.exchange()
-    if displaced is not None:
-        displaced.discard()
-    store.sync(MARKER)

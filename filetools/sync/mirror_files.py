@@ -25,10 +25,15 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.journal.contents import Contents
-from filetools.models.words import VERSION_PREFIX
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.private import foreign_name_for
 from filetools.stores.store import Displaced, FileStat, Store
 
+MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
+"""The file that says which mirror a folder is."""
+_MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
+"""Leads to the marker where the mirror's disk ignores case."""
 CHUNK_BYTES: Final = 1024 * 1024
 TRIES: Final = 5
 GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
@@ -68,6 +73,25 @@ class MirrorFiles:
         known = self.known.version_of(path, stat)
         return version == (known or file_version(self.store, path))
 
+    def spelled(self, path: WorkspacePath) -> WorkspacePath | None:
+        """Return how the mirror spells what it has at a path; None where it has nothing, or its disk does not ignore case."""
+        found = ROOT
+        with suppress(*_OTHER_GROUND):
+            if self.store.stat(path) is None or self.store.stat(_MARKER_ELSE) is None:
+                return None
+            for name in path.parts:
+                alike = _alike(self.store, found, name)
+                # Some drivers show every name in small letters.
+                found = found.child(name if name in alike or not alike else alike[0])
+            return found
+        return None
+
+    def respell(self, path: WorkspacePath) -> None:
+        """Give what the mirror has the spelling of a path; by a name in between, for the disk takes the two for one."""
+        between = path.parent.child(foreign_name_for(path))
+        self.store.move(path, between)
+        self.store.move(between, path)
+
     def obstacle(self, path: WorkspacePath, *, is_directory: bool = False) -> WorkspacePath | None:
         """Return what must go before a file or directory can stand at `path`, or None."""
         # The parent stands nearly always, and then so does all above it.
@@ -88,15 +112,6 @@ class MirrorFiles:
             return False
         return found is not None and found.type == "directory"
 
-    def make_parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
-        """Make the directories above `path` that are missing, and return those made, the deepest first."""
-        missing: list[WorkspacePath] = []
-        parent = path.parent
-        while not parent.is_root and self.store.stat(parent) is None:
-            missing.append(parent)
-            parent = parent.parent
-        return tuple(reversed([folder for folder in reversed(missing) if self.store.make_directory(folder)]))
-
     def let_go(self, path: WorkspacePath, displaced: Displaced, *, is_own: bool) -> None:
         """Discard what came out of `path`, after keeping bytes that the journal does not know.
 
@@ -116,42 +131,24 @@ class MirrorFiles:
         else:
             displaced.discard()
 
-    def keep_below(self, path: WorkspacePath) -> None:
-        """Keep the bytes below a directory, or of a file, that the journal does not know, before it goes as a whole.
+    def _keep_below(self, path: WorkspacePath) -> None:
+        """Keep the bytes below a directory that the journal does not know, before it goes as a whole.
 
         Raises:
             HoldsStateError: Another root lies in it, whose journal must not go along.
         """
         self.refuse_state_below(path)
-        for file in self.files_below(path):
-            stat = self.store.stat(file)
-            if stat is None or stat.type != "file" or self.known.version_of(file, stat) is not None:
-                continue
-            try:
-                self._keep_in_place(file, stat)
-            except GONE:
-                continue
+        for file in files_below(self.store, path):
+            with suppress(*GONE):
+                stat = self.store.stat(file)
+                if stat is not None and stat.type == "file" and self.known.version_of(file, stat) is None:
+                    self._keep_in_place(file, stat)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
         """Raise HoldsStateError if somebody has opened a root of their own at a path of the mirror, or below it."""
         found = self.store.stat(path)
         if found is not None and found.type == "directory" and (state := self.store.state_below(path)) is not None:
             raise HoldsStateError(path, state)
-
-    def files_below(self, path: WorkspacePath) -> Iterator[WorkspacePath]:
-        """Yield everything below a directory that is no directory; a file yields itself."""
-        found = self.store.stat(path)
-        if found is not None and found.type != "directory":
-            yield path
-        pending = [path] if found is not None and found.type == "directory" else []
-        while pending:
-            folder = pending.pop()
-            for entry in tuple(self.store.scan(folder)):
-                place = folder.child(entry.name)
-                if entry.type == "directory":
-                    pending.append(place)
-                else:
-                    yield place
 
     def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
         """Give a file its bytes and mode, whatever is in the way.
@@ -175,7 +172,7 @@ class MirrorFiles:
             except _OTHER_GROUND:
                 while (obstacle := self.obstacle(path)) is not None:
                     self.take_away(obstacle)
-                self.make_parents(path)
+                make_parents(self.store, path)
                 continue
             if displaced is not None:
                 self.let_go(path, displaced[0], is_own=displaced[1])
@@ -189,20 +186,18 @@ class MirrorFiles:
             path: What to remove; it may be gone.
             only_empty: Whether a directory stays if anything is in it.
         """
-        try:
+        with suppress(*GONE):
             found = self.store.stat(path)
-        except GONE:
-            return
-        if found is not None and found.type == "directory" and only_empty:
-            self.remove_if_empty(path)
-        elif found is not None:
-            self.take_away(path)
+            if found is not None and found.type == "directory" and only_empty:
+                self.remove_if_empty(path)
+            elif found is not None:
+                self.take_away(path)
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
         while (obstacle := self.obstacle(path, is_directory=True)) is not None:
             self.take_away(obstacle)
-        self.make_parents(path)
+        make_parents(self.store, path)
         # The owner must be able to write in it, as only that one mirrors.
         mode = 0o777 if mode is None else mode | 0o700
         if not self.store.make_directory(path, mode):
@@ -237,7 +232,7 @@ class MirrorFiles:
             self.refuse_state_below(source)
             if self.obstacle(path, is_directory=is_directory) is not None:
                 return False
-            self.make_parents(path)
+            make_parents(self.store, path)
             displaced = self.store.move(source, path, overwrite=not is_directory)
         except _OTHER_GROUND:
             return False
@@ -257,7 +252,7 @@ class MirrorFiles:
         """
         found = self.store.stat(path)
         if found is not None and found.type == "directory":
-            self.keep_below(path)
+            self._keep_below(path)
         try:
             displaced = self.store.remove(path)
         except GONE:
@@ -335,6 +330,57 @@ class MirrorFiles:
             _log.warning("foreign bytes of %s stay in the mirror's limbo: %s", path, exc)
             return False
         return True
+
+
+def mark(store: Store, identity: str) -> None:
+    """Have a mirror's folder say an identity of itself, durably."""
+    store.make_directory(MARKER.parent)
+    prepared = store.prepare(MARKER, identity.encode("ascii"), new=store.stat(MARKER) is None, mode=0o600)
+    displaced = prepared.exchange()
+    if displaced is not None:
+        displaced.discard()
+    store.sync(MARKER)
+
+
+def twins_of(path: WorkspacePath, store: Store) -> list[WorkspacePath]:
+    """Return what a store has that a disk which ignores case takes for a path."""
+    found = [ROOT]
+    for part in path.parts:
+        found = [folder.child(name) for folder in found for name in _alike(store, folder, part)]
+    return [each for each in found if each != path]
+
+
+def _alike(store: Store, folder: WorkspacePath, name: str) -> list[str]:
+    with suppress(*GONE):
+        return [entry.name for entry in store.scan(folder) if entry.name.casefold() == name.casefold()]
+    return []
+
+
+def make_parents(store: Store, path: WorkspacePath) -> None:
+    """Make the folders above a path that are missing."""
+    missing = []
+    parent = path.parent
+    while not parent.is_root and store.stat(parent) is None:
+        missing.append(parent)
+        parent = parent.parent
+    for folder in reversed(missing):
+        store.make_directory(folder)
+
+
+def files_below(
+    store: Store, top: WorkspacePath, left_out: Callable[[str, bool], bool] = lambda path, is_directory: False
+) -> Iterator[WorkspacePath]:
+    """Yield the files below a folder; what goes meanwhile is passed over."""
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        with suppress(*GONE):
+            for entry in tuple(store.scan(folder)):
+                path, is_directory = folder.child(entry.name), entry.type == "directory"
+                if is_directory and not left_out(path, is_directory):
+                    folders.append(path)
+                elif entry.type == "file" and not left_out(path, is_directory):
+                    yield path
 
 
 def file_version(store: Store, path: WorkspacePath) -> str:

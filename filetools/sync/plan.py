@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from msgspec import Struct, field
 
 from filetools.content.identity_cache import IdentityCache
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
-from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.sync.mirror_files import GONE, file_version
-
-
-class LeftOut(Protocol):
-    """Whether a path is not mirrored."""
-
-    def __call__(self, path: str, *, is_directory: bool = False) -> bool:
-        """Answer for one path."""
 
 
 class Plan(Struct, kw_only=True):
@@ -76,7 +68,7 @@ class Comparison:
         primary: Versions,
         mirror: Versions,
         stores: tuple[Store, Store],
-        left_out: LeftOut,
+        left_out: Callable[[str, bool], bool],
         *,
         fresh: bool,
         go_on: Callable[[], None],
@@ -103,7 +95,7 @@ class Comparison:
             for name in sorted({*here, *there}):
                 path = folder.child(name)
                 is_directory = "directory" in (here.get(name), there.get(name))
-                if self._left_out(path, is_directory=is_directory):
+                if self._left_out(path, is_directory):
                     continue
                 self._compare(path, here.get(name), there.get(name))
                 if is_directory:
@@ -147,11 +139,3 @@ def _names(store: Store, folder: WorkspacePath) -> dict[str, EntryType]:
         return {entry.name: entry.type for entry in store.scan(folder)}
     except GONE:
         return {}
-
-
-def compare(
-    primary: Store, mirror: Store, left_out: LeftOut, *, top: WorkspacePath = ROOT, go_on: Callable[[], None]
-) -> Plan:
-    """Return how the mirror differs from the primary below a directory; `go_on` is asked before each folder and file."""
-    comparison = Comparison(Versions(primary), Versions(mirror), (primary, mirror), left_out, fresh=True, go_on=go_on)
-    return comparison.walk(top)

@@ -33,6 +33,7 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.folder_recovery import FolderRecovery, own_places
+from filetools.sync.mirror_files import make_parents
 
 _log = logging.getLogger(__name__)
 _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
@@ -194,15 +195,13 @@ class Recovery:
         if record.operation is Operation.DELETE and not self._store.has_trash(leaves, str(record.number)):
             self._store.remove(leaves, trash=str(record.number))
         elif record.operation is Operation.MOVE and self._store.stat(path) is None:
-            self._folders.make_parents(path)
+            make_parents(self._store, path)
             self._store.move(leaves, path)
 
     def _find(self, path: WorkspacePath) -> Found:
         try:
             content, _ = self._store.read(path)
-        except FileNotFoundError:
-            return Found(content=None, version=None)
-        except NotADirectoryError:
+        except (FileNotFoundError, NotADirectoryError):
             return Found(content=None, version=None)
         except (PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
             return Found(content=None, version=None, is_taken=True)
@@ -279,13 +278,13 @@ class Recovery:
 
     def _put(self, path: WorkspacePath, head: Head, found: Found, wanted: bytes | None) -> None:
         if wanted is None:
-            if found.content is not None and found.version is not None:
-                # Where it went to may lack it still, and what is too large for a commit is kept nowhere else.
-                self._keep(found.content, found.version)
+            # Where it went to may lack it still, and what is too large for a commit is kept nowhere else.
+            if found.content is not None and found.version and not self._journal.contents.has(found.version):
+                self._journal.contents.keep(found.content, found.version)
             with suppress(PathNotFoundError):
                 self._store.remove(path).discard()
             return
-        self._folders.make_parents(path)
+        make_parents(self._store, path)
         if found.content:
             self._keep_aside(path, head.key, found.content)
         prepared = self._store.prepare(path, wanted, new=found.content is None, mode=head.mode)
@@ -306,10 +305,6 @@ class Recovery:
                 size=len(content), aside=True,
             )  # fmt: skip
             self._journal.commit([change], SYSTEM)
-
-    def _keep(self, content: bytes, version: str) -> None:
-        if not self._journal.contents.has(version):
-            self._journal.contents.keep(content, version)
 
     def _adopt(self, path: WorkspacePath, head: Head, found: Found) -> None:
         operation = Operation.DELETE if found.version is None else Operation.MODIFY
@@ -333,7 +328,7 @@ class Recovery:
         standing = self._find(destination).version
         replaceable = standing is None or standing in self._known(destination, key)
         if self._find(source).version == record.after and replaceable and standing != record.after:
-            self._folders.make_parents(destination)
+            make_parents(self._store, destination)
             displaced = self._store.move(source, destination, overwrite=True)
             if displaced is not None:
                 displaced.discard()

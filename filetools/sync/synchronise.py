@@ -188,14 +188,13 @@ class Synchronisation:
         try:
             self._request.refuse_if_aborted(self._synced + len(self._errors), self._total)
         except AbortedError:
-            gone = [
-                BacklogEntry(mirror=self._mirror.place, key=key, path=path, number=0, tries=0)
-                for key, path in added.items()
-            ]
-            if self._mirror.state == "filling":
-                raise
-            await self._context.run(partial(self._context.journal.backlog.remove, gone))
-            self._mirror.restart()
+            if self._mirror.state != "filling":
+                place, backlog = self._mirror.place, self._context.journal.backlog
+                gone = [
+                    BacklogEntry(mirror=place, key=key, path=path, number=0, tries=0) for key, path in added.items()
+                ]
+                await self._context.run(partial(backlog.remove, gone))
+                self._mirror.restart()
             raise
 
 

@@ -9,8 +9,9 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import filetools.events as events
 from filetools.errors import (
@@ -32,9 +33,12 @@ from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext, Work, is_recordable
 from filetools.sync.identity import MirrorIdentity
-from filetools.sync.mirror_files import GONE, MirrorFiles
+from filetools.sync.mirror_files import GONE, MirrorFiles, twins_of
 from filetools.sync.plan import Comparison, Plan, Versions
 from filetools.sync.wanted import UnsettledError, Wanted, wanted
+
+if TYPE_CHECKING:
+    from filetools.sync.mirror import Mirror
 
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_UNSYNCED: Final = 500
@@ -67,22 +71,6 @@ class StoppedError(Exception):
     """Raised if the mirror was paused, or the workspace closed, in the middle of the work."""
 
 
-class Watcher(Protocol):
-    """Receives the progress of a worker."""
-
-    def goes_on(self) -> bool:
-        """Whether there is to be more work."""
-
-    def reached(self, number: int, *, unsettled: int | None = None, is_filling: bool) -> None:
-        """Every change up to a number is there, except what was refused or is not settled, the first of that given."""
-
-    def accepted(self, key: str) -> None:
-        """A path is there."""
-
-    def refused(self, key: str, error: str | None) -> None:
-        """A path is not; the error is None if it is not the mirror's."""
-
-
 class BacklogWorker:
     """Brings one mirror what it lacks. Used by one thread; lives as the mirror.
 
@@ -91,7 +79,7 @@ class BacklogWorker:
         identity: Whether its place holds the right folder.
     """
 
-    def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, told: Watcher):
+    def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, told: Mirror):
         self.files = files
         self.identity = identity
         self._place = place
@@ -107,6 +95,7 @@ class BacklogWorker:
         self._deferred: dict[str, tuple[int, float]] = {}
         self._unrecordable: list[WorkspacePath] = []
         self._lacking: set[str] = set()
+        self._hidden: set[WorkspacePath] = set()
         self._is_swept = False
         self._is_unknown = True
         self._look_at = self._check_at = 0.0
@@ -186,7 +175,7 @@ class BacklogWorker:
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
-            if not self._context.is_left_out(path):
+            if not self._context.left_out(path, False):
                 self._sync(path, synced)
         self._must_write -= batch.keys()
         self._context.journal.backlog.remove(entry for entry in batch.values() if is_recordable(entry.key))
@@ -208,7 +197,7 @@ class BacklogWorker:
             go_on: Asked before each folder and file; what it raises ends the comparison.
         """
         stores = (self._context.primary, self.files.store)
-        return Comparison(*self._versions, stores, self._context.is_left_out, fresh=is_fresh, go_on=go_on).walk(top)
+        return Comparison(*self._versions, stores, self._context.left_out, fresh=is_fresh, go_on=go_on).walk(top)
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath]) -> list[str]:
         """Have paths looked at that may differ; any thread may call. Returns their keys, those of names in UTF-8."""
@@ -290,7 +279,7 @@ class BacklogWorker:
 
     def _bring(self, entry: BacklogEntry) -> None:
         path = WorkspacePath(entry.path)
-        if self._context.is_left_out(path):
+        if self._context.left_out(path, False):
             self._note_written(entry)
             return
         try:
@@ -336,10 +325,21 @@ class BacklogWorker:
         return is_there == (record.path == path and record.operation not in _REMOVALS)
 
     def _put_there(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry) -> None:
+        spelled = self.files.spelled(path)
+        twins = [] if spelled is None else twins_of(path, self._context.primary)
         if goal.kind == "nothing":
+            if twins:
+                self._bring_again([*twins, *self._hidden])
+                return
             self.files.remove(path, only_empty=entry.number == 0)
             self._prune(path.parent)
             return
+        if spelled in twins:
+            self._hidden.add(path)
+            raise InvalidPathError(path, f"the mirror's disk takes it for {spelled!r}")
+        if is_respelt := spelled is not None and spelled.name != path.name:
+            self.files.respell(path)
+        self._bring_again(twins)
         may_be_renamed = goal.kind == "directory" or len(goal.content) > MOST_COPIED
         record = self._record(entry) if entry.number and may_be_renamed else None
         is_renamed = record is not None and self._renamed(record, path, goal)
@@ -349,8 +349,13 @@ class BacklogWorker:
             return
         self.files.make_folder(path, goal.mode)
         is_unknown = bool(entry.number) and (record is None or record.old_path is not None)
-        if entry.below or (is_unknown and not is_renamed):
+        if entry.below or is_respelt or (is_unknown and not is_renamed):
             self._compare_below(path)
+
+    def _bring_again(self, paths: Iterable[WorkspacePath]) -> None:
+        """Have the next round bring paths over, also those that were refused: their place in the mirror may be free."""
+        self._not_before.update(dict.fromkeys(self.add_to_backlog(paths), 0.0))
+        self._hidden.difference_update(paths)
 
     def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
         """Return the record of the change that an entry is about, applied or not."""
@@ -362,7 +367,7 @@ class BacklogWorker:
         if record.old_path is None or record.path != path:
             return False
         source = WorkspacePath(record.old_path)
-        if self._context.is_left_out(source) or self._context.primary.stat(source) is not None:
+        if self._context.left_out(source, False) or self._context.primary.stat(source) is not None:
             return False
         is_file = goal.kind == "file"
         lacking = [] if is_file else self._context.journal.backlog.below(self._place, self._context.key(source))
@@ -384,7 +389,7 @@ class BacklogWorker:
 
     def _bring_place(self, path: WorkspacePath) -> None:
         """Bring over a path that has no entry of its own."""
-        if self._context.is_left_out(path):
+        if self._context.left_out(path, False):
             return
         entry = BacklogEntry(mirror=self._place, key=self._context.key(path), path=path, number=0, tries=0)
         self._put_there(path, self._wanted(path, entry), entry)
@@ -402,12 +407,10 @@ class BacklogWorker:
     def _prune(self, folder: WorkspacePath) -> None:
         """Remove a directory, and those above it, that the primary does not have and that are empty."""
         while not folder.is_root and self._context.primary.stat(folder) is None:
-            try:
+            with suppress(*GONE):
                 found = self.files.store.stat(folder)
                 if found is not None and not self.files.remove_if_empty(folder):
                     return
-            except GONE:
-                pass
             folder = folder.parent
 
     def _go_on(self) -> None:
@@ -480,9 +483,9 @@ class BacklogWorker:
             lacking += [*plan.deleted, *plan.emptied]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # Recorded files that neither tree shows: one may be gone for an instant of which nobody is ever told.
-        for key, head in journal.heads().items():
-            if head.version is not None and head.number > 0 and key not in met:
-                lacking.append(WorkspacePath(head.path))
+        for key, row in journal.tree_index.rows().items():
+            if row.is_known_file and row.number > 0 and key not in met:
+                lacking.append(WorkspacePath(row.path))
         self._lacking.update(self.add_to_backlog(lacking))
         self._unrecordable += [path for path in lacking if not is_recordable(path)]
         self._is_whole_due = True

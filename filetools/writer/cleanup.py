@@ -13,7 +13,7 @@ from filetools.journal.contents import hash_of
 from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import SYSTEM
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.owners import is_left_behind
+from filetools.stores.private import is_left_behind
 from filetools.stores.store import Displaced, FileStat
 from filetools.writer.displaced import empty_trash, enter_displaced, is_recorded
 from filetools.writer.state import WriterState

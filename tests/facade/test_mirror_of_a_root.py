@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.sync.identity import MARKER
+from filetools.sync.mirror_files import MARKER
 from tests.support.crashing import grow, snapshot
 from tests.support.mirror_worlds import QUICK, Hang, hurry, local_store, scripted, tree
 from tests.support.opened import refused, told

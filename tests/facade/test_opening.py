@@ -19,7 +19,7 @@ import filetools
 from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.schema import SCHEMA_VERSION
-from filetools.stores.late import LateStore
+from filetools.stores.mirror import DirectoryMirror
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE, Plan
 from tests.support.opened import ScriptedOpening, outcome_of, recorded, refused, steps_until, told
@@ -522,7 +522,7 @@ class TestMirrors:
             free.wait(60)
             raise filetools.FileToolsError("never")
 
-        opening._mirror = LateStore(never, name="mirror")
+        opening._mirror = DirectoryMirror(tmp_path / "mirror", never)
         async with asyncio.timeout(60):
             async with opening as files:
                 assert (await files.write_file("a.txt", "1")).mirror == "pending"

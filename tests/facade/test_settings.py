@@ -61,6 +61,40 @@ def test_settings_made_by_a_program_are_checked(given: dict[str, Any], named: st
         filetools.Settings(**given)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "accepted"),
+    [
+        ("watch", "yes", "true, false, 1 or 0"),
+        ("worker_threads", "many", "a whole number of at least 1 and at most 256"),
+        ("worker_threads", "257", "a whole number of at least 1 and at most 256"),
+        ("retention_seconds", "1 day", "a number of more than 0"),
+        ("mirror_policy", "Strict", "one of 'eventual', 'strict'"),
+        ("file_descriptor", "on", "a table"),
+    ],
+)
+def test_a_refused_variable_is_named_with_its_value_and_what_is_accepted(name: str, text: str, accepted: str) -> None:
+    variable = f"FILETOOLS_{name.upper()}"
+    with pytest.raises(filetools.FileToolsError) as caught:
+        load_settings(environment={variable: text})
+    assert caught.value.message == f"Setting {name!r} from environment ({variable}): {text!r} is not {accepted}"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"exclude": [1]}, "Setting 'exclude' from argument: [1] is not a list of texts"),
+        (
+            {"file_descriptor": {"enabled": 1}},
+            "Setting 'file_descriptor.enabled' from argument: 1 is not true or false",
+        ),
+    ],
+)
+def test_a_refused_argument_is_told_with_what_is_accepted(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(filetools.FileToolsError) as caught:
+        load_settings(given, environment={})
+    assert caught.value.message == told
+
+
 def test_each_source_wins_over_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, user = tmp_path / "own", tmp_path / "user"
     monkeypatch.setenv("FILETOOLS_CONFIG_DIR", str(user))

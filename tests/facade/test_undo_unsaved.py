@@ -124,3 +124,23 @@ async def test_a_preview_sees_unsaved_text_and_one_open_document_does_not_stop_t
     assert not (tmp_path / "b.txt").exists()
     assert (await ann.buffers.read(opened.handle)).text == text
     assert (tmp_path / "a.txt").read_text() == LINES.replace("two", "TWO")
+
+
+async def test_a_deleted_file_comes_back_below_what_was_typed_since(files: FileToolsFacade, tmp_path: Path) -> None:
+    ann, alice = files.for_actor(ANN), files.for_actor(ALICE)
+    await alice.edit_file("a.txt", [Edit(old="two", new="TWO")])
+    opened = await ann.buffers.open("a.txt")
+    await alice.delete_file("a.txt")
+    now = await ann.buffers.read(opened.handle)
+    text = now.text.replace("five", "my five")
+    await ann.buffers.change(opened.handle, text=text, buffer_version=now.buffer_version)
+    for count, standing in ((1, LINES.replace("two", "TWO")), (2, LINES)):
+        preview, done = await alice.undo(dry_run=True), await alice.undo()
+        assert (
+            [change.outcome for change in done.changes] == [change.outcome for change in preview.changes] == ["undone"]
+        )
+        assert (tmp_path / "a.txt").read_text() == standing
+        shown = await ann.buffers.read(opened.handle)
+        assert (shown.text, shown.dirty) == (text if count == 1 else text.replace("TWO", "two"), True)
+    await ann.buffers.save(opened.handle)
+    assert (tmp_path / "a.txt").read_text() == LINES.replace("five", "my five")

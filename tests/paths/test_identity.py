@@ -10,6 +10,7 @@ import filetools
 from filetools.paths.root import ResolverChoice
 from filetools.paths.workspace import NameRules, Workspace, probe_rules
 from filetools.paths.workspace_path import WorkspacePath
+from tests.support.mounts import CASELESS, caseless
 
 
 def test_nothing_is_created_without_a_state_directory(root: Path, resolver: ResolverChoice) -> None:
@@ -52,15 +53,10 @@ def test_the_probe_tells_a_twin_from_a_spelling(root: Path) -> None:
     assert probe_rules(root, os.stat(root).st_dev) == NameRules()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting needs root")
-@pytest.mark.parametrize("make", ["mkntfs -F -Q image && lowntfs-3g image disk -o ignore_case",
-                                  "mkfs.exfat image && mount.exfat-fuse $(losetup -f --show image) disk"])  # fmt: skip
+@pytest.mark.parametrize("make", CASELESS)
 async def test_two_spellings_are_one_file_on_a_disk_that_ignores_case(tmp_path: Path, make: str) -> None:
-    make = f"mkdir disk && truncate -s 64M image && {make}"
-    if subprocess.run(make, shell=True, cwd=tmp_path, check=False, capture_output=True).returncode:
-        pytest.skip(f"{make} is not possible here")
-    try:
-        root = tmp_path / "disk" / "root"
+    with caseless(tmp_path, make) as disk:
+        root = disk / "root"
         root.mkdir()
         async with filetools.open(root, state_dir=tmp_path / "state", settings={"watch": False}) as files:
             version = (await files.write_file("README.md", "0\n")).version
@@ -74,9 +70,6 @@ async def test_two_spellings_are_one_file_on_a_disk_that_ignores_case(tmp_path: 
             await files.move_file("README.md", "Readme.md")
         assert [name.casefold() for name in os.listdir(root) if name != ".filetools"] == ["readme.md"]
         assert (root / "Readme.md").read_text() == "8\n"
-    finally:
-        subprocess.run(["umount", "-l", tmp_path / "disk"], check=True)
-        subprocess.run("losetup -n -O NAME -j image | xargs -r losetup -d", shell=True, cwd=tmp_path, check=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="making a file system needs root")

@@ -13,10 +13,10 @@ from filetools.journal.journal import Journal
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
-from filetools.permissions.book import ApprovalBook, CallRun
+from filetools.permissions.audience import Case
+from filetools.permissions.ledger import ApprovalBook, CallRun
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
-from filetools.permissions.tickets import Case
 from tests.support.opened import steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, proposal, run
 
@@ -85,7 +85,7 @@ def case(text: str = "new", *, actor: Actor = ALICE, protected: bool = False, ve
 
 async def both_wait(desk: Desk) -> None:
     """Wait until two calls wait for one request."""
-    await steps_until(lambda: [ticket.waiting for ticket in desk.approvals._ledger.tickets.values()] == [2])
+    await steps_until(lambda: [ticket.waiting for ticket in desk.approvals.tickets.values()] == [2])
 
 
 async def refused_id(desk: Desk, asked: Case) -> str:
@@ -116,11 +116,11 @@ async def test_a_late_permission_that_no_call_uses_expires_too(book: ApprovalBoo
     desk = Desk(book, open_seconds=600, clock=lambda: time.time() + passed)
     approval_id = await refused_id(desk, case())
     await desk.approvals.answer(approval_id, "allow", by=EDITOR)
-    ticket = desk.approvals._ledger.tickets.get(approval_id)
+    ticket = desk.approvals.tickets.get(approval_id)
     assert ticket is not None
     assert not ticket.is_over
     passed = 601.0
-    desk.approvals._stir()
+    desk.approvals._presence.stir()
     await steps_until(lambda: ticket.is_over)
     assert await refused_id(desk, case()) != approval_id
     await desk.approvals.aclose()
@@ -229,7 +229,7 @@ async def test_the_first_of_several_approvers_decides_and_the_others_are_told_of
     desk.approvals.listen(quick)
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
-    await steps_until(lambda: not desk.approvals._ledger.audience._tasks)
+    await steps_until(lambda: not desk.approvals._audience._tasks)
 
 
 async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

@@ -18,8 +18,8 @@ from filetools.journal.journal import Journal
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
-from filetools.permissions.book import ApprovalBook, CallRun
 from filetools.permissions.gatekeeper import Gatekeeper
+from filetools.permissions.ledger import ApprovalBook, CallRun
 from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import PolicyChanged, Proposal
 from filetools.permissions.rule_file import RuleFile

@@ -68,7 +68,7 @@ def test_an_access_list_that_only_the_temporary_file_has_goes(tmp_path: Path) ->
     set_or_skip(temporary, ACCESS, acl(NOBODY, 6))
     live.chmod(0o640)
     with live.open("rb") as source, temporary.open("wb") as target:
-        copy_attributes(source.fileno(), target.fileno())
+        copy_attributes(source.fileno(), os.fstat(source.fileno()), target.fileno())
     assert (os.listxattr(temporary), stat.S_IMODE(temporary.stat().st_mode)) == ([], 0o640)
 
 
@@ -138,7 +138,7 @@ def test_a_group_that_cannot_be_kept_gives_no_other_group_access(tmp_path: Path)
     def copy() -> None:
         temporary.touch()
         with live.open("rb") as source, temporary.open("wb") as target:
-            copy_attributes(source.fileno(), target.fileno())
+            copy_attributes(source.fileno(), os.fstat(source.fileno()), target.fileno())
         found = temporary.stat()
         assert (found.st_gid, oct(found.st_mode & 0o7777)) == (NOBODY, oct(0o644))
 
@@ -155,7 +155,7 @@ def test_an_owner_that_cannot_be_kept_takes_the_set_id_bits_away(tmp_path: Path)
     def copy() -> None:
         temporary.touch()
         with live.open("rb") as source, temporary.open("wb") as target:
-            copy_attributes(source.fileno(), target.fileno())
+            copy_attributes(source.fileno(), os.fstat(source.fileno()), target.fileno())
         found = temporary.stat()
         assert (found.st_uid, found.st_gid, oct(found.st_mode & 0o7777)) == (NOBODY, 12345, oct(0o755))
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
-from filetools.stores.owners import foreign_trash_name
+from filetools.stores.private import foreign_trash_name
 
 
 def opened(root: Path) -> LocalStore:

@@ -17,7 +17,7 @@ import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError
 from filetools.paths.workspace_path import ROOT
-from filetools.stores.capabilities import Capabilities
+from filetools.stores.system import Capabilities
 from tests.support.store_worlds import FILE, OTHER, LocalWorld
 
 TOO_MUCH = bytes(1024 * 1024)

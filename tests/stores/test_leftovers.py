@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from filetools.stores.owners import ORPHAN_AGE_SECONDS, Owner, is_left_behind
+from filetools.stores.private import ORPHAN_AGE_SECONDS, Owner, is_left_behind
 from tests.support.store_worlds import FILE, LocalWorld
 
 PREPARE = """

@@ -23,7 +23,8 @@ from filetools.errors import (
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.local_prepare import MAX_NAMELESS, refuse_unwritable
+from filetools.stores.local_disk import MAX_NAMELESS
+from filetools.stores.local_prepare import refuse_unwritable
 from filetools.stores.store import ScanEntry
 from tests.support.store_worlds import (
     DEEP,

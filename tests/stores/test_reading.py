@@ -45,7 +45,7 @@ def test_memory_is_lent_to_one_reader_at_a_time(native: LocalWorld) -> None:
 def test_a_file_is_lent_whole_where_the_call_is_missing_or_gives_a_part(
     native: LocalWorld, monkeypatch: pytest.MonkeyPatch, call: object
 ) -> None:
-    monkeypatch.setattr("filetools.stores.linux._PREADV", call)
+    monkeypatch.setattr("filetools.stores.system._PREADV", call)
     assert native.store.read_lent(FILE, 100, copied)[0] == b"one"
 
 

@@ -13,7 +13,7 @@ WORK = """
 import json, sys
 from pathlib import Path
 from filetools.paths.workspace import Workspace
-from filetools.stores.capabilities import Capabilities
+from filetools.stores.system import Capabilities
 from filetools.stores.local import LocalStore
 root = Path(sys.argv[1])
 workspace = Workspace.open(root)

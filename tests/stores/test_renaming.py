@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.stores.capabilities import Capabilities
 from filetools.stores.renaming import Spot, rename_by_entries
+from filetools.stores.system import Capabilities
 
 _CAPABILITIES = Capabilities()
 

@@ -18,7 +18,7 @@ import pytest
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.stores.local_disk import HiddenPlace
-from filetools.stores.local_prepared import PreparedReplacement
+from filetools.stores.local_prepare import PreparedReplacement
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
@@ -142,8 +142,8 @@ def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorl
 
 LEASE = """
 import fcntl, os, sys
-from filetools.stores.linux import lease_refused
-from filetools.stores.local_prepared import PreparedReplacement
+from filetools.stores.system import lease_refused
+from filetools.stores.local_prepare import PreparedReplacement
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
 path, is_careless = sys.argv[1], sys.argv[2] == "careless"

@@ -29,9 +29,8 @@ from filetools.journal.core.log import LogRecord
 from filetools.models.records import Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.capabilities import Capabilities
-from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local import LocalStore
+from filetools.stores.system import RENAME_EXCHANGE, Capabilities, rename_with_flags
 from filetools.tree.watching import TreeWatcher
 from filetools.writer.operations import Decided, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, TreeOperation, Want
 from tests.support import inside

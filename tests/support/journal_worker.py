@@ -120,12 +120,8 @@ def outlive(state: Path) -> None:
 
 
 TASKS: dict[str, Callable[..., None]] = {
-    "count": count,
-    "hold": hold,
-    "commit": commit,
-    "group": group,
-    "outlive": outlive,
-}
+    "count": count, "hold": hold, "commit": commit, "group": group, "outlive": outlive,
+}  # fmt: skip
 
 
 def run_as_child(state: Path, arguments: Sequence[str], hears: int, says: int) -> NoReturn:

@@ -25,8 +25,8 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
-from filetools.sync.identity import MARKER
 from filetools.sync.manager import AttachedMirror, SyncManager
+from filetools.sync.mirror_files import MARKER
 from tests.support.faulty import Died, FaultyStore, Plan
 
 T = TypeVar("T")

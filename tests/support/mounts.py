@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -22,6 +23,26 @@ def mounted(place: Path, *arguments: str | Path, read_only: bool = False) -> Ite
         yield place
     finally:
         subprocess.run(["umount", "-l", place], check=True)
+
+
+CASELESS: Final = (
+    "mkntfs -F -Q image && lowntfs-3g image disk -o ignore_case",
+    "mkfs.exfat image && mount.exfat-fuse $(losetup -f --show image) disk",
+)
+"""Commands that make a disk which ignores case."""
+
+
+@contextmanager
+def caseless(folder: Path, make: str) -> Iterator[Path]:
+    """Mount a small disk of `CASELESS` in a folder until the block ends; skips as `mounted`."""
+    make = f"mkdir disk && truncate -s 64M image && {make}"
+    if os.geteuid() or subprocess.run(make, shell=True, cwd=folder, check=False, capture_output=True).returncode:
+        pytest.skip(f"{make} is not possible here")
+    try:
+        yield folder / "disk"
+    finally:
+        subprocess.run(["umount", "-l", folder / "disk"], check=True)
+        subprocess.run("losetup -n -O NAME -j image | xargs -r losetup -d", shell=True, cwd=folder, check=True)
 
 
 def _mount(*arguments: str | Path) -> None:

@@ -14,9 +14,9 @@ from typing import Final
 
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.capabilities import Capabilities
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Displaced, Facts
+from filetools.stores.system import Capabilities
 
 NO_CAPABILITIES: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False)
 NO_LINKS: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False, hard_links=False)

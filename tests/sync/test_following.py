@@ -17,7 +17,8 @@ from filetools.errors import (
 )
 from filetools.events.activity import SyncError, SyncPaused, SyncResumed
 from filetools.stores.local import LocalStore
-from filetools.sync.identity import MARKER, MirrorIdentity
+from filetools.sync.identity import MirrorIdentity
+from filetools.sync.mirror_files import MARKER
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
     Hang,
@@ -29,6 +30,7 @@ from tests.support.mirror_worlds import (
     tree,
     world,
 )
+from tests.support.mounts import CASELESS, caseless
 
 
 def identity_of(opened: World) -> MirrorIdentity:
@@ -242,6 +244,27 @@ async def test_every_kind_of_change_is_followed(opened: World, inner: LocalStore
         "moved": None, "moved/b": b"4", "moved/e": None, "moved/e/f": b"3"
     }  # fmt: skip
     assert opened.kept == []
+
+
+@pytest.mark.parametrize("make", CASELESS)
+async def test_a_mirror_that_ignores_case_keeps_what_is_left_of_two_twins(tmp_path: Path, make: str) -> None:
+    def small(store: LocalStore) -> dict[str, bytes | None]:
+        return {path.casefold(): content for path, content in tree(store).items()}  # one driver lists them so
+
+    with caseless(tmp_path, make) as disk:
+        inner = local_store(disk / "mirror")
+        async with world(tmp_path, inner) as opened:
+            await opened.write("Folder/x", b"1")
+            assert await opened.move("Folder/x", "Folder/X") == "in_sync"
+            assert await opened.move("Folder", "folder") == "in_sync"
+            for upper, lower, gone in (("A", "a", "A"), ("B", "b", "b"), ("C/x", "c/x", "C"), ("D/x", "d/x", "d")):
+                await opened.write(upper, b"upper")
+                await opened.until_paid()
+                await opened.write(lower, b"lower")
+                await opened.until(lambda: bool(opened.manager.status()["mirror"]["last_error"]) and opened.owed() == 1)
+                await opened.delete(gone)
+                await opened.until_paid()
+                assert small(inner) == small(opened.primary)
 
 
 async def test_excluded_paths_are_never_mirrored_and_owe_nothing(inner: LocalStore, tmp_path: Path) -> None:

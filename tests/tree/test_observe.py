@@ -17,10 +17,9 @@ from filetools.journal.core.tree_rows import TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.capabilities import Capabilities
-from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local import LocalStore
 from filetools.stores.store import FileStat
+from filetools.stores.system import RENAME_EXCHANGE, Capabilities, rename_with_flags
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import MOST_LOOKS, Observation
 from filetools.writer.state import WriterState

@@ -1,6 +1,8 @@
-"""System calls that Python does not offer, or only Linux has, each behind one small function that raises OSError.
+"""What the system under a local store can do: calls that Python does not offer or only some systems have, each behind one
+small function that raises OSError, and which of them a file system knows.
 
-Where the platform lacks a call, the function raises ENOSYS, so that callers have one way to learn it.
+Where the platform lacks a call, the function raises ENOSYS, so that callers have one way to learn it; every missing
+ability has a fallback.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, ParamSpec
+
+from msgspec import Struct
 
 try:
     import fcntl
@@ -22,11 +27,33 @@ RENAME_NOREPLACE: Final = 1
 RENAME_EXCHANGE: Final = 2
 MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
 """What a kernel, a sandbox or a file system answers when it does not know a call or a flag of it."""
+STAMP_PROBES: Final = 20
+FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 O_TMPFILE: Final[int | None] = getattr(os, "O_TMPFILE", None)
 _F_SETLEASE: Final[int | None] = getattr(fcntl, "F_SETLEASE", None)
 _F_FULLFSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 _RWF_NOWAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 _PREADV: Final[Callable[..., int] | None] = getattr(os, "preadv", None)
+P = ParamSpec("P")
+
+
+class Opened:
+    """A descriptor for the time of a `with` block, opened at its start. A class: a generator costs as much as the call."""
+
+    __slots__ = ("_descriptor", "_open")
+
+    def __init__(self, opening: Callable[P, int], *arguments: P.args, **options: P.kwargs) -> None:
+        self._open = partial(opening, *arguments, **options)
+        self._descriptor = -1
+
+    def __enter__(self) -> int:
+        """Open it."""
+        self._descriptor = self._open()
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        os.close(self._descriptor)
 
 
 def _load_renameat2() -> Callable[..., int] | None:
@@ -143,3 +170,82 @@ def sync_descriptor(descriptor: int) -> None:
         else:
             return
     os.fsync(descriptor)
+
+
+class Capabilities(Struct, frozen=True, kw_only=True):
+    """Abilities of one file system, probed once a store; a call that still meets a refusal falls back by itself."""
+
+    exchange: bool = True
+    """Two names can be exchanged in one step. Else the live file is linked away and then renamed over."""
+    no_replace: bool = True
+    """A rename can refuse to replace. Else a link is made and the old name removed."""
+    tmpfile: bool = True
+    """New files can be written without a name. Else they have a temporary one."""
+    leases: bool = True
+    """Writers can be seen through a read lease. Else a file is watched for 50 ms."""
+    hard_links: bool = True
+    """A file can have two names. Else it is renamed away, and its name is free for an instant."""
+    fine_times: bool = True
+    """Every change after a look has a time of its own. Else a file can change within a tick and keep its time."""
+
+
+def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilities:
+    """Try everything once in a private directory and leave it as it was.
+
+    Args:
+        directory: Descriptor of a directory that only this user can reach.
+        new_name: Names files so that a sweep knows whose they were, if this process dies amid the trying.
+
+    Raises:
+        OSError: Not even a plain file can be made there.
+    """
+    first, second = new_name(), new_name()
+    for name in (first, second):
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600, dir_fd=directory))
+    pair = (directory, first), (directory, second)
+    try:
+        return Capabilities(
+            exchange=_works(lambda: rename_with_flags(*pair, RENAME_EXCHANGE)),
+            no_replace=_works(lambda: rename_with_flags(*pair, RENAME_NOREPLACE), must_refuse=True),
+            tmpfile=_works(lambda: _make_nameless(directory, new_name())),
+            leases=_works(lambda: _take_lease(directory, first)),
+            hard_links=_works(
+                partial(os.link, first, second, src_dir_fd=directory, dst_dir_fd=directory), must_refuse=True
+            ),
+            fine_times=_stamps_every_change(directory, first),
+        )
+    finally:
+        for name in (first, second):
+            os.unlink(name, dir_fd=directory)
+
+
+def _works(attempt: Callable[[], None], *, must_refuse: bool = False) -> bool:
+    """Whether a call is known; one that `must_refuse` is asked for what it must refuse because the second name exists."""
+    try:
+        attempt()
+    except OSError as exc:
+        return must_refuse and isinstance(exc, FileExistsError)
+    return not must_refuse
+
+
+def _make_nameless(directory: int, name: str) -> None:
+    if O_TMPFILE is None:
+        raise OSError
+    with Opened(os.open, ".", O_TMPFILE | os.O_WRONLY, 0o600, dir_fd=directory) as descriptor:
+        link_descriptor(descriptor, directory, name)
+    os.unlink(name, dir_fd=directory)
+
+
+def _take_lease(directory: int, name: str) -> None:
+    with Opened(os.open, name, os.O_RDONLY, dir_fd=directory) as descriptor:
+        lease_refused(descriptor)
+
+
+def _stamps_every_change(directory: int, name: str) -> bool:
+    """Whether writes in quick succession, each looked at, all have different times (Linux 6.13 and later)."""
+    stamps = set()
+    with Opened(os.open, name, os.O_WRONLY, dir_fd=directory) as descriptor:
+        for _ in range(STAMP_PROBES):
+            os.pwrite(descriptor, b"x", 0)
+            stamps.add(os.fstat(descriptor).st_mtime_ns)
+    return len(stamps) == STAMP_PROBES

@@ -1,0 +1,110 @@
+"""A directory as a mirror: a local store that need not be there yet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from filetools.errors import FileToolsError, StateDamagedError, SyncFailedError, WorkspaceGoneError
+from filetools.models.words import STATE_DIRECTORY
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local import LocalStore, close_disk, open_disk
+from filetools.stores.local_disk import LocalDisk
+from filetools.stores.store import FileStat
+
+
+class DirectoryMirror(LocalStore):
+    """A local store that owns its root; opened by the first call that needs it, and anew by `probe` after it was gone.
+
+    A disk that is not mounted, or a folder without rights, then fails calls, which callers expect, and not the opening of
+    the workspace. Whoever calls it waits for its opening. Thread-safe; lives as long as the workspace is open.
+    """
+
+    def __init__(self, directory: Path, check: Callable[[], None] = lambda: None) -> None:
+        """Open nothing yet.
+
+        Args:
+            directory: Made where it is missing.
+            check: Called before each opening; raises OSError or FileToolsError if the directory must not be opened now.
+        """
+        self._prepare(directory.name)
+        self._directory = directory
+        self._check = check
+        self._opening = threading.Lock()
+        self._opened: list[LocalDisk] = []
+        self._is_closed = False
+
+    @cached_property
+    def _disk(self) -> LocalDisk:  # type: ignore[override]  # nobody assigns it
+        with self._opening:
+            found: LocalDisk | None = self.__dict__.get("_disk")  # another thread may have opened it meanwhile
+            if found is None:
+                # Before the lock is let go, so that nobody opens a second one.
+                found = self.__dict__["_disk"] = self._open()
+            return found
+
+    def _open(self) -> LocalDisk:
+        self._refuse_closed()
+        try:
+            self._check()
+            self._directory.mkdir(parents=True, exist_ok=True)
+            workspace = Workspace.open(self._directory)
+            try:
+                disk = open_disk(workspace, self._directory / STATE_DIRECTORY)
+            except BaseException:
+                workspace.close()
+                raise
+        except (FileToolsError, OSError) as exc:
+            reason = exc.message if isinstance(exc, FileToolsError) else exc.strerror or type(exc).__name__
+            raise SyncFailedError(None, f"{self.name!r} cannot be opened: {reason}") from exc
+        self._opened.append(disk)
+        if self._is_closed:
+            self.close()
+        self._refuse_closed()
+        return disk
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise WorkspaceGoneError("it was closed")
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """As `Store.stat`; every look makes sure that the directory's path still leads here.
+
+        Raises:
+            WorkspaceGoneError: It was moved away or removed, or a disk was mounted over it.
+        """
+        self._disk.workspace.check_alive()
+        return super().stat(path)
+
+    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+        """As `Store.read`, and as careful as `stat`."""
+        self._disk.workspace.check_alive()
+        return super().read(path, limit=limit)
+
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
+        """As `Store.sync`, and as careful as `stat`: what lies in another folder is not what was promised."""
+        self._disk.workspace.check_alive()
+        return super().sync(path, synced=synced)
+
+    def probe(self) -> None:
+        """As `Store.probe`; a directory that was gone is opened anew. What is under way with the former one goes on with it."""
+        disk = self._disk
+        try:
+            super().probe()
+        except (WorkspaceGoneError, StateDamagedError):
+            with self._opening:
+                if self.__dict__.get("_disk") is disk:
+                    del self.__dict__["_disk"]
+            super().probe()
+
+    def close(self) -> None:
+        """Release all that was opened; may be called twice. Waits for no opening that hangs."""
+        self._is_closed = True
+        self.__dict__.pop("_disk", None)
+        while self._opened:
+            disk = self._opened.pop()
+            close_disk(disk)
+            disk.workspace.close()
