@@ -18,8 +18,10 @@ from typing import Final, TypeVar
 
 from filetools.errors import (
     FileToolsError,
+    InvalidArgumentError,
     LockTimeoutError,
     StateDamagedError,
+    StorageFailedError,
     WorkspaceGoneError,
 )
 from filetools.facade.parts import Parts
@@ -84,7 +86,10 @@ class Turns:
             LockTimeoutError: It did not have its turn in time.
             FileToolsError: It was refused or failed; nothing was changed.
             WorkspaceGoneError: The workspace was closed.
+            InvalidArgumentError: The time is negative.
         """
+        if not call.timeout_seconds >= 0:
+            raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
         call.hop.withdraw = lambda: self._withdraw(call)
         if current_watch() is not None:
             call.begun = call.hop.get_loop().create_future()
@@ -118,7 +123,9 @@ class Turns:
             if key in keys:
                 return info
         other = from_line(self._gate.line()) if self._gate.is_held_elsewhere() else None
-        return other if other is not None and self._parts.workspace.key(other.path) == key else None
+        if other is None or other.process_id == os.getpid():
+            return None
+        return other if self._parts.workspace.key(other.path) == key else None
 
     def is_at_work_on(self, key: str) -> bool:
         """Whether anybody is; as `holder_of`."""
@@ -180,7 +187,7 @@ class Turns:
                 return
             self._is_served = True
         try:
-            self._parts.crew.start(self._serve)
+            self._parts.crew.submit(self._serve)
         except FileToolsError:
             self._is_served = False
             self.close()
@@ -217,7 +224,8 @@ class Turns:
     def _tell_ready(self) -> Awaitable[None] | None:
         """Tell what can be told; returns what must be awaited before the next."""
         while self._done:
-            waiting = self.precede(self._untold[0])
+            first = self._untold[0]
+            waiting = None if first == sys.maxsize else self.precede(first)
             if waiting is not None:
                 return waiting
             self._tell_next()
@@ -244,13 +252,18 @@ class Turns:
 
     def _serve(self) -> None:
         while self._is_due():
-            if not self._gate.begin_turn(self._is_wanted):
-                continue
-            calls, again = self._claim(), list[TurnCall]()
             try:
-                if calls:
-                    again = self._take_turn(calls)
+                if not self._gate.begin_turn(self._is_wanted):
+                    continue
+            except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
+                self._fail(exc)
+                continue
+            calls, again = list[TurnCall](), list[TurnCall]()
+            self._untold.append(sys.maxsize)
+            try:
+                self._take_turn(calls, again)
             except BaseException as exc:  # noqa: BLE001 - raised again where the calls are awaited
+                calls = calls or [call for call in self._due() if self._claim(call)]
                 for call in calls:
                     call.error = call.error or exc
             finally:
@@ -258,6 +271,17 @@ class Turns:
                 self._gate.end_turn()
             if calls:
                 self._end_all(calls, again)
+            else:
+                self._untold.pop()
+
+    def _fail(self, error: Exception) -> None:
+        """Give all that wait an error: there are no turns."""
+        calls = [call for call in self._due() if self._claim(call)]
+        for call in calls:
+            call.error = error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error))
+        if calls:
+            self._untold.append(sys.maxsize)
+            self._end_all(calls, ())
 
     def _is_due(self) -> bool:
         """Whether a call waits; if none does, nobody serves any more."""
@@ -269,20 +293,20 @@ class Turns:
     def _is_wanted(self) -> bool:
         return bool(self._waiting)
 
-    def _claim(self) -> Sequence[TurnCall]:
-        """Take the calls of a turn."""
+    def _due(self) -> Sequence[TurnCall]:
         now = time.monotonic()
         with self._lock:
-            due = [call for call in self._waiting if call.not_before <= now][:MOST_CALLS]
-            for call in due:
-                self._waiting.remove(call)
-        for call in due:
-            if call.begun is not None:
-                with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                    call.hop.get_loop().call_soon_threadsafe(call.begin)
-        if due:
-            self._untold.append(sys.maxsize)
-        return due
+            return [call for call in self._waiting if call.not_before <= now][:MOST_CALLS]
+
+    def _claim(self, call: TurnCall) -> bool:
+        """Begin with a call; False if it does not wait any more."""
+        if not self._withdraw(call):
+            return False
+        call.acquired = time.time()
+        if call.begun is not None:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                call.hop.get_loop().call_soon_threadsafe(call.begin)
+        return True
 
     def _end_all(self, calls: Sequence[TurnCall], again: Sequence[TurnCall]) -> None:
         for call in calls:
@@ -297,19 +321,21 @@ class Turns:
                 loop.call_soon_threadsafe(self._wake_at, soonest)
             loop.call_soon_threadsafe(self._finish, [call for call in calls if call not in again])
 
-    def _take_turn(self, calls: Sequence[TurnCall]) -> list[TurnCall]:
-        """Do the work of calls; returns those that are to have another turn."""
+    def _take_turn(self, calls: list[TurnCall], again: list[TurnCall]) -> None:
+        """Do the work of the calls that wait.
+
+        Args:
+            calls: Gets those that have begun.
+            again: Gets those of them that are to have another turn.
+        """
         journal = self._parts.journal
-        now = time.time()
-        self._gate.sign(to_line(calls[0].path, calls[0].owner, process_id=os.getpid(), since_ns=int(now * 1e9)))
-        for call in calls:
-            call.acquired = now
-        self._at_work = calls
-        self._untold[-1] = journal.position() + 1
-        self._settle()
-        again, ready = self._prepare(calls)
+        newest, is_pending = journal.marks.before_turn()
+        self._untold[-1] = newest + 1
+        if is_pending:
+            self._settle()
+        ready = self._prepare(calls, again)
         if not ready:
-            return again
+            return
         made: list[int] = []
         done: list[TurnWork] = []
         for (call, _), outcome in zip(ready, journal.commit_all([draft for _, draft in ready]), strict=True):
@@ -324,21 +350,25 @@ class Turns:
         self._mark(made)
         for work in done:
             work.marked()
-        return again
 
-    def _prepare(self, calls: Sequence[TurnCall]) -> tuple[list[TurnCall], list[tuple[TurnCall, CommitDraft]]]:
-        """Prepare calls one after the other; one that is about what an earlier one changes has the next turn."""
-        again: list[TurnCall] = []
+    def _prepare(self, calls: list[TurnCall], again: list[TurnCall]) -> list[tuple[TurnCall, CommitDraft]]:
+        """Prepare calls one after the other; one that is about what an earlier one changes waits for the next turn."""
         ready: list[tuple[TurnCall, CommitDraft]] = []
         touched: set[str] = set()
         size, until = 0, time.monotonic() + MOST_SECONDS
-        for call in calls:
+        for call in self._due():
             is_alone = isinstance(call.work, TurnTask)
             is_full = size > MOST_BYTES or time.monotonic() > until
             if ready and (is_alone or is_full or call.touches(touched)):
-                again.append(call)
                 touched.update(call.keys)  # calls of one path keep their order
                 continue
+            if not self._claim(call):
+                continue
+            if not calls:
+                since_ns = int(call.acquired * 1e9)
+                self._gate.sign(to_line(call.path, call.owner, process_id=os.getpid(), since_ns=since_ns))
+            calls.append(call)
+            self._at_work = (*calls,)
             try:
                 draft = call.work.prepare()
             except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited
@@ -351,7 +381,7 @@ class Turns:
                     touched.add(change.key)
                     touched.add(change.old_key or change.key)
                     size += len(change.content or b"")
-        return again, ready
+        return ready
 
     def _mark(self, made: Sequence[int]) -> None:
         try:
@@ -364,7 +394,7 @@ class Turns:
         """Finish what dead processes left, before anything else is looked at."""
         pending = self._parts.journal.marks.pending()
         now = time.monotonic()
-        if pending and any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
+        if any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
             failed = self._parts.recovery.settle_all(pending)
             self._unsettled = dict.fromkeys(failed, now + UNSETTLED_PAUSE_SECONDS)
 

@@ -138,6 +138,7 @@ class Database:
         work: Callable[[sqlite3.Connection], T],
         *,
         durable: bool = True,
+        is_mark: bool = False,
         deadline: float | None = None,
         afterwards: Callable[[T], None] | None = None,
         may_use_reserve: Callable[[], bool] = lambda: False,
@@ -146,7 +147,8 @@ class Database:
 
         Args:
             work: Gets the connection inside the transaction.
-            durable: False leaves the commit unsynced, for marks that recovery can find again by itself.
+            durable: False leaves the commit unsynced, for what recovery can find again by itself.
+            is_mark: Whether it does no harm if it goes to a database that somebody has replaced since the last transaction.
             deadline: When to give up waiting for the gate; by default after the time of the opening.
             afterwards: Gets the result after the commit, still behind the gate.
             may_use_reserve: Whether `work`, which has failed for want of space, takes no room for long, as a deletion;
@@ -161,7 +163,7 @@ class Database:
         with TRANSLATED:
             self.gate.enter(deadline)
             try:
-                result = self._transact(work, durable, may_use_reserve)
+                result = self._transact(work, durable, is_mark, may_use_reserve)
                 if afterwards is not None:
                     afterwards(result)
                 return result
@@ -169,12 +171,12 @@ class Database:
                 self.gate.leave()
 
     def _transact(
-        self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: Callable[[], bool]
+        self, work: Callable[[sqlite3.Connection], T], durable: bool, is_mark: bool, may_use_reserve: Callable[[], bool]
     ) -> T:
         has_restarted = False
         while True:
             try:
-                with self.transaction(durable=durable) as connection:
+                with self.transaction(durable=durable, is_mark=is_mark) as connection:
                     return work(connection)
             except DiskFullError as exc:
                 # An OSError comes from contents beside the database, which would take all of that room.
@@ -185,18 +187,20 @@ class Database:
                 has_restarted = True
 
     @contextmanager
-    def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, durable: bool, is_mark: bool = False) -> Iterator[sqlite3.Connection]:
         """Run the block in one transaction, which is rolled back if the block raises. The caller is behind the gate.
 
         Args:
             durable: Whether the commit is to be synced, with all commits before it.
+            is_mark: As for `write`.
 
         Raises:
             StateDamagedError, DiskFullError, StorageFailedError: As for `write`.
         """
         connection = self.connection
         with TRANSLATED:
-            self.identities.check()
+            if not is_mark:
+                self.identities.check()
             if self._sync_failed:
                 self._write_anew()
             self._use(self._synchronous if durable else "NORMAL")
@@ -220,7 +224,8 @@ class Database:
                     self._take_back()
                 raise
             # Looked at again: a folder removed during the commit took the commit with it.
-            self.identities.check()
+            if not is_mark:
+                self.identities.check()
 
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
         """Copy the write-ahead file into the database if it is due; False if it is not.

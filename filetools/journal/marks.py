@@ -32,6 +32,10 @@ _UNSETTLED: Final = (
     f" WHERE old_key = ?1 AND key != ?1 AND number >= coalesce(({_LAST_SYNCED}), 0)"
     " ORDER BY number DESC LIMIT 1000"
 )
+_BEFORE_TURN: Final = (
+    "SELECT coalesce(max(number), 0), EXISTS (SELECT 1 FROM records INDEXED BY records_pending WHERE state = 'pending')"
+    " FROM records"
+)
 _KEPT: Final = "SELECT number FROM records WHERE number = ?"
 _APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
 _APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
@@ -54,7 +58,7 @@ class Marks:
                     connection.executemany(_APPLY_HEAD, [(key, *number) for key in keys if key is not None])
 
         if several:
-            self._database.write(work, durable=False, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, is_mark=True, may_use_reserve=lambda: True)
             self._on_visible()
 
     def synced(self, numbers: Iterable[int]) -> None:
@@ -70,6 +74,11 @@ class Marks:
         """Whether a record is committed but not applied."""
         row = self._database.row("SELECT state FROM records WHERE number = ?", (number,))
         return row is not None and row[0] == "pending"
+
+    def before_turn(self) -> tuple[int, bool]:
+        """Return the number of the newest record, and whether any is committed but not applied."""
+        number, is_pending = self._database.row(_BEFORE_TURN)
+        return int(number), bool(is_pending)
 
     def pending(self, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are committed but not applied, oldest first."""

@@ -130,19 +130,22 @@ async def test_a_new_folder_that_a_stranger_takes_away_between_two_files_in_it_i
 
 
 async def test_a_write_while_its_folder_is_about_to_move_is_refused_or_lands_in_the_old_place(root: Path) -> None:
-    """The folder is recorded as moved, and not renamed yet; both names are blocked until it is."""
+    """The folder is recorded as moved, and not renamed yet; nobody else has a turn until it is."""
     seen: list[str] = []
+    loop = asyncio.get_running_loop()
 
     def look() -> None:
         async def write() -> None:
-            async with filetools.open(root, settings={**QUIET, "lock_timeout_seconds": 0.05}) as other:
-                files = ("d/e.txt", "d/new.txt", "t/e.txt", "t/new.txt")
-                seen.extend([await outcome_of(other.write_file(path, "x")) for path in files])
-                seen.extend([await outcome_of(other.create_directory(path)) for path in ("d/made", "t/made")])
+            paths = ("d/e.txt", "d/new.txt", "t/e.txt", "t/new.txt")
+            seen.extend([await outcome_of(other.write_file(path, "x")) for path in paths])
+            seen.extend([await outcome_of(other.create_directory(path)) for path in ("d/made", "t/made")])
 
-        asyncio.run(write())
+        asyncio.run_coroutine_threadsafe(write(), loop).result(30)
 
-    async with ScriptedOpening(root, before=Once("move", look)) as files:
+    async with (
+        filetools.open(root, settings={**QUIET, "lock_timeout_seconds": 0.05}) as other,
+        ScriptedOpening(root, before=Once("move", look)) as files,
+    ):
         await files.write_file("d/e.txt", "new e")
         await files.move_file("d", "t")
         assert seen == ["LOCK_TIMEOUT"] * 6

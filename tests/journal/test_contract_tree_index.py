@@ -286,7 +286,7 @@ def ids(journal: Journal) -> dict[str, int]:
 
 
 def moved(journal: Journal, old: str, new: str) -> Change:
-    ends = {"old_path": old, "old_key": old, "old_view": journal.view(old)}
+    ends = {"old_path": old, "old_key": old}
     return draft(journal, new, b"1", operation=Operation.MOVE, content=None, applied=True, **ends)
 
 
@@ -308,7 +308,7 @@ def test_a_file_keeps_its_id_over_moves_deletion_and_coming_back(journal: Journa
 
 def test_a_move_that_is_set_back_gives_the_id_back(journal: Journal) -> None:
     put(journal, "a", b"1", applied=True)
-    first, seen = ids(journal), {"view": None, "content": None, "applied": True}
+    first, seen = ids(journal), {"content": None, "applied": True}
     (record,) = journal.commit([moved(journal, "a", "b")], ALICE)
     back = draft(journal, "a", b"1", compensates=record.number, **seen)
     journal.commit([back, draft(journal, "b", None, compensates=record.number, **seen)], ALICE)

@@ -69,8 +69,8 @@ class PlannedDatabase(Database):
     plan = Plan()
 
     @contextmanager
-    def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
-        with super().transaction(durable=durable) as connection:
+    def transaction(self, *, durable: bool, is_mark: bool = False) -> Iterator[sqlite3.Connection]:
+        with super().transaction(durable=durable, is_mark=is_mark) as connection:
             yield connection
             self.plan.run("journal", "commit", "", lambda: None)
         self.plan.run("journal", "committed", "", lambda: None)

@@ -44,12 +44,11 @@ class FaultyJournal(Journal):
     plan: Plan
 
     def commit_all(self, drafts: Sequence[CommitDraft]) -> list[Records | Exception]:
-        return self.plan.run(
-            "journal",
-            "Journal.commit",
-            drafts[0].changes[0].path,
-            lambda: Journal.commit_all(self, drafts),
-        )
+        path = drafts[0].changes[0].path
+        try:
+            return self.plan.run("journal", "Journal.commit", path, lambda: Journal.commit_all(self, drafts))
+        except filetools.FileToolsError as exc:
+            return [exc for _ in drafts]
 
 
 class CrashingOpening(Opening):
