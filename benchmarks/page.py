@@ -19,7 +19,6 @@ GOALS: Final[dict[int, str]] = {
     4: "writing, relaxed",
     5: "writing, commit",
     6: "editing 64 KB",
-    7: "locks",
     8: "contention",
     9: "pages of a tree",
     10: "one wide folder",

@@ -26,9 +26,9 @@ from benchmarks import measure, page, trees  # noqa: E402
 
 RESULTS: Final = HERE / "results"
 PAGE: Final = HERE.parent / "docs" / "performance.md"
-NAMES: Final = ("work", "calls", "locks", "events", "programs", "texts", "sessions", "growth", "listing", "git")
+NAMES: Final = ("work", "calls", "events", "programs", "texts", "sessions", "growth", "listing", "git")
 """The benchmarks in their order. The first one times nothing: the largest tree and journal are made beside it."""
-DOSES: Final = {"calls": "7", "locks": "1", "programs": "5"}
+DOSES: Final = {"calls": "7", "programs": "5"}
 """Smaller than the default, to keep the whole run under five minutes."""
 MOST_FILES: Final = 100_000
 MOST_RECORDS: Final = 1_000_000

@@ -24,8 +24,8 @@ from filetools.permissions.rule_file import RuleFile
 
 KEEPER_LOCK: Final = "keeper.lock"
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_FOLDERS: Final = ("beside", "blobs", "limbo", "locks", "tmp", "trash")
-_FILES: Final = (KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve")
+_FOLDERS: Final = ("beside", "blobs", "limbo", "tmp", "trash")
+_FILES: Final = (KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve", "turn")
 _RULES: Final = "permissions.json"
 
 
@@ -124,12 +124,6 @@ def _misplaced(root: Path, directory: Path) -> Iterator[str]:
     for name in _FILES:
         if _kind(directory / name) not in (None, stat.S_IFREG):
             yield name
-    if _kind(directory / "locks") == stat.S_IFDIR:
-        yield from (
-            f"locks/{name}"
-            for name in sorted(os.listdir(directory / "locks"))
-            if _is_planted(directory / "locks" / name)
-        )
     ids = [side / "id" for side in (directory, root / STATE_PATH) if _kind(side / "id") == stat.S_IFREG]
     if not all(is_id(each.read_bytes()) for each in ids):
         yield "id"
@@ -152,11 +146,6 @@ def _kind(place: Path) -> int | None:
         return stat.S_IFMT(place.lstat().st_mode)
     except FileNotFoundError:
         return None
-
-
-def _is_planted(lock_file: Path) -> bool:
-    found = lock_file.lstat()
-    return not stat.S_ISREG(found.st_mode) or found.st_nlink > 1
 
 
 def _put_aside(directory: Path, aside: Path, name: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
@@ -13,6 +14,7 @@ from filetools.facade.worker_pool import Hop
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
+from filetools.permissions.call_watch import current_watch
 
 T = TypeVar("T")
 
@@ -132,6 +134,23 @@ class TurnCall:
             error = ChangedMeanwhileError(self.path, MOST_TRIES)
         self.error = error
         return False
+
+    def wait(self, withdraw: Callable[[], bool]) -> None:
+        """Begin to wait; `withdraw` takes the call back as long as it does."""
+        self.hop = Hop(withdraw)
+        if current_watch() is not None:
+            self.begun = self.hop.get_loop().create_future()
+
+    def claimed(self) -> None:
+        """Have its turn, from now on; in the thread that has it."""
+        self.acquired = time.time()
+        if self.begun is not None:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                self.hop.get_loop().call_soon_threadsafe(self.begin)
+
+    def fail(self, error: BaseException) -> None:
+        """Note why it was refused, or failed."""
+        self.error = error
 
     def begin(self) -> None:
         """Note that its turn has begun; on the loop."""

@@ -31,7 +31,7 @@ from filetools.journal.commit import CommitDraft
 from filetools.journal.forks import abandon_in_child
 from filetools.journal.journal import Records
 from filetools.locks.holder import LockInfo, from_line, to_line
-from filetools.permissions.call_watch import current_watch, uncounted
+from filetools.permissions.call_watch import uncounted
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Turns:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._gate = parts.journal.gate
+        self._gate = parts.journal.turn_gate
         self._lock = Lock()
         # Guarded by the lock:
         self._waiting: deque[TurnCall] = deque()
@@ -90,9 +90,7 @@ class Turns:
         """
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
-        call.hop.withdraw = lambda: self._withdraw(call)
-        if current_watch() is not None:
-            call.begun = call.hop.get_loop().create_future()
+        call.wait(lambda: self._withdraw(call))
         seconds = max(call.timeout_seconds, SHORTEST_WAIT_SECONDS)
         timer = call.hop.get_loop().call_later(seconds, self._give_up, call)
         try:
@@ -142,7 +140,7 @@ class Turns:
             self._gone = self._gone or CLOSED
             waiting, self._waiting = [*self._waiting], deque()
         for call in waiting:
-            call.error = WorkspaceGoneError(CLOSED)
+            call.fail(WorkspaceGoneError(CLOSED))
             call.begin()
             call.settle()
 
@@ -171,7 +169,7 @@ class Turns:
         except asyncio.CancelledError:
             if self._withdraw(call):
                 raise
-            call.hop.is_cancelled = True
+            call.hop.cancel()  # it is only noted, and the call finished
             return True
         return False
 
@@ -205,7 +203,7 @@ class Turns:
 
     def _give_up(self, call: TurnCall) -> None:
         if self._withdraw(call):
-            call.error = LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
+            call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
             call.begin()
             call.settle()
 
@@ -253,7 +251,7 @@ class Turns:
     def _serve(self) -> None:
         while self._is_due():
             try:
-                if not self._gate.begin_turn(self._is_wanted):
+                if not self._gate.enter_if(self._is_wanted):
                     continue
             except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 self._fail(exc)
@@ -265,10 +263,10 @@ class Turns:
             except BaseException as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 calls = calls or [call for call in self._due() if self._claim(call)]
                 for call in calls:
-                    call.error = call.error or exc
+                    call.fail(call.error or exc)
             finally:
                 self._at_work = ()
-                self._gate.end_turn()
+                self._gate.leave()
             if calls:
                 self._end_all(calls, again)
             else:
@@ -278,7 +276,7 @@ class Turns:
         """Give all that wait an error: there are no turns."""
         calls = [call for call in self._due() if self._claim(call)]
         for call in calls:
-            call.error = error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error))
+            call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
         if calls:
             self._untold.append(sys.maxsize)
             self._end_all(calls, ())
@@ -302,16 +300,13 @@ class Turns:
         """Begin with a call; False if it does not wait any more."""
         if not self._withdraw(call):
             return False
-        call.acquired = time.time()
-        if call.begun is not None:
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                call.hop.get_loop().call_soon_threadsafe(call.begin)
+        call.claimed()
         return True
 
     def _end_all(self, calls: Sequence[TurnCall], again: Sequence[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
-                call.error = self._parts.crew.explained(call.error)
+                call.fail(self._parts.crew.explained(call.error))
         loop = calls[0].hop.get_loop()
         with self._lock:
             self._waiting.extendleft(reversed(again))

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from filetools.errors import StateDamagedError
 from filetools.journal.blobs import sync_directory
-from filetools.journal.gate import GATE_FILE
+from filetools.journal.gate import GATE_FILE, TURN_FILE
 from filetools.journal.position import POSITION_FILE
 from filetools.journal.schema import create_tables, require_known_schema
 from filetools.journal.translation import BUSY_SECONDS, NO_SHARED_MEMORY
@@ -219,7 +219,8 @@ class Identities:
         # Without shared memory there is no write-ahead file.
         self._parts = tuple(str(directory / part) for part in PARTS if os.path.lexists(directory / part))
         self._expected = tuple(map(_identity, self._parts))
-        self._gate = _identity(str(directory / GATE_FILE))
+        self._gates = tuple(str(directory / name) for name in (GATE_FILE, TURN_FILE))
+        self._expected_gates = tuple(map(_identity, self._gates))
         self._checked: tuple[int, int, int] | None = None
 
     def check(self) -> None:
@@ -240,7 +241,7 @@ class Identities:
             raise StateDamagedError("the journal's database was replaced while open")
         is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
         # Behind another file nobody is excluded; SQLite alone keeps the database sound until that is seen.
-        if is_sure and _identity(str(Path(self._directory, GATE_FILE))) != self._gate:
+        if is_sure and tuple(map(_identity, self._gates)) != self._expected_gates:
             raise StateDamagedError("the journal's gate was replaced while open")
         self._checked = state if is_sure else None
 

@@ -25,7 +25,7 @@ from filetools.journal.birth import (
     make_sure_of_database,
     refuse_others,
 )
-from filetools.journal.gate import Gate
+from filetools.journal.gate import TURN_FILE, Gate
 from filetools.journal.position import PositionNote
 from filetools.journal.reserve import Reserve, free_bytes
 from filetools.journal.schema import require_own_schema
@@ -55,6 +55,7 @@ class Database:
 
     Attributes:
         gate: The right to write.
+        turn_gate: The right to have a turn; whoever has it writes as all do, through the other gate.
         connection: The one that writes, for statements inside a transaction.
         generation: Another number means that what was read in former transactions may not hold any more.
         has_log: Whether it has a write-ahead file; False where the file system has no memory that processes share.
@@ -89,6 +90,7 @@ class Database:
         self._closed = False
         with TRANSLATED, ExitStack() as opened:
             self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
+            self.turn_gate = opened.enter_context(closing(Gate(directory, name=TURN_FILE)))
             with self.gate:
                 make_sure_of_database(directory)
                 self.position = opened.enter_context(closing(PositionNote(directory)))

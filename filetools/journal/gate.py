@@ -23,6 +23,7 @@ from filetools.journal.forks import abandon_in_child
 from filetools.journal.position import read_at, write_at
 
 GATE_FILE: Final = "gate"
+TURN_FILE: Final = "turn"
 TENURE_SECONDS: Final = 0.005
 """How long one process may go through the gate again and again before it looks for others waiting."""
 STAND_BACK_SECONDS: Final = 0.0007
@@ -38,21 +39,20 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(
 
 
 class Gate:
-    """Exclusive right to write a database, between threads and between processes. Not re-entrant.
+    """Exclusive right between threads and between processes: to write a database, or to have a turn. Not re-entrant.
 
-    A process can keep it for a turn, in which its threads write one after the other and other processes wait. Its file has
-    a word of whoever waits, by which a busy process stands back, and a line of whoever has a turn.
+    Its file has a word of whoever waits, by which a busy process stands back, and a line of whoever has a turn.
     """
 
-    def __init__(self, directory: Path, *, timeout_seconds: float = 30.0) -> None:
-        self._path = directory / GATE_FILE
+    def __init__(self, directory: Path, *, name: str = GATE_FILE, timeout_seconds: float = 30.0) -> None:
+        self._path = directory / name
         self._descriptor = os.open(self._path, _FLAGS, 0o600)
         self._mutex = threading.Lock()
         self._timeout_seconds = timeout_seconds
         self._tenure_since = 0.0
         self._left_at = 0.0
         self._waiter = b""
-        self._is_turn = False
+        self._is_held = False
         abandon_in_child(self)
 
     @property
@@ -82,29 +82,28 @@ class Gate:
         seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
             raise self.timed_out()
-        if self._is_turn:
-            return
         try:
             self._stand_back()
             self._pass(deadline)
+            self._is_held = True
         except BaseException:
             self._mutex.release()
             raise
 
     def leave(self) -> None:
         """Give the right back."""
+        self._is_held = False
         try:
-            if not self._is_turn:
-                unlock_descriptor(self._descriptor)
+            unlock_descriptor(self._descriptor)
         finally:
             self._left_at = time.monotonic()
             self._mutex.release()
 
-    def begin_turn(self, is_wanted: Callable[[], bool]) -> bool:
-        """Keep other processes out until `end_turn`; one thread of this process does so at a time.
+    def enter_if(self, is_wanted: Callable[[], bool]) -> bool:
+        """Wait for the right as long as it is wanted; `leave` must follow.
 
         Args:
-            is_wanted: Asked while other processes are waited for, which may take long.
+            is_wanted: Asked now and then.
 
         Returns:
             False if it is not wanted any more.
@@ -112,8 +111,6 @@ class Gate:
         while is_wanted():
             with suppress(LockTimeoutError):
                 self.enter(time.monotonic() + _LOOK_UP_SECONDS)
-                self._is_turn = True
-                self._mutex.release()
                 return True
         return False
 
@@ -121,12 +118,6 @@ class Gate:
         """Say who has the turn, for messages of other processes."""
         with suppress(OSError):  # a full disk
             write_at(self._descriptor, _LINE_AT, line)
-
-    def end_turn(self) -> None:
-        """Let other processes in again."""
-        self._mutex.acquire()
-        self._is_turn = False
-        self.leave()
 
     def line(self) -> bytes:
         """Return the line of the newest turn of any process, which may be over."""
@@ -136,7 +127,7 @@ class Gate:
 
     def is_held_elsewhere(self) -> bool:
         """Whether another process has the right at this moment."""
-        if self._is_turn:
+        if self._is_held:
             return False
         with suppress(OSError):
             # On a descriptor of its own: a try on the other one would succeed where a thread of this process has it.

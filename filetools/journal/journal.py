@@ -28,7 +28,6 @@ from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
 from filetools.journal.database import Database
 from filetools.journal.documents import DocumentTable
 from filetools.journal.folders import drop_rows_aside
-from filetools.journal.gate import Gate
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
 from filetools.journal.reading import SqliteReading
@@ -98,14 +97,10 @@ class Journal(SqliteReading):
         self.history = History(database)
         self.checkpoints = Checkpoints(database)
         self.tree_index = TreeIndex(database)
+        self.turn_gate = database.turn_gate
         self._recorder = Recorder(self.contents, database.opening)
         self._own_position, self._others_position = -1, 0
         self._retention = Retention(database, blobs)
-
-    @property
-    def gate(self) -> Gate:
-        """The right to write, which a turn keeps."""
-        return self._database.gate
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> Records:
         """Record changes in one transaction, durable on return as the durability of the journal says.

@@ -72,9 +72,9 @@ HARMS: dict[str, Harm] = {
     "an empty database": lambda state: (state / "journal.db").write_bytes(b""),
     "nonsense for a database": lambda state: (state / "journal.db").write_bytes(b"nonsense" * 1024),
     "another page size": another_page_size,
-    **{f"a file for {name}": instead(name, Path.touch) for name in ("blobs", "locks")},
+    "a file for blobs": instead("blobs", Path.touch),
     "a folder for gate": instead("gate", Path.mkdir),
-    "a link for locks": instead("locks", lambda place: place.symlink_to("a")),
+    "a link for turn": instead("turn", lambda place: place.symlink_to("a")),
     "nonsense for permissions": lambda state: (
         (own_folder(state) or state).joinpath("permissions.json").write_text("nonsense")
     ),
@@ -116,19 +116,6 @@ async def test_what_stands_in_the_place_of_the_state_is_told_and_never_touched(
     with pytest.raises(filetools.FileToolsError, match="stands in the place"):
         repair(tmp_path)
     assert os.listdir(tmp_path / "elsewhere") == []
-
-
-def test_planted_lock_files_are_put_aside(tmp_path: Path) -> None:
-    locks = tmp_path / ".filetools/state/locks"
-    locks.mkdir(parents=True)
-    (locks / "1").mkdir()
-    (tmp_path / "mine.txt").write_text("mine")
-    os.link(tmp_path / "mine.txt", locks / "2")
-    mended = repair(tmp_path)
-    assert mended is not None
-    assert mended.misplaced == ("locks/1", "locks/2")
-    assert (examine(tmp_path).problem, os.listdir(locks)) == (None, [])
-    assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 async def test_an_unreadable_binding_to_a_state_elsewhere_is_made_anew(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from filetools.errors import StateDamagedError
 from filetools.journal import birth
 from filetools.journal.birth import PARTS, Identities
-from filetools.journal.gate import GATE_FILE
+from filetools.journal.gate import GATE_FILE, TURN_FILE
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identit
     monkeypatch.setattr(birth, "SURE_AFTER_NS", 20_000_000)
     place = tmp_path / "state"
     place.mkdir()
-    for part in (*PARTS, GATE_FILE):
+    for part in (*PARTS, GATE_FILE, TURN_FILE):
         (place / part).write_bytes(b"")
     identities = Identities(place)
     deadline = time.monotonic() + 60
