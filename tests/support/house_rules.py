@@ -90,7 +90,6 @@ AT_HOME: Final[Mapping[str, frozenset[str]]] = {
 DISK: Final[Mapping[str, str]] = {
     "stores/": "the port to the disk",
     "paths/": "opens what paths name, without a race",
-    "locks/": "owns the lock files",
     "journal/": "owns the database and the contents beside it",
     "tree/": "watches folders by their descriptors, and owns the lock file of the process that listens",
     "sync/progress.py": "owns the note that tells other processes how far a mirror has come",
