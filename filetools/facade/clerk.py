@@ -177,7 +177,8 @@ class Clerk:
         await self._rung.wait()
         self._rung.clear()
         await self._runner.news.tell()
-        await self._others.follow()
+        if await self._others.follow():
+            self._rung.set()
         approvals = self._parts.gatekeeper.approvals
         if await self._parts.crew.run(approvals.has_news):
             await approvals.look()

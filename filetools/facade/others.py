@@ -34,12 +34,16 @@ class OthersChanges:
         """Begin after what is recorded now."""
         self.position = await self._parts.crew.run(self._parts.journal.visible_position)
 
-    async def follow(self) -> None:
-        """Tell all that is new, as far as it is applied, and nothing of this process from before is untold."""
-        async with self._lock:
-            await self._follow()
+    async def follow(self) -> bool:
+        """Tell all that is new, as far as it is applied, and nothing of this process from before is untold.
 
-    def precede(self, number: int) -> Awaitable[None] | None:
+        Returns:
+            Whether something waits for what is untold.
+        """
+        async with self._lock:
+            return await self._follow()
+
+    def precede(self, number: int) -> Awaitable[bool] | None:
         """Return what tells the changes of others before a number; None if there are none."""
         if self._parts.journal.others_position() > self.position:
             return self.follow()
@@ -47,7 +51,7 @@ class OthersChanges:
         self.position = max(self.position, number - 1)
         return None
 
-    async def _follow(self) -> None:
+    async def _follow(self) -> bool:
         while True:
             visible, records = await self._parts.crew.run(self._read)
             untold = self._turns.untold  # then: a change of others after one of ours is not read before ours is there
@@ -59,7 +63,7 @@ class OthersChanges:
             newest = ready[-1].number if ready else 0
             self.position = max(visible, self.position, newest) if is_last else newest
             if is_last:
-                return
+                return len(ready) < len(records)
 
     def _read(self) -> tuple[int, list[ChangeRecord]]:
         journal = self._parts.journal

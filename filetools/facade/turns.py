@@ -66,7 +66,7 @@ class Turns:
         self._untold: deque[int] = deque()
         self._done: deque[Sequence[TurnCall]] = deque()
         self._telling: asyncio.Task[None] | None = None
-        self.precede: Callable[[int], Awaitable[None] | None] = lambda first: None
+        self.precede: Callable[[int], Awaitable[object] | None] = lambda first: None
         """Tells, or returns what tells, the changes of other processes before a number."""
         abandon_in_child(self)
 
@@ -219,7 +219,7 @@ class Turns:
             if waiting is not None:
                 self._telling = asyncio.create_task(self._tell_slowly(waiting), name="filetools tell")
 
-    def _tell_ready(self) -> Awaitable[None] | None:
+    def _tell_ready(self) -> Awaitable[object] | None:
         """Tell what can be told; returns what must be awaited before the next."""
         while self._done:
             first = self._untold[0]
@@ -234,7 +234,7 @@ class Turns:
         for call in self._done.popleft():
             call.settle()
 
-    async def _tell_slowly(self, waiting: Awaitable[None] | None) -> None:
+    async def _tell_slowly(self, waiting: Awaitable[object] | None) -> None:
         try:
             while waiting is not None:
                 try:
