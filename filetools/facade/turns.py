@@ -66,8 +66,8 @@ class Turns:
         self._untold: deque[int] = deque()
         self._done: deque[Sequence[TurnCall]] = deque()
         self._telling: asyncio.Task[None] | None = None
-        self.precede: Callable[[int], Awaitable[object] | None] = lambda first: None
-        """Tells, or returns what tells, the changes of other processes before a number."""
+        self.precede: Callable[[], Awaitable[object] | None] = lambda: None
+        """Returns what tells the changes of other processes before the first that is untold; None if there are none."""
         abandon_in_child(self)
 
     @property
@@ -222,8 +222,7 @@ class Turns:
     def _tell_ready(self) -> Awaitable[object] | None:
         """Tell what can be told; returns what must be awaited before the next."""
         while self._done:
-            first = self._untold[0]
-            waiting = None if first == sys.maxsize else self.precede(first)
+            waiting = self.precede()
             if waiting is not None:
                 return waiting
             self._tell_next()
