@@ -236,7 +236,7 @@ class Buffers:
             # Only of a file with a head it can be told that it is another one than what the editor stands on. What is new
             # gets its head with the record that says so.
             met = IndexRow(where, "file", None, None, base)
-            parts.journal.tree_index.found({key: met}, position, by_look=False)
+            parts.journal.tree_index.save({key: met}, (), position, by_look=False)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
         if follow_disk(parts, opened.document) == "level":
             _, opened = parts.documents.held(handle.name, self._actor)

@@ -129,13 +129,9 @@ class KnownNames:
 
     def _indexed(self, path: str) -> Known:
         index, key = self._journal.tree_index, self._key(path)
-        head, row = self._journal.view(key).head, index.get(key)
-        if head is not None and head.version is not None:
-            return "file"
-        if row is not None and (row.kind == "directory" or head is None):
-            return "directory" if row.kind == "directory" else "file"
-        is_uncertain = head is None and (index.looked() is None or self.is_left_out(path))
-        return "unknown" if is_uncertain else "absent"
+        if (row := index.get(key)) is not None:
+            return row.kind if row.kind in ("directory", "absent") else "file"
+        return "unknown" if index.looked() is None or self.is_left_out(path) else "absent"
 
     def _was_overlooked(self, path: str, stat: FileStat, folder: Callable[[], FileStat | None]) -> bool:
         """Whether a file may have stood there at the last look, which left it out."""

@@ -34,7 +34,7 @@ def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
     )
     for key in plain.keys() - tree.keys():
         row = seen.rows[key]
-        if row.kind == "directory" or row.version is not None:
+        if row.kind != "absent" and (row.kind == "directory" or row.version is not None):
             size = row.identity[2] if row.kind == "file" and row.identity is not None else None
             tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
     tree[""] = SnapshotRow("", "other", None, None, seen.scope)

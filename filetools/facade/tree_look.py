@@ -1,7 +1,7 @@
 """A look at the whole tree: what differs from the index is read, and journaled as changes of other programs.
 
-Names and facts of everything are compared with the rows of the newest look, as git does with its index; what nobody has
-recorded before gets its first version. The same recorder works as behind the watcher: a look only says where to look.
+Names and facts of everything are compared with the rows of the tree, as git does with its index; what nobody has recorded
+before gets its first version. The same recorder works as behind the watcher: a look only says where to look.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.look import hashed
 from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import Memory, NewestSnapshot, RememberedFolder, TreeLook, no_rows, recalled
-from filetools.journal.changes import HeadFacts
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow, Looked
 from filetools.paths.ignore import IGNORE_FILE
@@ -101,7 +100,7 @@ class _Met(Struct, frozen=True):
 
 
 class _Comparison:
-    """The tree against index and heads, in a worker thread. Lives for one pass.
+    """The tree against the known rows, in a worker thread. Lives for one pass.
 
     Folders in which nothing differs from what the look before has met are taken as a whole; what differs, and what that
     look could not settle, is compared one by one. Only the first pass of a look reads all folders; the others look at the names
@@ -128,21 +127,20 @@ class _Comparison:
         """What the next look may rely on."""
 
     def run(self) -> TreeLook:
-        """Compare, and write what was learnt into the index."""
+        """Compare, and write what was learnt."""
         parts = self._parts
         parts.journal.marks.flush()
         self._looked = parts.journal.tree_index.looked()
         self._seen = TreeLook(position=parts.journal.position(), began=self._began)
         self._before = recalled(parts, self.memory, self._seen.position)
-        self._old, self._seen.heads = self._before.old, self._before.heads
+        self._known = self._before.known
         self._met: dict[str, _Met] = {}
-        self._found: dict[str, IndexRow] = {}
         self._changed: dict[str, IndexRow] = {}
         self._closed: set[str] = set()
         rows, folders = self._walk()
-        self._lost, missing = self._lacking = self._before.lacking_in(rows)
+        self._lacking = self._before.lacking_in(rows)
         self._seen.rows = rows.with_rows(beyond) if (beyond := self._beyond()) else rows
-        self._missing = missing - beyond.keys() if beyond else missing
+        self._missing = self._lacking - beyond.keys()
         self._seen.scope = self._scope(folders, beyond)
         arrived = [(key, met.row) for key, met in self._met.items() if self._is_new(key, met.row, met.stat)]
         self._compare_names(arrived)
@@ -207,23 +205,24 @@ class _Comparison:
 
     def _beyond(self) -> dict[str, IndexRow]:
         """Return what the walk has left out, and filetools has written all the same."""
-        for key in sorted(self._lost):
-            head = self._seen.heads[key]
-            if head.version is None or head.number == 0 or self._is_closed(key):
+        for key in sorted(self._lacking):
+            row = self._known[key]
+            if not row.is_known_file or row.number == 0 or self._is_closed(key):
                 continue
+            path = WorkspacePath(row.path)
             try:
-                found = self._parts.store.stat(WorkspacePath(head.path))
+                found = self._parts.store.stat(path)
             except OTHERS_BY_NOW:
                 continue
             except FileToolsError:
-                self._close(WorkspacePath(head.path))
+                self._close(path)
                 continue
             if found is not None and found.type == "file":
-                self._meet(WorkspacePath(head.path), found, None)
+                self._meet(path, found, None)
         return {key: met.row for key, met in self._met.items() if met.folder is None}
 
     def _row(self, key: str, path: WorkspacePath, stat: FileStat) -> IndexRow:
-        old = self._old.get(key)
+        old = self._known.get(key)
         is_known = old is not None and (old.kind, old.identity, old.mode) == (stat.type, stat.identity, stat.mode)
         if old is not None and is_known and (old.version is not None or stat.type == "directory"):
             return old
@@ -235,33 +234,30 @@ class _Comparison:
             row = read_row(self._parts, path, stat)
             if row.version is None:
                 self._close(path)
+        row = row if old is None else row._replace(number=old.number)
         if row != old:
             self._changed[key] = row
         return row
 
     def _is_new(self, key: str, row: IndexRow, stat: FileStat) -> bool:
         """Have what differs looked at; returns whether nobody has heard of what stands there."""
-        head, old, changed_ns = self._seen.heads.get(key), self._old.get(key), stat.changed_ns
+        old, changed_ns = self._known.get(key), stat.changed_ns
         if row.kind == "directory":
-            is_told = old is not None and old.kind == "directory"
-            is_new = not is_told and (head is None or head.version is None)
+            is_new = old is None or not (old.kind == "directory" or old.is_known_file)
             return is_new and (self._looked is None or not self._was_overlooked(changed_ns))
         if row.kind != "file":
             # Where a folder stood, its end is told before anything else is known of the path.
             return old is not None and old.kind == "directory" and self._looked is not None
-        if head is None:
-            is_known = old is not None and old.kind != "directory"
-            if self._looked is not None and not is_known and not self._was_overlooked(changed_ns):
-                return True
-            if self._looked is None and self._parts.names.is_watched(stat):
-                return True  # listeners are told of it, be this look quicker than the watcher or not
-            self._found[key] = row
-            return False
-        if head.version is None:
+        if old is not None and old.is_gone_file:
             return True
-        if row.version is not None and (row.version != head.version or head.mode not in (None, row.mode)):
-            self._seen.hints.append(Hint("changed", row.path))
-        return False
+        if old is not None and old.is_known_file:
+            if row.version is not None and not old.may_become(row):
+                self._seen.hints.append(Hint("changed", row.path))
+            return False
+        if self._looked is None:
+            return self._parts.names.is_watched(stat)  # then listeners are told of it, be the watcher quicker or not
+        is_known = old is not None and old.kind != "directory"
+        return not is_known and not self._was_overlooked(changed_ns)
 
     def _was_overlooked(self, changed_ns: int) -> bool:
         """Whether something stood there at the last look, which left out more than this one."""
@@ -277,13 +273,13 @@ class _Comparison:
             # Folders that nobody has looked at before are found, not made.
             arrived = [(key, row) for key, row in arrived if row.kind == "file"]
         gone: dict[str, IndexRow] = {}
-        others = {key for key, met in self._met.items() if met.row.kind != "file"} & seen.heads.keys()
-        for key in sorted(self._lost | others):
-            head = seen.heads[key]
-            if head.version is not None and not self._stands(key, "file") and not self._is_out(key, head):
-                gone[key] = self._old.get(key) or IndexRow(head.path, "file", None, head.mode, head.version)
+        others = {key for key, met in self._met.items() if met.row.kind != "file"} & self._known.keys()
+        for key in sorted(self._missing | others):
+            file = self._known[key]
+            if file.is_known_file and not self._stands(key, "file") and not self._is_out(key, file):
+                gone[key] = file
         absent = self._missing | {key for key, met in self._met.items() if met.row.kind != "directory"}
-        folders = {key: row for key in sorted(absent) if (row := self._old.get(key)) and row.kind == "directory"}
+        folders = {key: row for key in sorted(absent) if (row := self._known.get(key)) and row.kind == "directory"}
         self._out = {
             key for key in folders if key not in seen.rows and self._parts.names.is_left_out(folders[key].path)
         }
@@ -303,9 +299,9 @@ class _Comparison:
         deleted = [Hint("deleted", row.path, is_directory=row.kind == "directory") for row in left]
         seen.hints = [*sorted(moved, key=_depth), *sorted(deleted, key=_depth), *seen.hints]
 
-    def _is_out(self, key: str, head: HeadFacts) -> bool:
+    def _is_out(self, key: str, row: IndexRow) -> bool:
         """Whether a file that was only ever found is left out by now."""
-        return head.number == 0 and key not in self._seen.rows and self._parts.names.is_left_out(head.path)
+        return row.number == 0 and key not in self._seen.rows and self._parts.names.is_left_out(row.path)
 
     def _has_moved(self, origin: IndexRow, row: IndexRow) -> bool:
         if origin.kind != row.kind or origin.identity is None or row.identity is None:
@@ -313,7 +309,7 @@ class _Comparison:
         if row.kind == "file":
             return origin.version == row.version
         # The inode of a folder that is gone is soon another's: what is in it must have come along.
-        return bool(self._inside(self._old, origin.path) & self._inside(self._seen.rows, row.path))
+        return bool(self._inside(self._known, origin.path) & self._inside(self._seen.rows, row.path))
 
     def _inside(self, rows: Mapping[str, IndexRow], folder: str) -> set[tuple[str, tuple[int, int] | None]]:
         prefix = f"{self._parts.workspace.key(folder)}/"
@@ -347,29 +343,38 @@ class _Comparison:
         return not self._closed.isdisjoint([*above, ""])
 
     def _save(self, arrived: set[str]) -> bool:
-        """Write the index; False if folders have moved meanwhile, so that the tree must be looked at again."""
+        """Write what was met; False if folders have moved meanwhile, so that the tree must be looked at again."""
         seen, index = self._seen, self._parts.journal.tree_index
-        known = {
-            key: HeadFacts(row.path, row.version, row.mode, 0)
-            for key, row in self._found.items()
-            if row.version is not None
-        }
-        if known:
-            seen.heads = seen.heads.with_rows(known)
         # What is new has a row once it is told: until then it counts as absent.
-        told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
+        told = {
+            key: row
+            for key, row in self._changed.items()
+            if (key not in arrived or (self._looked is None and row.kind != "file"))
+            and ((old := self._known.get(key)) is None or old.may_become(row))
+        }
         if is_unfinished := self._looked is not None and bool(seen.hints):
             # Of a folder that nobody has looked at, what is in it is new until then.
-            unmet = {key for key in told if (old := self._old.get(key)) is not None and old.identity is None}
+            unmet = {
+                key
+                for key in told
+                if (old := self._known.get(key)) and old.kind == "directory" and old.identity is None
+            }
             told = {key: row for key, row in told.items() if key not in unmet}
-        gone = [key for key in self._missing if self._old[key].kind != "directory" or key in self._out]
-        if not (index.found(self._found, seen.position) and index.save(told, gone, seen.position)):
-            seen.hints.append(Hint("changed", next(iter({**self._old, **seen.rows}.values())).path))
+        missing = ((key, self._known[key]) for key in self._missing)
+        gone = [
+            key
+            for key, row in missing
+            if key in self._out or not (row.is_known_file or row.kind in ("directory", "absent"))
+        ]
+        if not index.save(told, gone, seen.position):
+            seen.hints.append(Hint("changed", next(iter({**self._known, **seen.rows}.values())).path))
             return False
-        self._old.update(told)
+        self._known.update(told)
         for key in gone:
-            del self._old[key]
-        self._has_learnt = bool(known or told or gone)
+            left = self._known.pop(key)
+            if left.number > 0:
+                self._known[key] = IndexRow(left.path, "absent", None, None, None, left.number)
+        self._has_learnt = bool(told or gone)
         if not is_unfinished:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
             # Of what it could not read it knows no more than the look before.
@@ -383,14 +388,14 @@ class _Comparison:
         hinted = {self._parts.workspace.key(path) for path in paths}
         for key, met in self._met.items():
             row, folder = met.row, met.folder
-            is_told = self._old.get(key) == row and key not in hinted
+            is_told = self._known.get(key) == row and key not in hinted
             is_known = row.identity == met.stat.identity and (row.kind == "directory" or row.version is not None)
             if folder is not None and is_told and is_known:
                 folder.settle(row.path.rpartition("/")[2])
                 folder.rows[key] = tuple(row)
         before = self._before
         lacking = None if self._has_learnt else self._lacking
-        return Memory(before.position, before.writes, self._old, self._seen.heads, folders, rows, lacking)
+        return Memory(before.position, before.writes, self._known, folders, rows, lacking)
 
 
 def _names_of(hints: Iterable[Hint]) -> dict[str, set[str]] | None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Set
 from msgspec import Struct, field
 
 from filetools.facade.parts import Parts
-from filetools.journal.changes import HeadFacts
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.plain_rows import PlainRows, Values
 from filetools.journal.tree_index import IndexRow
@@ -43,26 +42,24 @@ class RememberedFolder(Struct):
 
 
 class Memory(Struct):
-    """The index, the heads and the tree as of the newest look. Never changed by others once a look has returned it."""
+    """What is known, and the tree, as of the newest look. Never changed by others once a look has returned it."""
 
     position: int
-    """Number of the newest record that the heads show, at least."""
+    """Number of the newest record that the known rows show, at least."""
     writes: int
-    """Writes of the index by others before it was read."""
-    old: PlainRows[IndexRow]
-    """The rows of the index."""
-    heads: PlainRows[HeadFacts]
+    """Writes of looks by others before they were read."""
+    known: PlainRows[IndexRow]
     folders: dict[str, RememberedFolder] = field(default_factory=dict)
     """By key."""
     rows: PlainRows[IndexRow] = field(default_factory=no_rows)
     """All that stood in the tree."""
-    lacking: tuple[Set[str], Set[str]] | None = None
-    """What `lacking_in` says of that, unless heads or index have changed."""
+    lacking: Set[str] | None = None
+    """What `lacking_in` says of that, unless what is known has changed."""
 
-    def lacking_in(self, rows: PlainRows[IndexRow]) -> tuple[Set[str], Set[str]]:
-        """Return the keys of heads, and those of the index, that do not stand in a tree."""
+    def lacking_in(self, rows: PlainRows[IndexRow]) -> Set[str]:
+        """Return the keys of what is known, and does not stand in a tree."""
         if self.lacking is None or rows is not self.rows:
-            return self.heads.keys() - rows.keys(), self.old.keys() - rows.keys()
+            return self.known.keys() - rows.keys()
         return self.lacking
 
 
@@ -82,7 +79,6 @@ class TreeLook(Struct):
     """When the first pass began, in seconds since the epoch: the others do not read everything again."""
     rows: PlainRows[IndexRow] = field(default_factory=no_rows)
     """All that stands in the tree, by key."""
-    heads: PlainRows[HeadFacts] = field(default_factory=lambda: PlainRows(HeadFacts._make, {}))
     closed: list[str] = field(default_factory=list)
     """Paths that could not be read."""
     moving: list[str] = field(default_factory=list)
@@ -102,7 +98,7 @@ class TreeLook(Struct):
 
 
 def recalled(parts: Parts, memory: Memory | None, position: int) -> Memory:
-    """Return what is known before a look: what the look before has left, if only heads of files have changed since.
+    """Return what is known before a look: what the look before has left, if only files have changed since.
 
     Args:
         parts: The workspace.
@@ -111,16 +107,15 @@ def recalled(parts: Parts, memory: Memory | None, position: int) -> Memory:
     """
     index = parts.journal.tree_index
     writes = index.writes_by_others()
-    moved = None if memory is None or memory.writes != writes else index.heads_since(memory.position)
+    moved = None if memory is None or memory.writes != writes else index.rows_since(memory.position)
     if memory is None or moved is None:
-        return Memory(position, writes, index.rows(), parts.journal.heads())
-    if moved:
-        # Another dictionary: the one of the look before may still be read.
+        return Memory(position, writes, index.rows())
+    for key, row in moved.items():
         memory.lacking = None
-        memory.heads = memory.heads.with_rows({key: head for key, head in moved.items() if head is not None})
-        for key in moved.keys() - {key for key, head in moved.items() if head is not None}:
-            memory.heads.pop(key, None)
-    for key in moved:
+        if row is not None:
+            memory.known[key] = row
+        else:
+            memory.known.pop(key, None)
         if (folder := memory.folders.get(key.rpartition("/")[0])) is not None:
             folder.stir(key)
     memory.position = position

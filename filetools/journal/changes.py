@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -40,16 +40,6 @@ class Head(Struct, frozen=True, kw_only=True):
     """Number of the record that made it the head; what a commit compares."""
     applied: bool
     """False while the file may not carry this version yet."""
-
-
-class HeadFacts(NamedTuple):
-    """A head as those need it who look at all of them."""
-
-    path: str
-    version: str | None
-    mode: int | None
-    number: int
-    """0 of a file that was found, and of which nothing is recorded."""
 
 
 class View(Struct, frozen=True, kw_only=True):

@@ -19,17 +19,20 @@ from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError
 from filetools.journal.contents import Contents, digest_of
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
-    forget_heads_below,
+    PUT_HEAD,
     is_at_work_below,
     move_document,
     move_documents_below,
-    move_heads_below,
+    move_file,
+    move_folder,
+    put_folder,
+    put_gone,
     return_document,
-    return_heads,
+    return_folder,
+    take_away_folder,
 )
 from filetools.journal.history import discount, refresh_undone, targets_between
-from filetools.journal.rows import INSERT_NUMBERED, INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
-from filetools.journal.tree_index import follow_folders
+from filetools.journal.rows import INSERT_NUMBERED, INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
 from filetools.models.records import WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
@@ -63,6 +66,10 @@ _ADD_FOLDER_TO_BACKLOG: Final = (
     "INSERT INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (mirror, key) DO UPDATE SET path = excluded.path, number = excluded.number, below = 1, tries = 0,"
     " reason = NULL"
+)
+_ABORT: Final = (
+    "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
+    " RETURNING operation, key, batch, old_key, old_path"
 )
 _FOLDERS_THAT_COME: Final = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
@@ -154,7 +161,7 @@ class Recorder:
         self._contents.record_all(
             connection, [(one.content, one.after, number) for number, one in numbered if one.after is not None]
         )
-        connection.executemany(UPSERT_HEAD, [_head_of(change, number) for number, change in numbered])
+        connection.executemany(PUT_HEAD, [_head_of(change, number) for number, change in numbered])
         lacking = [(one.key, one.path, number) for number, one in numbered if one.operation is not Operation.FOUND]
         for mirror in work.mirrors:
             connection.executemany(_ADD_TO_BACKLOG, [(mirror, *values) for values in lacking])
@@ -308,34 +315,36 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         _abort(connection, change.compensates)
     if change.returning is not None:
         return_document(connection, change)
-    if not change.aside:
-        follow_folders(connection, change, number)
     if change.operation is Operation.MOVE_DIRECTORY:
-        move_heads_below(connection, change)
+        move_folder(connection, change)
         move_documents_below(connection, change)
-    elif change.operation is Operation.CREATE_DIRECTORY and change.compensates is not None:
-        return_heads(connection, change.compensates)
+    elif change.operation is Operation.CREATE_DIRECTORY:
+        if change.compensates is not None:
+            return_folder(connection, change.compensates)
+        put_folder(connection, change.key, change.path, is_new=change.compensates is None)
     elif change.operation is Operation.DELETE_DIRECTORY:
-        forget_heads_below(connection, change.key, number)
+        take_away_folder(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
+    if change.old_key is not None and change.old_key != change.key:
+        move_file(connection, change.old_key, change.key, change.path)
     if change.after is None and change.operation in _ARRIVALS:
         # What stands there has bytes that nobody knows: the next look finds it as one that was never recorded.
-        connection.execute("DELETE FROM heads WHERE key = ?", (change.key,))
+        connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
     else:
-        connection.execute(UPSERT_HEAD, _head_of(change, number))
+        connection.execute(PUT_HEAD, _head_of(change, number))
     if change.old_key is not None:
         move_document(connection, change)
-    if change.old_key is not None and change.old_key != change.key:
-        gone = (change.old_key, change.old_path, None, None, None, number, int(change.applied))
-        connection.execute(UPSERT_HEAD, gone)
+    if change.old_key is not None and change.old_path is not None and change.old_key != change.key:
+        put_gone(connection, change.old_key, change.old_path, number, int(change.applied))
 
 
 def _head_of(change: Change, number: int) -> tuple[Any, ...]:
-    """Return the values of `UPSERT_HEAD` for the head that a change makes."""
+    """Return the values of `PUT_HEAD` for the head that a change makes."""
     digest = None if change.after is None else digest_of(change.after)
     mode = None if digest is None else change.mode  # of what went, the record has it
-    return (change.key, change.path, digest, change.size, mode, number, int(change.applied))
+    folder = change.key.rpartition("/")[0]
+    return (change.key, folder, change.path, digest, change.size, mode, number, int(change.applied))
 
 
 def _abort(connection: sqlite3.Connection, number: int) -> None:
@@ -343,11 +352,12 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
 
     Foreign changes and new parents that were recorded along with it have happened all the same.
     """
-    row = connection.execute("SELECT key, batch FROM records WHERE number = ?", (number,)).fetchone()
+    row = connection.execute(_ABORT, (number,)).fetchone()
     if row is None:
         return
-    key, batch = row
-    connection.execute("UPDATE records SET state = 'aborted' WHERE number = ?", (number,))
+    operation, key, batch, old_key, old_path = row
+    if operation == Operation.MOVE:
+        move_file(connection, key, old_key, old_path)  # it is the same file again
     if batch is not None:
         connection.execute(
             "UPDATE records SET state = 'aborted' WHERE key = ? AND number BETWEEN ? AND ? AND state = 'pending'",

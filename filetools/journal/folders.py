@@ -1,4 +1,4 @@
-"""Folders in the table of heads: what lies below one, and what becomes of it when the folder goes."""
+"""Rows of the tree as commits change them: of one file, and of a folder with all that is below it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,50 @@ import sqlite3
 from typing import Final
 
 from filetools.journal.changes import Change
+from filetools.journal.core.tree_rows import PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 
-_COLUMNS: Final = "key, path, version, size, mode, number, applied"
-_MOVE: Final = (
-    "UPDATE OR REPLACE heads SET key = ? || substr(key, ?), path = ? || substr(path, ?) WHERE key >= ? AND key < ?"
+NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
+PUT_HEAD: Final = (
+    "INSERT INTO tree (key, folder, path, kind, file, version, size, mode, number, applied, synced)"
+    f" VALUES (?1, ?2, ?3, CASE WHEN ?4 IS NULL THEN 'absent' ELSE 'file' END, {NEW_FILE_ID}, ?4, ?5, ?6, ?7, ?8, 1)"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = excluded.version,"
+    " size = excluded.size, mode = excluded.mode, number = excluded.number, applied = excluded.applied,"
+    " inode = CASE WHEN version = excluded.version THEN inode END"
 )
-
-_FORGET_GONE: Final = (
-    "DELETE FROM heads WHERE key >= ? AND key < ? AND version IS NULL AND EXISTS"
-    " (SELECT 1 FROM heads AS other WHERE other.key = ? || substr(heads.key, ?) AND other.version IS NOT NULL)"
+_RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
+_IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
+_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {TREE_COLUMNS}"
+_NUMBER: Final = TREE_COLUMNS.split(", ").index("number") - 3
+_PUT_MOVED: Final = (
+    f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
+    " applied = CASE excluded.kind WHEN 'directory' THEN tree.applied ELSE excluded.applied END"
+    # What is gone from the old folder says nothing of what was told, before the move, to be in the new one.
+    " WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
 )
-
-
-def bounds_below(key: str) -> tuple[str, str]:
-    """Return the bounds, the second one outside, of all keys below a folder; the empty key is the root."""
-    return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
+_PUT_FOLDER: Final = (
+    "INSERT INTO tree (key, folder, path, kind, file, number, applied, synced)"
+    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1, 1)"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL"
+)
+_SET_ASIDE: Final = (
+    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {_IS_IN_FOLDER}"
+    " AND (kind <> 'absent' OR number > 0)"
+)
+_USED: Final = (
+    "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
+    " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)"
+)
+_TAKE_AWAY: Final = (
+    # Of what was in the folder its deletion is all that is recorded; the rows keep the ids of the files.
+    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
+    " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
+    f" WHERE {_IS_IN_FOLDER}"
+)
+_FREE: Final = (
+    "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
+    " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
+)
+_RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 
 
 def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
@@ -38,53 +67,57 @@ def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
     return connection.execute(newer, (*bounds_below(change.key), change.view.position)).fetchone() is not None
 
 
-def forget_heads_below(connection: sqlite3.Connection, key: str, number: int) -> None:
-    """Set the heads below a folder aside that the record `number` deletes; their contents count as used by it."""
-    connection.execute(
-        f"INSERT OR REPLACE INTO heads_aside (deletion, {_COLUMNS}) SELECT ?, {_COLUMNS} FROM heads WHERE key >= ? AND key < ?",
-        (number, *bounds_below(key)),
-    )
-    connection.execute(
-        "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
-        " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)",
-        (number, *bounds_below(key)),
-    )
-    connection.execute("DELETE FROM heads WHERE key >= ? AND key < ?", bounds_below(key))
+def take_away_folder(connection: sqlite3.Connection, key: str, number: int) -> None:
+    """Set the rows of a folder aside that the record `number` deletes; contents below it count as used by it."""
+    bounds = bounds_below(key)
+    connection.execute(_SET_ASIDE, (key, *bounds, number))
+    connection.execute(_USED, (number, *bounds))
+    connection.execute(_TAKE_AWAY, (key, *bounds))
 
 
-def drop_heads_aside(connection: sqlite3.Connection) -> None:
-    """Forget the heads set aside by deletions that are done."""
+def drop_rows_aside(connection: sqlite3.Connection) -> None:
+    """Forget the rows set aside by deletions that are done."""
     connection.execute(
-        "DELETE FROM heads_aside WHERE deletion < coalesce("
+        "DELETE FROM tree_aside WHERE deletion < coalesce("
         "(SELECT min(number) FROM records INDEXED BY records_pending WHERE state = 'pending'), 9223372036854775807)"
     )
 
 
-def return_heads(connection: sqlite3.Connection, number: int) -> None:
-    """Have the heads again that the record `number`, which is set back, had set aside."""
-    connection.execute(
-        f"INSERT OR IGNORE INTO heads ({_COLUMNS}) SELECT {_COLUMNS} FROM heads_aside WHERE deletion = ?", (number,)
-    )
+def return_folder(connection: sqlite3.Connection, number: int) -> None:
+    """Have the rows again that the record `number`, which is set back, had set aside."""
+    connection.execute(_FREE, (number,))
+    connection.execute(_RETURN, (number,))
 
 
-def move_heads_below(connection: sqlite3.Connection, change: Change) -> None:
-    """Give the heads below a moved folder their new names."""
+def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
+    """Note that a folder is at a path; what a look has met of another one there is forgotten if it is new."""
+    connection.execute(f"{_PUT_FOLDER}, inode = NULL" if is_new else _PUT_FOLDER, (key, folder_of(key), path))
+
+
+def move_folder(connection: sqlite3.Connection, change: Change) -> None:
+    """Give the rows of a moved folder, and of all below it, their new names."""
     assert change.old_key is not None
     assert change.old_path is not None
-    bounds = bounds_below(change.old_key)
-    # What is gone from the old folder is no news of what was told, before the move, to stand in the new one.
-    connection.execute(_FORGET_GONE, (*bounds, change.key, len(change.old_key) + 1))
-    if _is_spelled_alike(connection, change.old_path, bounds):
-        lengths = (len(change.old_key) + 1, len(change.old_path) + 1)
-        connection.execute(_MOVE, (change.key, lengths[0], change.path, lengths[1], *bounds))
-        return
-    depth = change.old_key.count("/") + 1
-    for key, path in connection.execute("SELECT key, path FROM heads WHERE key >= ? AND key < ?", bounds).fetchall():
-        below = [name.split("/", depth)[depth] for name in (key, path)]
-        connection.execute(
-            "UPDATE OR REPLACE heads SET key = ?, path = ? WHERE key = ?",
-            (f"{change.key}/{below[0]}", f"{change.path}/{below[1]}", key),
-        )
+    moved = []
+    for key, _, path, *facts in connection.execute(_LEAVE, (change.old_key, *bounds_below(change.old_key))).fetchall():
+        if change.key != key == change.old_key and facts[_NUMBER] > 0:
+            # That a file of this name is gone stays so.
+            put_gone(connection, key, change.old_path, facts[_NUMBER], facts[_NUMBER + 1])
+            facts[_NUMBER : _NUMBER + 2] = 0, 1
+        new_key, new_path = _moved(change, key, path)
+        moved.append((new_key, folder_of(new_key), new_path, *facts))
+    connection.executemany(_PUT_MOVED, moved)
+    put_folder(connection, change.key, change.path, is_new=False)
+
+
+def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, applied: int) -> None:
+    """Note that a file is gone, as a record says."""
+    connection.execute(PUT_HEAD, (key, folder_of(key), path, None, None, None, number, applied))
+
+
+def move_file(connection: sqlite3.Connection, old_key: str | None, key: str, path: str) -> None:
+    """Give the row of a file that moves its new name, in the place of what was there."""
+    connection.execute(_RENAME, (key, folder_of(key), path, old_key))
 
 
 def move_document(connection: sqlite3.Connection, change: Change) -> None:
@@ -104,23 +137,16 @@ def return_document(connection: sqlite3.Connection, change: Change) -> None:
 def move_documents_below(connection: sqlite3.Connection, change: Change) -> None:
     """Have the open documents below a moved folder follow it."""
     assert change.old_key is not None
-    depth = change.old_key.count("/") + 1
     rows = connection.execute(
         "SELECT id, key, path FROM documents WHERE key >= ? AND key < ?", bounds_below(change.old_key)
     ).fetchall()
-    for document_id, key, path in rows:
-        below = [name.split("/", depth)[depth] for name in (key, path)]
-        connection.execute(
-            "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE id = ?",
-            (f"{change.key}/{below[0]}", f"{change.path}/{below[1]}", document_id),
-        )
+    values = [(*_moved(change, key, path), document_id) for document_id, key, path in rows]
+    connection.executemany("UPDATE OR IGNORE documents SET key = ?, path = ? WHERE id = ?", values)
 
 
-def _is_spelled_alike(connection: sqlite3.Connection, folder: str, bounds: tuple[str, str]) -> bool:
-    """Whether all paths below begin with the folder as it is spelled now; where case does not count, some may not."""
-    prefix = f"{folder}/"
-    row = connection.execute(
-        "SELECT 1 FROM heads WHERE key >= ? AND key < ? AND substr(path, 1, ?) != ? LIMIT 1",
-        (*bounds, len(prefix), prefix),
-    ).fetchone()
-    return row is None
+def _moved(change: Change, key: str, path: str) -> tuple[str, str]:
+    """Return what becomes of a key and a path, in or below a folder that moves, of which the spellings may differ in length."""
+    assert change.old_key is not None
+    depth = change.old_key.count("/") + 1
+    below, path_below = ("".join(f"/{part}" for part in name.split("/")[depth:]) for name in (key, path))
+    return change.key + below, change.path + path_below

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from filetools.journal.changes import RelationKind
 from filetools.journal.contents import digest_of
+from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
-from filetools.journal.folders import bounds_below
 from filetools.journal.rows import SELECT_RECORD, records_from
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import ActorKind

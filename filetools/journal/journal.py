@@ -26,7 +26,7 @@ from filetools.journal.commit import CommitDraft, Recorder
 from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
 from filetools.journal.database import Database
 from filetools.journal.documents import DocumentTable
-from filetools.journal.folders import drop_heads_aside
+from filetools.journal.folders import drop_rows_aside
 from filetools.journal.group import GroupCommit
 from filetools.journal.history import History
 from filetools.journal.marks import Marks, Notes
@@ -155,7 +155,7 @@ class Journal(SqliteReading):
                 "INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_unsynced"
                 " WHERE synced = 0 AND state != 'pending'"
             )
-            connection.execute("UPDATE heads SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
+            connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
             connection.execute(_PUT, ("restored_boot", boot_id()))
 
         self._database.write(work)
@@ -173,7 +173,7 @@ class Journal(SqliteReading):
         """
         self.checkpoint()
         self.approvals.tidy(now=time.time())
-        self._database.write(drop_heads_aside, durable=False)
+        self._database.write(drop_rows_aside, durable=False)
         limits = RetentionLimits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
         return self._retention.collect(limits)
 

@@ -23,8 +23,8 @@ _UNSYNCED: Final = (
 )
 _UNRESTORED: Final = f"{SELECT_RECORD} WHERE number IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
 _CARRY_HEAD: Final = (
-    "UPDATE heads SET applied = 1 WHERE key = ? AND NOT EXISTS"
-    " (SELECT 1 FROM records WHERE records.number = heads.number AND state = 'pending')"
+    "UPDATE tree SET applied = 1 WHERE key = ? AND NOT EXISTS"
+    " (SELECT 1 FROM records WHERE records.number = tree.number AND state = 'pending')"
 )
 _LAST_SYNCED: Final = (
     "SELECT number FROM records WHERE key = ?1 AND synced = 1 AND state != 'pending' ORDER BY number DESC LIMIT 1"
@@ -37,7 +37,7 @@ _UNSETTLED: Final = (
 )
 _KEPT: Final = "SELECT number FROM records WHERE number = ?"
 _APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
-_APPLY_HEAD: Final = "UPDATE heads SET applied = 1 WHERE key = ? AND number = ?"
+_APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
 _log = logging.getLogger(__name__)
 
 

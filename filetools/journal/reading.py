@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from filetools.journal.changes import Head, HeadFacts, View
-from filetools.journal.contents import version_from
+from filetools.journal.changes import Head, View
+from filetools.journal.contents import VERSION_TEXT, version_from
+from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
-from filetools.journal.folders import bounds_below
 from filetools.journal.marks import Notes
-from filetools.journal.plain_rows import PlainRows
 from filetools.journal.rows import RECORD_COLUMNS, records_from
-from filetools.journal.tree_index import HEAD_FACTS
 from filetools.models.records import ChangeRecord
 
-PAGE_HEADS: Final = 1000
 _VIEW_COLUMNS: Final = (
     "(SELECT coalesce(max(number), 0) FROM records),"
     " EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
@@ -109,24 +106,12 @@ class SqliteReading:
         }  # fmt: skip
         return records_from(self._database, query, values)
 
-    def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
-        """Yield (path, version) of every file recorded below a folder; the empty key is the root."""
-        first, last = bounds_below(key)
-        while True:
-            rows = self._database.rows(
-                "SELECT key, path, version FROM heads WHERE key > ? AND key < ? AND version IS NOT NULL"
-                " ORDER BY key LIMIT ?",
-                (first, last, PAGE_HEADS),
-            )
-            for _, path, digest in rows:
-                yield path, version_from(digest) or ""
-            if len(rows) < PAGE_HEADS:
-                return
-            first = rows[-1][0]
-
-    def heads(self) -> PlainRows[HeadFacts]:
-        """Return the heads of all paths, by key; those of files that are gone have no version."""
-        return PlainRows(HeadFacts._make, {row[0]: row[1:] for row in self._database.rows(HEAD_FACTS)})
+    def heads_below(self, key: str) -> list[tuple[str, str]]:
+        """Return (path, version) of every file recorded below a folder; the empty key is the root."""
+        query = (
+            f"SELECT path, {VERSION_TEXT} FROM heads WHERE key >= ? AND key < ? AND version IS NOT NULL ORDER BY key"
+        )
+        return self._database.rows(query, bounds_below(key))
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""

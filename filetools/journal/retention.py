@@ -23,6 +23,7 @@ from filetools.journal.contents import IS_BLOB, IS_FREE, remove_unused
 from filetools.journal.database import Database
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.table import release_bytes
+from filetools.journal.tree_index import slices
 
 SLICE: Final = 200
 """Records or contents removed in one transaction, so that writers wait a few milliseconds at most."""
@@ -42,6 +43,10 @@ _IS_HEAD: Final = (
 _REMOVABLE_RECORDS: Final = (
     "SELECT number, time FROM records WHERE number > ? AND number <= ? AND synced > 0 AND state != 'pending'"
     f" AND NOT {_IS_HEAD} ORDER BY number LIMIT ?"
+)
+_UNMENTIONED: Final = (
+    # Went with its folder, and no record of it is left.
+    "kind = 'absent' AND number = 0 AND NOT EXISTS (SELECT 1 FROM records WHERE records.key = tree.key)"
 )
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
@@ -291,6 +296,8 @@ class Retention:
         if self._swept_at is not None and now - self._swept_at < SWEEP_SECONDS:
             return
         self._swept_at = now
+        for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
+            self._database.write(partial(_forget_rows, keys), durable=False, may_use_reserve=lambda: True)
         self._blobs.sweep()
         orphans = [bytes.fromhex(name) for name in self._blobs.old_names()]
         for start in range(0, len(orphans), SLICE):
@@ -322,6 +329,10 @@ def _remove_contents(
     (newest,) = connection.execute("SELECT coalesce(max(rowid), 0) FROM contents").fetchone()
     note_contents(connection, total, newest)
     return blobs
+
+
+def _forget_rows(keys: list[tuple[str]], connection: sqlite3.Connection) -> None:
+    connection.executemany(f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}", keys)
 
 
 def _vacuum(pages: int, connection: sqlite3.Connection) -> None:

@@ -42,10 +42,6 @@ INSERT_RECORD: Final = (
 INSERT_NUMBERED: Final = INSERT_RECORD.replace("records (", "records (number, ").replace("VALUES (", "VALUES (?,")
 RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
-UPSERT_HEAD: Final = (
-    "INSERT OR REPLACE INTO heads (key, path, version, size, mode, number, applied) VALUES (?,?,?,?,?,?,?)"
-)
-
 NEVER_IN_FILE: Final = 2
 """Value of `synced` for versions kept aside: nothing to sync, and no word on how durable the file itself is."""
 

@@ -16,8 +16,24 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-SCHEMA_VERSION: Final = 24
+SCHEMA_VERSION: Final = 25
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
+_TREE_ROW: Final = """
+        folder TEXT,
+        path TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        file INTEGER NOT NULL,
+        version BLOB,
+        mode INTEGER,
+        device INTEGER,
+        inode INTEGER,
+        size INTEGER,
+        mtime INTEGER,
+        ctime INTEGER,
+        number INTEGER NOT NULL,
+        applied INTEGER NOT NULL,
+        synced INTEGER NOT NULL,
+        temporary TEXT"""
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE records (
@@ -63,28 +79,21 @@ _TABLES: Final = (
     # Which records are taken back now; it follows from the relations, and is kept by every commit that adds one.
     "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
-    """CREATE TABLE heads (
-        key TEXT PRIMARY KEY,
-        path TEXT NOT NULL,
-        version BLOB,
-        size INTEGER,
-        mode INTEGER,
-        number INTEGER NOT NULL,
-        applied INTEGER NOT NULL
-    ) WITHOUT ROWID""",
-    "CREATE INDEX heads_of_version ON heads (version) WHERE version IS NOT NULL",
-    # Heads below deleted folders, as long as the deletion may be set back.
-    """CREATE TABLE heads_aside (
-        deletion INTEGER NOT NULL,
-        key TEXT NOT NULL,
-        path TEXT NOT NULL,
-        version BLOB,
-        size INTEGER,
-        mode INTEGER,
-        number INTEGER NOT NULL,
-        applied INTEGER NOT NULL,
-        PRIMARY KEY (deletion, key)
-    ) WITHOUT ROWID""",
+    # What is at each path, or was. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: nobody
+    # has looked since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
+    # `applied` 0: committed, and perhaps not on the disk. `synced` 0: a power cut may take it back. `temporary`: where what was
+    # there comes out, until it is applied.
+    f"CREATE TABLE tree (key TEXT PRIMARY KEY,{_TREE_ROW}) WITHOUT ROWID",
+    "CREATE INDEX tree_in_folder ON tree (folder)",
+    "CREATE INDEX tree_by_inode ON tree (inode) WHERE inode IS NOT NULL",
+    "CREATE INDEX tree_of_version ON tree (version) WHERE version IS NOT NULL",
+    # The newest version of each file that is known, or that it is gone.
+    """CREATE VIEW heads AS SELECT key, path, version, CASE kind WHEN 'file' THEN size END AS size,
+        CASE kind WHEN 'file' THEN mode END AS mode, number, applied FROM tree
+        WHERE (kind = 'file' AND version IS NOT NULL) OR (kind IN ('absent', 'directory') AND number > 0)""",
+    # Rows of deleted folders and of what was below them, as long as the deletion may be set back.
+    f"""CREATE TABLE tree_aside (deletion INTEGER NOT NULL, key TEXT NOT NULL,{_TREE_ROW},
+        PRIMARY KEY (deletion, key)) WITHOUT ROWID""",
     # `bytes` is NULL where they are in a file of their own.
     """CREATE TABLE contents (
         hash BLOB NOT NULL UNIQUE,
@@ -146,22 +155,6 @@ _TABLES: Final = (
     ) WITHOUT ROWID""",
     "CREATE INDEX snapshot_rows_of_version ON snapshot_rows (version) WHERE version IS NOT NULL",
     "CREATE INDEX snapshot_rows_open ON snapshot_rows (key) WHERE last IS NULL",
-    # Folders of which everybody has been told, and the state in which a look has met each file. A row is only marked as
-    # gone by the deletion of a folder (with its number), since that may be set back.
-    """CREATE TABLE tree_index (
-        key TEXT PRIMARY KEY,
-        path TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        device INTEGER,
-        inode INTEGER,
-        size INTEGER,
-        mtime INTEGER,
-        ctime INTEGER,
-        mode INTEGER,
-        version BLOB,
-        gone INTEGER
-    ) WITHOUT ROWID""",
-    "CREATE INDEX tree_index_gone ON tree_index (gone) WHERE gone IS NOT NULL",
     """CREATE TABLE documents (
         id TEXT PRIMARY KEY,
         key TEXT NOT NULL UNIQUE,
@@ -252,28 +245,6 @@ _CORE_TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS log_of_file ON log (file, number)",
     "CREATE INDEX IF NOT EXISTS log_of_call ON log (call, number) WHERE call IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS log_that_undo ON log (undoes) WHERE undoes IS NOT NULL",
-    # `folder`: key of the folder that holds the path. `version` NULL: not read yet. `applied` 0: committed, and perhaps not
-    # on the disk. `synced` 0: a power cut may take it back. `temporary`: where what was there comes out, until it is applied.
-    """CREATE TABLE IF NOT EXISTS tree (
-        key TEXT PRIMARY KEY,
-        folder TEXT,
-        path TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        file INTEGER NOT NULL,
-        version BLOB,
-        mode INTEGER,
-        device INTEGER,
-        inode INTEGER,
-        size INTEGER,
-        mtime INTEGER,
-        ctime INTEGER,
-        number INTEGER NOT NULL,
-        applied INTEGER NOT NULL,
-        synced INTEGER NOT NULL,
-        temporary TEXT
-    ) WITHOUT ROWID""",
-    "CREATE INDEX IF NOT EXISTS tree_in_folder ON tree (folder)",
-    "CREATE INDEX IF NOT EXISTS tree_by_inode ON tree (inode) WHERE inode IS NOT NULL",
     # Everything up to `applied` is on the disk, and up to `synced` it survives a power cut.
     "CREATE TABLE IF NOT EXISTS reached (id INTEGER PRIMARY KEY, applied INTEGER NOT NULL, synced INTEGER NOT NULL)",
     "INSERT OR IGNORE INTO reached VALUES (1, 0, 0)",
@@ -303,7 +274,7 @@ def require_known_schema(connection: sqlite3.Connection) -> None:
         StateVersionError: Another version of filetools wrote it.
     """
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if schema_of(connection) == 0 or not {"meta", "records", "heads", "contents", "debts"} <= names:
+    if schema_of(connection) == 0 or not {"meta", "records", "tree", "contents", "debts"} <= names:
         raise StateDamagedError("the journal's database is not one of filetools")
     require_own_schema(connection)
 

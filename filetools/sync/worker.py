@@ -483,9 +483,9 @@ class BacklogWorker:
             lacking += [*plan.deleted, *plan.emptied]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # Recorded files that neither tree shows: one may be gone for an instant of which nobody is ever told.
-        for key, head in journal.heads().items():
-            if head.version is not None and head.number > 0 and key not in met:
-                lacking.append(WorkspacePath(head.path))
+        for key, row in journal.tree_index.rows().items():
+            if row.is_known_file and row.number > 0 and key not in met:
+                lacking.append(WorkspacePath(row.path))
         self._lacking.update(self.add_to_backlog(lacking))
         self._unrecordable += [path for path in lacking if not is_recordable(path)]
         self._is_whole_due = True

@@ -39,14 +39,9 @@ def root(tmp_path: Path) -> Path:
 
 
 UNMAKEABLE: dict[str, list[Any]] = {
-    "FILE_EXISTS": ["a.txt"],
-    "NOT_A_DIRECTORY": ["a.txt/x"],
-    "INVALID_PATH": [""],
-    "PATH_TRAVERSAL": ["x/.."],
-    "PATH_TOO_LONG": ["x" * 256],
-    "PERMISSION_DENIED": [".filetools", "d/.filetools"],
-    "INVALID_ARGUMENT": [3],
-}
+    "FILE_EXISTS": ["a.txt"], "NOT_A_DIRECTORY": ["a.txt/x"], "INVALID_PATH": [""], "PATH_TRAVERSAL": ["x/.."],
+    "PATH_TOO_LONG": ["x" * 256], "PERMISSION_DENIED": [".filetools", "d/.filetools"], "INVALID_ARGUMENT": [3],
+}  # fmt: skip
 
 
 async def test_no_folder_is_made_where_none_can_be(files: FileToolsFacade, root: Path) -> None:
@@ -79,12 +74,9 @@ async def test_a_folder_is_made_with_its_parents(files: FileToolsFacade, root: P
 
 
 UNREMOVABLE: dict[str, list[Any]] = {
-    "DIR_NOT_FOUND": ["no", "no/no"],
-    "NOT_A_DIRECTORY": ["a.txt", "a.txt/x"],
-    "DIR_NOT_EMPTY": ["d"],
-    "INVALID_PATH": ["", "."],
-    "PERMISSION_DENIED": [".filetools"],
-}
+    "DIR_NOT_FOUND": ["no", "no/no"], "NOT_A_DIRECTORY": ["a.txt", "a.txt/x"], "DIR_NOT_EMPTY": ["d"],
+    "INVALID_PATH": ["", "."], "PERMISSION_DENIED": [".filetools"],
+}  # fmt: skip
 
 
 async def test_what_is_no_empty_folder_is_not_deleted(files: FileToolsFacade, root: Path) -> None:

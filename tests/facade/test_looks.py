@@ -20,6 +20,7 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from tests.support.dose import dose
+from tests.support.inside import parts
 from tests.support.mirror_worlds import Hang
 from tests.support.opened import (
     ScriptedOpening,
@@ -147,7 +148,7 @@ def test_where_nothing_can_be_recorded_nobody_looks_and_says_so(tmp_path: Path) 
         async with filetools.open(tmp_path, settings=ALONE) as files:
             result = await files.look()
             assert (result.recorded, result.unread) == (False, [])
-            assert files._parts.journal.tree_index.looked() is None
+            assert parts(files).journal.tree_index.looked() is None
         tmp_path.chmod(0o755)
 
     as_nobody(tmp_path, lambda: asyncio.run(act()))
@@ -175,7 +176,27 @@ async def test_neither_opening_nor_reading_nor_writing_waits_for_a_look(tmp_path
         await files.write_file("src/b.py", "agent\n")
         hang.off()
         await until_looked_back(files)
-        assert files._parts.journal.tree_index.looked() is not None
+        assert parts(files).journal.tree_index.looked() is not None
+
+
+async def test_the_first_look_does_not_take_for_found_what_the_watcher_has_to_tell(tmp_path: Path) -> None:
+    opened: list[FileToolsFacade] = []
+
+    def before(method: str, path: str) -> None:
+        while method == "scan_again" and not opened:
+            time.sleep(0.002)
+        if not opened or not parts(opened[0]).names.is_watched(None):
+            return
+        if method == "scan_again" and not (tmp_path / "new.txt").exists():
+            (tmp_path / "new.txt").write_text("new\n")
+        while method == "open" and path == "new.txt" and parts(opened[0]).journal.tree_index.looked() is None:
+            time.sleep(0.002)  # the watcher was quicker to come, and the look is done first
+
+    async with ScriptedOpening(tmp_path, settings={"watch": True}, before=before) as files:
+        opened.append(files)
+        await until_looked_back(files)
+        await steps_until(lambda: parts(files).journal.view("new.txt").head is not None)
+        assert await recorded(files) == [("create", "new.txt", "external")]
 
 
 async def test_a_document_follows_its_file_though_only_a_look_sees_what_happened(tmp_path: Path) -> None:
@@ -317,21 +338,11 @@ async def test_an_old_file_that_came_with_a_folder_since_the_last_look_is_told_a
 
 
 DEEDS = (
-    "echo {n} >> a/x",
-    "echo {n} > a/new{n}; sleep 0.03",
-    "rm -f a/new*",
-    "mkdir -p b/deep{n}; echo {n} > b/deep{n}/f",
-    "rm -rf b/deep*",
-    "mv a c 2>/dev/null || mv c a",
-    "mv d/y d/z 2>/dev/null || mv d/z d/y",
-    "chmod 600 d/w",
-    "chmod 644 d/w",
-    "rm -f e; mkdir -p e; echo {n} > e/in",
-    "rm -rf e; echo {n} > e",
-    "cp d/w d/w{n}; mv d/w{n} d/w",
-    "touch -d 2001-01-01 d/w; printf {n}{n} > d/w; touch -d 2001-01-01 d/w",
-    "true",
-)
+    "echo {n} >> a/x", "echo {n} > a/new{n}; sleep 0.03", "rm -f a/new*", "mkdir -p b/deep{n}; echo {n} > b/deep{n}/f",
+    "rm -rf b/deep*", "mv a c 2>/dev/null || mv c a", "mv d/y d/z 2>/dev/null || mv d/z d/y", "chmod 600 d/w", "chmod 644 d/w",
+    "rm -f e; mkdir -p e; echo {n} > e/in", "rm -rf e; echo {n} > e", "cp d/w d/w{n}; mv d/w{n} d/w",
+    "touch -d 2001-01-01 d/w; printf {n}{n} > d/w; touch -d 2001-01-01 d/w", "true",
+)  # fmt: skip
 
 
 async def deed_of_ours(files: FileToolsFacade, number: int) -> None:

@@ -36,18 +36,12 @@ def root(tmp_path: Path) -> Path:
 
 
 REFUSED: dict[str, list[Any]] = {
-    "FILE_NOT_FOUND": ["missing.txt", "d/missing.txt"],
-    "NOT_A_DIRECTORY": ["a.txt/below"],
-    "IS_A_DIRECTORY": ["d"],
-    "NOT_A_REGULAR_FILE": ["pipe"],
-    "SYMLINK_NOT_ALLOWED": ["link", "away", "link/below"],
-    "INVALID_PATH": ["", ".", "  ", "a\0b", "\ud800"],
-    "PATH_TRAVERSAL": ["..", "d/../a.txt", "d\\..\\a.txt"],
-    "ABSOLUTE_PATH": ["C:\\a.txt", "\\\\server\\a.txt"],
-    "PATH_TOO_LONG": ["x" * 256, "x/" * 2500],
-    "PERMISSION_DENIED": [".filetools/state/journal.db", "sub/.FileTools/x"],
-    "INVALID_ARGUMENT": [5, None, b"a.txt"],
-}
+    "FILE_NOT_FOUND": ["missing.txt", "d/missing.txt"], "NOT_A_DIRECTORY": ["a.txt/below"], "IS_A_DIRECTORY": ["d"],
+    "NOT_A_REGULAR_FILE": ["pipe"], "SYMLINK_NOT_ALLOWED": ["link", "away", "link/below"],
+    "INVALID_PATH": ["", ".", "  ", "a\0b", "\ud800"], "PATH_TRAVERSAL": ["..", "d/../a.txt", "d\\..\\a.txt"],
+    "ABSOLUTE_PATH": ["C:\\a.txt", "\\\\server\\a.txt"], "PATH_TOO_LONG": ["x" * 256, "x/" * 2500],
+    "PERMISSION_DENIED": [".filetools/state/journal.db", "sub/.FileTools/x"], "INVALID_ARGUMENT": [5, None, b"a.txt"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("code", REFUSED)
@@ -123,16 +117,9 @@ async def test_a_file_over_the_limit_is_refused_and_its_parts_are_not(root: Path
 
 async def test_a_text_is_returned_with_all_that_is_known_of_it(files: FileToolsFacade) -> None:
     assert await files.read_file("./a.txt") == ReadResult(
-        path="a.txt",
-        content=LINES,
-        encoding="utf-8",
-        size=14,
-        version=version(LINES),
-        modified=MODIFIED,
-        total_lines=3,
-        newline="lf",
-        bom=False,
-    )
+        path="a.txt", content=LINES, encoding="utf-8", size=14, version=version(LINES), modified=MODIFIED, total_lines=3,
+        newline="lf", bom=False,
+    )  # fmt: skip
 
 
 async def test_a_binary_file_over_the_limit_is_not_said_to_be_read_as_a_whole(root: Path) -> None:
@@ -162,15 +149,9 @@ async def test_an_empty_file_is_text(files: FileToolsFacade) -> None:
 
 async def test_binary_bytes_come_as_base64(files: FileToolsFacade) -> None:
     assert await files.read_file("b.bin") == ReadResult(
-        path="b.bin",
-        content=base64.b64encode(b"\x00\x01\x02").decode(),
-        encoding="base64",
-        size=3,
-        version=version(b"\x00\x01\x02"),
-        modified=MODIFIED,
-        is_binary=True,
-        mime_type="application/octet-stream",
-    )
+        path="b.bin", content=base64.b64encode(b"\x00\x01\x02").decode(), encoding="base64", size=3,
+        version=version(b"\x00\x01\x02"), modified=MODIFIED, is_binary=True, mime_type="application/octet-stream",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -259,15 +240,10 @@ async def test_a_file_in_the_hands_of_a_writer_is_flagged_waited_for_or_refused(
 async def test_several_files_are_read_past_those_that_fail(files: FileToolsFacade) -> None:
     result = await files.read_multiple(["a.txt", "missing.txt", "d"])
     assert result == ReadBatchResult(
-        items=[
-            ReadItem(path="a.txt", result=await files.read_file("a.txt")),
-            ReadItem(
-                path="missing.txt", error={"error": "File not found: missing.txt", "error_code": "FILE_NOT_FOUND"}
-            ),
-            ReadItem(path="d", error={"error": "Is a directory: d", "error_code": "IS_A_DIRECTORY"}),
-        ],
-        failed=2,
-    )
+        items=[ReadItem(path="a.txt", result=await files.read_file("a.txt")), ReadItem(
+        path="missing.txt", error={"error": "File not found: missing.txt", "error_code": "FILE_NOT_FOUND"}),
+        ReadItem(path="d", error={"error": "Is a directory: d", "error_code": "IS_A_DIRECTORY"})], failed=2,
+    )  # fmt: skip
 
 
 async def test_reads_see_the_old_or_the_new_file_never_half(tmp_path: Path) -> None:

@@ -152,17 +152,9 @@ def test_a_record_says_everything_of_its_change(journal: Journal) -> None:
     put(journal, "a", b"1")
     (record,) = journal.commit([draft(journal, "a", b"22")], ALICE)
     assert record == ChangeRecord(
-        number=2,
-        operation=Operation.MODIFY,
-        path="a",
-        before=v(b"1"),
-        after=v(b"22"),
-        size=2,
-        mode=0o644,
-        actor=ALICE,
-        time=record.time,
-        state=RecordState.PENDING,
-    )
+        number=2, operation=Operation.MODIFY, path="a", before=v(b"1"), after=v(b"22"), size=2, mode=0o644, actor=ALICE,
+        time=record.time, state=RecordState.PENDING,
+    )  # fmt: skip
     assert journal.records(newest_first=True, limit=1) == [record]
 
 
@@ -214,14 +206,10 @@ def test_compensation_aborts_the_record_and_sets_the_head_back(journal: Journal)
 
 def test_compensation_leaves_foreign_changes_new_folders_and_other_steps_alone(journal: Journal) -> None:
     records = journal.commit(
-        [
-            draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True),
-            folder(Operation.CREATE_DIRECTORY, "n", applied=True),
-            draft(journal, "b", b"other"),
-            draft(journal, "a", b"1", view=None),
-        ],
-        ALICE,
-    )
+        [draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True),
+        folder(Operation.CREATE_DIRECTORY, "n", applied=True), draft(journal, "b", b"other"),
+        draft(journal, "a", b"1", view=None)], ALICE,
+    )  # fmt: skip
     put(journal, "c", b"later")
     back = draft(journal, "a", b"0", content=None, view=None, applied=True, compensates=records[3].number)
     journal.commit([back], ALICE)
@@ -254,15 +242,8 @@ def test_compensation_of_a_move_aborts_the_deletion_of_what_it_replaced(journal:
 def test_a_file_move_takes_the_head_along(journal: Journal) -> None:
     put(journal, "a", b"1")
     move = draft(
-        journal,
-        "b",
-        b"1",
-        operation=Operation.MOVE,
-        content=None,
-        old_path="a",
-        old_key="a",
-        old_view=journal.view("a"),
-    )
+        journal, "b", b"1", operation=Operation.MOVE, content=None, old_path="a", old_key="a", old_view=journal.view("a"),
+    )  # fmt: skip
     journal.mirrors.register("m")
     (record,) = journal.commit([move], ALICE)
     assert (head_version(journal, "a"), head_version(journal, "b")) == (None, v(b"1"))

@@ -10,13 +10,24 @@ from typing import Any, NoReturn
 import pytest
 
 from filetools.journal import tree_index
+from filetools.journal.changes import Change
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
-from filetools.journal.database import Database
 from filetools.journal.journal import Journal
 from filetools.journal.tree_index import IndexRow, Looked
 from filetools.models.records import Operation
 from filetools.models.words import EntryType
-from tests.support.journals import ALICE, OpenJournal, delete_folder, folder, head_version, move_folder, put, version
+from tests.support.inside import database_of
+from tests.support.journals import (
+    ALICE,
+    OpenJournal,
+    delete_folder,
+    draft,
+    folder,
+    head_version,
+    move_folder,
+    put,
+    version,
+)
 
 IDENTITY = (1, 2, 3, 4, 5)
 
@@ -42,10 +53,6 @@ def kept(journal: Journal) -> dict[str, Mapping[str, SnapshotRow] | None]:
     """Return the trees of all checkpoints, by name."""
     found = {one.name: journal.checkpoints.snapshot(one.name) for one in journal.checkpoints.all()}
     return {name: one[1] for name, one in found.items() if one is not None}
-
-
-def database_of(journal: Journal) -> Database:
-    return journal._database
 
 
 def needless_rows(journal: Journal) -> list[Any]:
@@ -94,12 +101,12 @@ def test_a_deletion_that_is_set_back_brings_the_folders_below_back(journal: Jour
     for key in ("a", "a/b"):
         make_folder(journal, key)
     put(journal, "a/b/x", b"1", applied=True)
-    journal.tree_index.found({"a/y": file_row("a/y", b"2")}, journal.position())
-    heads = journal.heads()
+    journal.tree_index.save({"a/y": file_row("a/y", b"2")}, [], journal.position())
+    rows = journal.tree_index.rows()
     (record,) = journal.commit([folder(Operation.DELETE_DIRECTORY, "a")], ALICE)
-    assert (folders(journal), dict(journal.heads())) == ([], {})
+    assert journal.tree_index.rows() == {}
     journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True, compensates=record.number)], ALICE)
-    assert (folders(journal), journal.heads()) == (["a", "a/b"], heads)
+    assert journal.tree_index.rows() == rows
 
 
 def test_a_look_overtaken_by_the_removal_of_a_folder_does_not_bring_its_rows_back(journal: Journal) -> None:
@@ -113,7 +120,8 @@ def test_a_look_overtaken_by_the_removal_of_a_folder_does_not_bring_its_rows_bac
 def test_rows_outlive_the_process_and_a_look_is_complete_when_it_says_so(open_journal: OpenJournal) -> None:
     journal = open_journal()
     young = IndexRow("young", "file", None, 0o600, version(b"2"))
-    journal.tree_index.save({"a": file_row("a", b"1"), "young": young, "gone": file_row("gone", b"3")}, [], 0)
+    link = IndexRow("gone", "symlink", IDENTITY, 0o777, version(b"3"))
+    journal.tree_index.save({"a": file_row("a", b"1"), "young": young, "gone": link}, [], 0)
     journal.tree_index.save({}, ["gone"], 0)
     assert journal.tree_index.looked() is None
     journal.tree_index.complete(Looked(7, 1.5))
@@ -124,7 +132,7 @@ def test_rows_outlive_the_process_and_a_look_is_complete_when_it_says_so(open_jo
 
 def test_what_is_found_has_a_head_and_no_record(journal: Journal) -> None:
     position = journal.position()
-    assert journal.tree_index.found({"a": file_row("a", b"1")}, position)
+    assert journal.tree_index.save({"a": file_row("a", b"1")}, [], position)
     head = journal.view("a").head
     assert head is not None
     assert (head.version, head.number, head.applied, journal.position()) == (version(b"1"), 0, True, position)
@@ -136,7 +144,7 @@ def test_what_was_recorded_since_the_look_is_not_found(journal: Journal, content
     put(journal, "a", b"2", applied=True)
     if content is None:
         put(journal, "a", None, operation=Operation.DELETE, applied=True)
-    journal.tree_index.found({"a": file_row("a", b"1")}, position)
+    journal.tree_index.save({"a": file_row("a", b"1")}, [], position)
     assert head_version(journal, "a") == (None if content is None else version(content))
 
 
@@ -249,7 +257,7 @@ def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -
     make_folder(relaxed, "d")
     for name, content in (("d/x", b"found"), ("d/y", b"other")):
         relaxed.contents.keep_all({version(content): content})
-        relaxed.tree_index.found({name: file_row(name, content)}, relaxed.position())
+        relaxed.tree_index.save({name: file_row(name, content)}, [], relaxed.position())
     relaxed.checkpoints.save("all", snapshot_of("d/x", content=b"found"), relaxed.position())
     relaxed.commit([delete_folder(relaxed, "d", applied=True)], ALICE)
     relaxed.maintain(retention_bytes=0, retention_records=0)
@@ -266,12 +274,94 @@ def test_nothing_is_found_while_a_folder_is_being_removed(journal: Journal) -> N
     put(journal, "d/a", b"1")
     (record,) = journal.commit([folder(Operation.DELETE_DIRECTORY, "d", applied=False)], ALICE)
     met = {"d/b": file_row("d/b", b"1")}
-    assert not journal.tree_index.found(met, record.number)
+    assert not journal.tree_index.save(met, [], record.number)
     assert not journal.tree_index.save(met, [], record.number)
     journal.marks.applied([record.number])
     journal.marks.flush()
-    assert journal.tree_index.found(met, record.number)
+    assert journal.tree_index.save(met, [], record.number)
     assert head_version(journal, "d/b") == version(b"1")
+
+
+def ids(journal: Journal) -> dict[str, int]:
+    return dict(database_of(journal).rows("SELECT key, file FROM tree"))
+
+
+def moved(journal: Journal, old: str, new: str) -> Change:
+    ends = {"old_path": old, "old_key": old, "old_view": journal.view(old)}
+    return draft(journal, new, b"1", operation=Operation.MOVE, content=None, applied=True, **ends)
+
+
+def test_a_file_keeps_its_id_over_moves_deletion_and_coming_back(journal: Journal) -> None:
+    for key in ("d/a", "d/gone"):
+        put(journal, key, b"1", applied=True)
+    put(journal, "d/gone", None, applied=True)
+    make_folder(journal, "d")
+    first = ids(journal)
+    journal.commit([moved(journal, "d/a", "d/b")], ALICE)
+    assert ids(journal)["d/b"] == first["d/a"] != ids(journal)["d/a"]
+    journal.commit([move_folder(journal, "d", "t", applied=True)], ALICE)
+    found = {key: ids(journal)[key] for key in ("t", "t/b", "t/gone")}
+    assert found == {"t": first["d"], "t/b": first["d/a"], "t/gone": first["d/gone"]}
+    journal.commit([delete_folder(journal, "t", applied=True)], ALICE)
+    put(journal, "t/b", b"2", applied=True)
+    assert {key: ids(journal)[key] for key in found} == found
+
+
+def test_a_move_that_is_set_back_gives_the_id_back(journal: Journal) -> None:
+    put(journal, "a", b"1", applied=True)
+    first, seen = ids(journal), {"view": None, "content": None, "applied": True}
+    (record,) = journal.commit([moved(journal, "a", "b")], ALICE)
+    back = draft(journal, "a", b"1", compensates=record.number, **seen)
+    journal.commit([back, draft(journal, "b", None, compensates=record.number, **seen)], ALICE)
+    assert (head_version(journal, "a"), head_version(journal, "b")) == (version(b"1"), None)
+    assert ids(journal)["a"] == first["a"] != ids(journal)["b"]
+
+
+def test_a_file_is_known_as_it_was_met_until_it_has_another_version(journal: Journal) -> None:
+    met = (1, 2, len(b"1"), 4, 5)
+    journal.tree_index.save({"d/a": file_row("d/a", b"1")._replace(identity=met)}, [], 0)
+    journal.commit([moved(journal, "d/a", "d/b")], ALICE)
+    journal.commit([move_folder(journal, "d", "t", applied=True)], ALICE)
+    assert journal.tree_index.get("t/b") == IndexRow("t/b", "file", met, 0o644, version(b"1"), 1)
+    put(journal, "t/b", b"2", applied=True)
+    assert journal.tree_index.get("t/b") == IndexRow("t/b", "file", None, 0o644, version(b"2"), 3)
+    assert journal.tree_index.rows_since(2) == {"t/b": journal.tree_index.get("t/b")}
+
+
+NEWS: dict[str, IndexRow] = {
+    "other bytes": file_row("a", b"2"),
+    "another mode": file_row("a", b"1")._replace(mode=0o600),
+    "a link": IndexRow("a", "symlink", IDENTITY, 0o777, version(b"1")),
+    "a folder": IndexRow("a", "directory", IDENTITY, 0o755, None),
+    "nothing that can be read": file_row("a", b"1")._replace(version=None),
+}
+
+
+@pytest.mark.parametrize("met", NEWS.values(), ids=NEWS)
+def test_what_a_look_has_met_takes_the_place_of_nothing_that_is_known_otherwise(
+    journal: Journal, met: IndexRow
+) -> None:
+    put(journal, "a", b"1", applied=True)
+    before = journal.tree_index.get("a")
+    assert before is not None
+    assert not before.may_become(met)
+    assert journal.tree_index.save({"a": met}, [], journal.position())
+    assert journal.tree_index.get("a") == before
+
+
+def test_that_a_file_is_gone_stays_known_while_a_folder_has_its_name(journal: Journal) -> None:
+    put(journal, "a", b"1", applied=True)
+    put(journal, "a", None, applied=True)
+    gone = journal.view("a").head
+    make_folder(journal, "a")
+    assert (journal.view("a").head, folders(journal)) == (gone, ["a"])
+    journal.commit([move_folder(journal, "a", "b", applied=True)], ALICE)
+    assert (journal.view("a").head, journal.view("b").head, folders(journal)) == (gone, None, ["b"])
+    journal.commit([move_folder(journal, "b", "a", applied=True)], ALICE)
+    (record,) = journal.commit([delete_folder(journal, "a")], ALICE)
+    assert (journal.view("a").head, folders(journal)) == (gone, [])
+    journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True, compensates=record.number)], ALICE)
+    assert (journal.view("a").head, folders(journal)) == (gone, ["a"])
 
 
 def automatic(journal: Journal, *names: str) -> None:

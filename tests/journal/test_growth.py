@@ -22,18 +22,13 @@ def act(journal: Journal, name: str) -> object:
     """Do one of the things that happen all the time."""
     key = "d0/f0"
     acts: dict[str, Callable[[], object]] = {
-        "view": lambda: journal.view(key),
-        "views": lambda: journal.views([key, "n0", "nowhere"]),
+        "view": lambda: journal.view(key), "views": lambda: journal.views([key, "n0", "nowhere"]),
         "commit": lambda: journal.commit([draft(journal, key, b"new")], ALICE),
         "commit several": lambda: journal.commit([draft(journal, f"n{index}", b"n") for index in range(3)], ALICE),
-        "marks": lambda: note(journal, journal.position()),
-        "pending": journal.marks.pending,
-        "unsynced": lambda: journal.marks.unsynced(10),
-        "unsettled": lambda: journal.marks.unsettled(key),
-        "synced": lambda: journal.marks.synced([journal.position()]),
-        "is pending": lambda: journal.marks.is_pending(1),
-        "compensate": lambda: compensate(journal, key),
-        "page": lambda: journal.records(journal.position() - 20, limit=10),
+        "marks": lambda: note(journal, journal.position()), "pending": journal.marks.pending,
+        "unsynced": lambda: journal.marks.unsynced(10), "unsettled": lambda: journal.marks.unsettled(key),
+        "synced": lambda: journal.marks.synced([journal.position()]), "is pending": lambda: journal.marks.is_pending(1),
+        "compensate": lambda: compensate(journal, key), "page": lambda: journal.records(journal.position() - 20, limit=10),
         "newest": lambda: journal.records(newest_first=True, limit=10),
         "newest of one": lambda: journal.records(key=key, newest_first=True, limit=1),
         "page of one": lambda: journal.records(key=key, limit=5),
@@ -47,7 +42,7 @@ def act(journal: Journal, name: str) -> object:
         "contents": lambda: (journal.contents.get(v(b"same")), journal.contents.has(v(b"nothing"))),
         "backlog": lambda: remove(journal, key),
         "maintain": lambda: journal.maintain(retention_bytes=10**9, retention_records=10**9),
-    }
+    }  # fmt: skip
     return acts[name]()
 
 

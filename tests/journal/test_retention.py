@@ -14,14 +14,11 @@ from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.journal import Journal
-from filetools.journal.retention import (
-    LIVE_SECONDS,
-    MOST_FREE_PAGES,
-    Retention,
-    RetentionLimits,
-)
+from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, Retention, RetentionLimits
 from filetools.journal.seen_versions import SeenVersion
-from tests.support.journals import ALICE, move_folder, put
+from filetools.journal.tree_index import IndexRow
+from tests.support.inside import database_of
+from tests.support.journals import ALICE, delete_folder, move_folder, put
 from tests.support.journals import version as v
 
 MUCH = 10**9
@@ -70,6 +67,14 @@ def test_records_of_heads_stay(relaxed: Journal) -> None:
     assert keep(relaxed, records=0) == 4
     assert left(relaxed) == [2, 4, 6, 8]
     assert sorted(relaxed.heads_below("")) == [(f"f{index}", v(b"2")) for index in range(3)]
+
+
+def test_what_went_with_its_folder_keeps_its_id_if_there_is_a_record_of_it(relaxed: Journal) -> None:
+    written(relaxed, b"1", key="d/a")
+    relaxed.tree_index.save({"d/found": IndexRow("d/found", "file", None, None, v(b"2"))}, [], 1)
+    relaxed.commit([delete_folder(relaxed, "d", applied=True)], ALICE)
+    keep(relaxed)
+    assert database_of(relaxed).rows("SELECT key, kind FROM tree") == [("d/a", "absent")]
 
 
 def test_records_of_heads_that_moved_with_their_folder_stay(relaxed: Journal) -> None:

@@ -38,15 +38,9 @@ def save(
     """Commit new bytes of a path and note that the file carries them."""
     view = journal.view(key) if seen is None else seen
     change = Change(
-        operation=Operation.MODIFY,
-        path=key,
-        key=key,
-        before=view.head.version if view.head is not None else None,
-        after="sha256:" + hashlib.sha256(content).hexdigest(),
-        content=content,
-        size=len(content),
-        view=view,
-    )
+        operation=Operation.MODIFY, path=key, key=key, before=view.head.version if view.head is not None else None,
+        after="sha256:" + hashlib.sha256(content).hexdigest(), content=content, size=len(content), view=view,
+    )  # fmt: skip
     (record,) = journal.commit([change], Actor(kind="agent", id=actor))
     journal.marks.applied([record.number])
     return record
@@ -128,12 +122,8 @@ def outlive(state: Path) -> None:
 
 
 TASKS: dict[str, Callable[..., None]] = {
-    "count": count,
-    "hold": hold,
-    "commit": commit,
-    "group": group,
-    "outlive": outlive,
-}
+    "count": count, "hold": hold, "commit": commit, "group": group, "outlive": outlive,
+}  # fmt: skip
 
 
 def run_as_child(state: Path, arguments: Sequence[str], hears: int, says: int) -> NoReturn:

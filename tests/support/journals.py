@@ -41,16 +41,10 @@ def draft(journal: Journal, key: str, content: bytes | None, /, **options: Any) 
     before = view.head.version if view.head is not None else None
     operation = Operation.DELETE if content is None else Operation.CREATE if before is None else Operation.MODIFY
     fields: dict[str, Any] = {
-        "operation": operation,
-        "path": key,
-        "key": key,
-        "before": before,
-        "after": None if content is None else version(content),
-        "content": content,
-        "size": None if content is None else len(content),
-        "mode": None if content is None else 0o644,
-        "view": view,
-    }
+        "operation": operation, "path": key, "key": key, "before": before,
+        "after": None if content is None else version(content), "content": content,
+        "size": None if content is None else len(content), "mode": None if content is None else 0o644, "view": view,
+    }  # fmt: skip
     return Change(**(fields | options))
 
 
@@ -145,17 +139,8 @@ def traced(state: Path, trace: Path, *arguments: str, inject: str | None = None)
     """Run a task under strace; returns the trace of its syncs and of what it said."""
     options = ["-e", f"inject={inject}"] if inject else []
     command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-s",
-        "80",
-        "-o",
-        str(trace),
-        "-e",
-        "trace=fsync,fdatasync,write",
-        *options,
-    ]
+        "strace", "-f", "-qq", "-s", "80", "-o", str(trace), "-e", "trace=fsync,fdatasync,write", *options,
+    ]  # fmt: skip
     program = [sys.executable, "-m", "tests.support.journal_worker", str(state), *arguments]
     subprocess.run([*command, *program], check=True, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
     return trace.read_text()

@@ -57,16 +57,9 @@ async def test_a_preview_plans_and_changes_nothing(opened: World, inner: LocalSt
     before = tree(inner)
     result = await opened.manager.sync_all(preview=True)
     assert without_time(result) == SyncResult(
-        success=True,
-        preview=True,
-        total_files=9,
-        synced_files=0,
-        failed_files=0,
-        duration_ms=0,
-        added=["empty", "d/gone"],
-        modified=["shorter", "tampered"],
-        deleted=["foreign", "link", "theirs/deep/er", "theirs/deep", "theirs"],
-    )
+        success=True, preview=True, total_files=9, synced_files=0, failed_files=0, duration_ms=0, added=["empty", "d/gone"],
+        modified=["shorter", "tampered"], deleted=["foreign", "link", "theirs/deep/er", "theirs/deep", "theirs"],
+    )  # fmt: skip
     assert tree(inner) == before
     assert opened.named("sync:started") == []
 
@@ -85,11 +78,8 @@ async def test_every_difference_is_mended_towards_the_primary_and_foreign_text_i
     assert tree(inner) == tree(opened.primary)
     assert not (mirror / "link").is_symlink()
     assert sorted(opened.kept) == [
-        ("foreign", b"a stranger's"),
-        ("shorter", b"our"),
-        ("tampered", b"0urs"),
-        ("theirs/deep/er", b"another's"),
-    ]
+        ("foreign", b"a stranger's"), ("shorter", b"our"), ("tampered", b"0urs"), ("theirs/deep/er", b"another's"),
+    ]  # fmt: skip
     assert [current for current, _, _ in seen] == list(range(9))
     assert {total for _, total, _ in seen} == {9}
     assert (await opened.manager.sync_all(verify=True)).total_files == 0
@@ -123,14 +113,9 @@ async def test_one_failing_file_does_not_stop_the_rest(inner: LocalStore, tmp_pa
         result = await opened.manager.sync_all()
         message = "Permission denied: b (the operating system denied access)"
         assert without_time(result) == SyncResult(
-            success=False,
-            total_files=3,
-            synced_files=2,
-            failed_files=1,
-            duration_ms=0,
-            added=["a", "b", "c"],
+            success=False, total_files=3, synced_files=2, failed_files=1, duration_ms=0, added=["a", "b", "c"],
             errors=[{"path": "b", "error": message, "error_code": "PERMISSION_DENIED"}],
-        )
+        )  # fmt: skip
         assert opened.named("sync:error") == [SyncError(error=message, error_code="PERMISSION_DENIED", file="b")]
         assert tree(inner) == {"0": b"0", "a": b"1", "c": b"3"}
 

@@ -47,24 +47,29 @@ class TreeRow(Struct, frozen=True, kw_only=True):
         return self.kind != "absent"
 
 
-_COLUMNS: Final = (
+TREE_COLUMNS: Final = (
     "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied, synced,"
     " temporary"
 )
-_SELECT: Final = f"SELECT {_COLUMNS} FROM tree"
+_SELECT: Final = f"SELECT {TREE_COLUMNS} FROM tree"
 MOST_REMEMBERED: Final = 10_000
 """Rows that are kept in memory from one turn to the next."""
 _BY_KEY: Final = f"{_SELECT} WHERE key = ?"
-_INSERT: Final = f"INSERT INTO tree ({_COLUMNS}) VALUES ({', '.join('?' * 16)}) ON CONFLICT (key) DO UPDATE SET "
+_INSERT: Final = f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 16)}) ON CONFLICT (key) DO UPDATE SET "
 # An update writes each index of which it names a column: the folder follows from the key, and the inode is often the same.
-_NAMES: Final = [name.strip() for name in _COLUMNS.split(",") if name.strip() not in ("key", "folder")]
-_PUT: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
+_NAMES: Final = [name.strip() for name in TREE_COLUMNS.split(",")][2:]
+PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
 _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
 
 
 def folder_of(key: str) -> str | None:
     """Return the key of the folder that holds a key; None for the root."""
-    return key[: max(key.rfind("/"), 0)] if key else None
+    return key.rpartition("/")[0] if key else None
+
+
+def bounds_below(key: str) -> tuple[str, str]:
+    """Return the bounds, the second one outside, of all keys below a folder; the empty key is the root."""
+    return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
 
 
 class TreeTable:
@@ -122,7 +127,7 @@ class TreeTable:
         for row in rows:
             former = self._known.get(row.key)
             is_same = former is not None and _inode_of(former) == _inode_of(row)
-            self._connection.execute(_PUT_SAME if is_same else _PUT, _tree_values(row))
+            self._connection.execute(_PUT_SAME if is_same else PUT_ROW, _tree_values(row))
             self._known[row.key] = row
 
     def children(self, folder: str) -> dict[str, TreeRow]:
@@ -132,10 +137,8 @@ class TreeTable:
 
     def below(self, key: str) -> list[TreeRow]:
         """Return the rows of everything below the folder of a key, folders before what is in them, without absent ones."""
-        # "0" follows "/" in the order of bytes.
-        start, end = (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")
         query = f"{_SELECT} WHERE key > ? AND key < ? AND kind <> 'absent' ORDER BY key"
-        found = self._connection.execute(query, (start, end))
+        found = self._connection.execute(query, bounds_below(key))
         return sorted((row_from(row) for row in found), key=lambda row: row.key.split("/"))
 
     def by_inode(self, device: int, inode: int) -> list[TreeRow]:
