@@ -21,7 +21,6 @@ P = ParamSpec("P")
 
 CLOSED: Final = "it was closed"
 """Why calls on a closed workspace fail."""
-FORKED: Final = "it was opened before a fork; open it again in the new process"
 
 
 class InFlight:
@@ -157,7 +156,9 @@ class WorkerPool(Executor):
         self._is_sealed = self._is_closed = True
         for hop in tuple(self._hops):
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                hop.get_loop().call_soon(self._end, hop, partial(hop.set_exception, WorkspaceGoneError(FORKED)))
+                hop.get_loop().call_soon(
+                    self._end, hop, partial(hop.set_exception, WorkspaceGoneError("it was opened before a fork"))
+                )
 
     def _start(self, work: Callable[[], T], hop: Hop[T] | None = None) -> Hop[T]:
         started: Hop[T] = Hop() if hop is None else hop

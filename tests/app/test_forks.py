@@ -60,7 +60,7 @@ asyncio.run(main())
 def test_a_child_that_leaves_the_workspace_alone_ends(tmp_path: Path, program: str) -> None:
     for name in ("root", "other"):
         (tmp_path / name).mkdir()
-    command = [sys.executable, "-c", CHILD + program, tmp_path / "root", tmp_path / "other"]
+    command = [sys.executable, "-c", CHILD + program, str(tmp_path / "root"), str(tmp_path / "other")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     assert (done.stdout, done.returncode) == ("{3}\n", 0), done.stderr
     assert not done.stderr
