@@ -145,6 +145,7 @@ class Opening:
         self._create = create
         self._stack = AsyncExitStack()
         self._is_entered = False
+        self._process = os.getpid()
 
     if not TYPE_CHECKING:  # a type checker shall go on refusing the name
 
@@ -168,7 +169,8 @@ class Opening:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stack.aclose()
+        if self._process == os.getpid():  # a forked child has nothing of it to close
+            await self._stack.aclose()
 
     async def _open_to_write_or_read(self) -> FileToolsFacade:
         """Reading works where no state is made, or none can be: a full disk, a read-only tree, somebody else's folder."""

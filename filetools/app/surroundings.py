@@ -25,7 +25,6 @@ from filetools.paths.patterns import compile_patterns
 from filetools.search.contents.candidates import find_ripgrep
 from filetools.settings import Settings
 from filetools.stores.private import examine_folder
-from filetools.stores.system import Capabilities
 
 CheckState = Literal["ok", "note", "warning"]
 MOST_FOLDERS: Final = 500_000
@@ -132,16 +131,12 @@ def _abilities(state: Path) -> Iterator[Check]:
     able = examine_folder(state / "tmp")
     if able is None:
         return
-    missing = _missing(able)
+    missing = [text for name, text in _MISSING.items() if text and not getattr(able, name)]
     yield Check(
         name="abilities",
         state="note" if missing else "ok",
         text="; ".join(missing) or "all that filetools makes use of",
     )
-
-
-def _missing(able: Capabilities) -> list[str]:
-    return [text for name, text in _MISSING.items() if text and not getattr(able, name)]
 
 
 def _space(folder: Path) -> Iterator[Check]:

@@ -70,7 +70,9 @@ def same_change(parts: Parts, seen: Look, actor: Actor) -> tuple[dict[str, Any],
     """Return the warning for a writer whose own change stands there already, made by somebody else since it looked."""
     records = parts.journal.records(key=seen.key, limit=1, newest_first=True)
     is_recorded = seen.adoption is None and bool(records)
-    if is_recorded and _same_actor(records[0].actor, actor):
+    if is_recorded and all(
+        getattr(records[0].actor, name) == getattr(actor, name) for name in ("kind", "id", "session")
+    ):
         return ()
     who = sayable(records[0].actor.to_dict()) if is_recorded else "another program"
     message = f"The same change was made by {who} since you saw it; yours added nothing."
@@ -121,7 +123,3 @@ def _record_made(parts: Parts, actor: Actor, key: str, step: PutFile) -> None:
     base = None if known is None else known.base
     for before, after, content in sorted(made, key=lambda change: change[0] != base):
         parts.tracker.record_made(actor, key, before, after, content=content)
-
-
-def _same_actor(one: Actor, other: Actor) -> bool:
-    return (one.kind, one.id, one.session) == (other.kind, other.id, other.session)

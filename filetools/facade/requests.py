@@ -113,7 +113,9 @@ def chosen_edits(
     """
     if edits is None:
         if not isinstance(old, str) or not isinstance(new, str):
-            raise InvalidArgumentError(f"edits, or the texts old and new are needed, not {_kinds(old, new)}")
+            raise InvalidArgumentError(
+                f"edits, or the texts old and new are needed, not old={type(old).__name__}, new={type(new).__name__}"
+            )
         return [Edit(old=old, new=new, replace_all=replace_all)]
     if old is not None or new is not None or replace_all:
         raise InvalidArgumentError("Give either edits, or old and new; replace_all of an edit is its own")
@@ -121,7 +123,3 @@ def chosen_edits(
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(each, Edit) for each in given):
         raise InvalidArgumentError("edits must be a list of filetools.Edit")
     return edits
-
-
-def _kinds(old: object, new: object) -> str:
-    return f"old={type(old).__name__}, new={type(new).__name__}"

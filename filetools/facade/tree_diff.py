@@ -67,7 +67,10 @@ def diff_tree(
     """
     assert old.checkpoint is not None
     differences = [
-        each for each in _differences(parts, old, new) if _concerns(each, below) and not _is_unread(each, new)
+        each
+        for each in _differences(parts, old, new)
+        if _concerns(each, below)
+        and not any(each.path == path or each.path.startswith(f"{path}/") for path in new.unread)
     ]
     # What is in one state alone may be so because other ignore rules held.
     has_same_rules = old.rows.get(ROOT) == new.rows.get(ROOT)
@@ -109,10 +112,6 @@ def _reversed(difference: Difference) -> Difference:
 def _concerns(difference: Difference, below: WorkspacePath) -> bool:
     paths = [row.path for row in (difference.old, difference.new) if row is not None]
     return below.is_root or any(path == below or path.startswith(f"{below}/") for path in paths)
-
-
-def _is_unread(difference: Difference, new: WholeTree) -> bool:
-    return any(difference.path == path or difference.path.startswith(f"{path}/") for path in new.unread)
 
 
 def _by_actor(found: list[Difference]) -> list[ActorChanges]:

@@ -148,6 +148,10 @@ class Turns:
         """Refuse all calls in a forked child, where nobody would do them."""
         self._gone = FORKED
         self._lock = Lock()
+        for call in (*self._waiting, *self._at_work):
+            call.fail(WorkspaceGoneError(FORKED))
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                call.hop.get_loop().call_soon(call.settle)
 
     def _check(self) -> None:
         if self._gone is not None:

@@ -284,10 +284,6 @@ def _make_plan(
     return plan
 
 
-def _key_of(parts: Parts) -> Callable[[str], str]:
-    return lambda path: parts.workspace.key(parts.workspace.resolve(path))
-
-
 def _take_back(
     parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
 ) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
@@ -298,7 +294,11 @@ def _take_back(
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
     tree, history = DraftTree(standing), parts.journal.history
-    past = Past(history, _key_of(parts), lru_cache(partial(_standing_before, parts)))
+    past = Past(
+        history,
+        lambda path: parts.workspace.key(parts.workspace.resolve(path)),
+        lru_cache(partial(_standing_before, parts)),
+    )
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
     since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
+from filetools.journal.forks import abandon_in_child
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -90,9 +91,11 @@ class WorkerPool(Executor):
         self._lock = threading.Lock()
         self._unused = 0
         self._in_flight = InFlight()
+        self._hops: weakref.WeakSet[Hop[Any]] = weakref.WeakSet()
         self._is_sealed = False
         self._is_closed = False
         _at_exit(self)
+        abandon_in_child(self)
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a worker thread, in one hop, to its end even if the caller is cancelled meanwhile.
@@ -154,9 +157,20 @@ class WorkerPool(Executor):
         for thread in threads if wait else ():
             thread.join()
 
+    def abandon(self) -> None:
+        """In a forked child, which has none of the threads, fail what waits for them, and take nothing more."""
+        self._lock, self._threads = threading.Lock(), []  # a thread that the child does not have may have held the lock
+        self._is_sealed = self._is_closed = True
+        for hop in tuple(self._hops):
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                hop.get_loop().call_soon(
+                    self._end, hop, partial(hop.set_exception, WorkspaceGoneError("it was opened before a fork"))
+                )
+
     def _start(self, work: Callable[[], T], hop: Hop[T] | None = None) -> Hop[T]:
         started: Hop[T] = Hop() if hop is None else hop
         self._put(lambda: self._do(started, work))
+        self._hops.add(started)
         self._in_flight.begin()
         return started
 

@@ -126,7 +126,8 @@ class MoveFile(Step):
             self._remember(parts)
         source, end = self.seen
         on_top = Change(
-            operation=Operation.MODIFY, path=end.path, key=end.key, after=source.version, size=self._size(), applied=True
+            operation=Operation.MODIFY, path=end.path, key=end.key, after=source.version,
+            size=None if source.stat is None else source.stat.size, applied=True,
         )  # fmt: skip
         return self._foreign_save(parts, end, source.version, lambda before: replace(on_top, before=before))
 
@@ -141,9 +142,6 @@ class MoveFile(Step):
         source, destination = (_former(end, number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)
-
-    def _size(self) -> int | None:
-        return self.seen[0].stat.size if self.seen[0].stat is not None else None
 
     def _remember(self, parts: Parts) -> None:
         """Know the file by its new name at the next look: a rename changes one of its times."""
