@@ -223,7 +223,7 @@ class Settings:
     hard_links: Literal["refuse", "break"] = "break"
     """A write to a file with several names gives the written name a file of its own, with a warning; "refuse" refuses it."""
     lock_timeout_seconds: Annotated[float, Meta(gt=0)] = 30.0
-    """Longest wait for the locks of one call."""
+    """Longest wait of a call for its turn."""
     max_read_bytes: Annotated[int, Meta(gt=0)] = 10 * MIB
     """Largest file that is read whole."""
     max_write_bytes: Annotated[int, Meta(gt=0)] = 1024 * MIB

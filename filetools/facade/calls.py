@@ -124,7 +124,7 @@ class ActorCalls:
         proposed_text: str,
         arguments: Mapping[str, Any],
     ) -> ApprovalDecision:
-        """Have a person decide what becomes of a text that meets another's unsaved one. No lock may be held meanwhile.
+        """Have a person decide what becomes of a text that meets another's unsaved one. Others have their turns meanwhile.
 
         Args:
             tool: Name of the tool.

@@ -1,4 +1,4 @@
-"""Edits and patches: applied under the lock to the bytes that stand there, and only the touched spans change."""
+"""Edits and patches: applied in a turn to the bytes that stand there, and only the touched spans change."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Beside(Struct, frozen=True, kw_only=True):
 
 
 class TextChange:
-    """One change of a file's text on its way: decided under the lock, remembered for the result. Used once."""
+    """One change of a file's text on its way: decided in a turn, remembered for the result. Used once."""
 
     def __init__(
         self, path: WorkspacePath, apply: ChangeBytes, actor: Actor, *, expected_version: str | None = None

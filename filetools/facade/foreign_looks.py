@@ -1,6 +1,6 @@
 """What hints turn out to mean: what stands at their paths, compared with the heads or, where there are none, the known names.
 
-A batch of hints is looked at together, under the locks of all its paths: the journal is asked once, for all of them.
+A batch of hints is looked at together, in one turn: the journal is asked once, for all of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from filetools.stores.store import FileStat
 from filetools.watch.hints import Hint
 
 WORK_SECONDS: Final = 0.05
-"""How long a batch is looked at before it is committed as far as it has come: calls may wait for its locks."""
+"""How long a batch is looked at before it is committed as far as it has come: calls wait for their turn."""
 
 _log = logging.getLogger(__name__)
 

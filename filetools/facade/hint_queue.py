@@ -105,7 +105,7 @@ class HintQueue:
             self._release_due = asyncio.get_running_loop().call_later(HELD_SECONDS, self._release_all)
 
     def _is_own(self, hint: Hint) -> bool:
-        """Whether filetools is at work at a path: a look would wait for its lock, and meet folders not recorded yet."""
+        """Whether filetools is at work at a path: a look would wait for its turn, and meet folders not recorded yet."""
         paths = [WorkspacePath(path) for path in (hint.old_path, hint.path) if path is not None]
         return any(self._writers.is_in(path) or self._told.is_too_young(path) for path in paths)
 

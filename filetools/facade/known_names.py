@@ -49,7 +49,7 @@ class KnownNames:
         return names
 
     def for_batches(self) -> KnownNames:
-        """Return the names as they were at the last `follow`, for those who ask for many, under the locks of all of them."""
+        """Return the names as they were at the last `follow`, for those who ask for many in one turn."""
         if self._origin is not None:
             return self
         names = KnownNames(self._journal, self._key, self._is_ignored)

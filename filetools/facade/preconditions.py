@@ -1,6 +1,6 @@
 """What a change demands of what its actor knows, which text is its base, and what it leaves known: the read tracker's use.
 
-All of it is decided under the path's lock, in a worker thread.
+All of it is decided in a turn.
 """
 
 from __future__ import annotations

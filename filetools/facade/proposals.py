@@ -202,7 +202,7 @@ def _destroys(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Contents]
 def _made(
     parts: Parts, act: Act, path: WorkspacePath, preview: Preview | None, standing: ShownState
 ) -> str | bytes | FileToolsError | None:
-    """Return what a call would make of a file; whether it can do so is for the call to say, when it looks under the lock."""
+    """Return what a call would make of a file; whether it can do so is for the call to say, when it looks in its turn."""
     try:
         return None if preview is None else preview(parts, standing)
     except UnsavedQuestion as question:

@@ -27,7 +27,7 @@ _BEING_WRITTEN: Final = "File is being modified by another operation. Please wai
 
 
 class ReadCalls(ActorCalls):
-    """Calls that change nothing and take no lock."""
+    """Calls that change nothing, and need no turn."""
 
     async def read_file(
         self,
@@ -45,7 +45,7 @@ class ReadCalls(ActorCalls):
         on_locked: OnLocked = "flag",
         view: View = "auto",
     ) -> ReadResult:
-        """Read a file or a part of it. Takes no lock; the content is never half of a write.
+        """Read a file or a part of it. Waits for nobody; the content is never half of a write.
 
         Args:
             path: Workspace-relative path.

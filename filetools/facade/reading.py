@@ -1,4 +1,4 @@
-"""How a file is read: without a hop where the system has it in memory, in one hop otherwise, never under a lock."""
+"""How a file is read: without a hop where the system has it in memory, in one hop otherwise, never in a turn."""
 
 from __future__ import annotations
 

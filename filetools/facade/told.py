@@ -1,7 +1,7 @@
 """What listeners were told of single paths last: a hint at what still stands there so says nothing new.
 
 Nearly every hint in a busy workspace is the echo of a change that filetools has made or recorded itself. Here it costs one
-look at the path's facts; whoever cannot be told so is looked at under the lock, and compared with the journal.
+look at the path's facts; whoever cannot be told so is looked at in a turn, and compared with the journal.
 """
 
 from __future__ import annotations

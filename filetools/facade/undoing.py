@@ -1,6 +1,6 @@
-"""How changes are taken back: worked out in memory without a lock, shown as a whole, then all or nothing.
+"""How changes are taken back: worked out in memory before any turn, shown as a whole, then all or nothing.
 
-The steps check under their locks that everything stands as the plan has seen it; if not, it is worked out anew.
+The steps check in their turn that everything stands as the plan has seen it; if not, it is worked out anew.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class WriteCalls(ConflictCalls):
                 `for_actor` says, else "merge".
             require_read: Refuse to replace a file, if no `expected_version` is given, unless this actor has read or written
                 all of it; a part is not enough.
-            lock_timeout_seconds: Longest wait for the file's lock; 30 s by default.
+            lock_timeout_seconds: Longest wait for its turn; 30 s by default.
 
         Raises:
             EditConflictError: Changes of others overlap with these; both sides are in the details.
@@ -106,7 +106,7 @@ class WriteCalls(ConflictCalls):
     async def append_file(
         self, path: AnyPath, content: str | bytes, *, expected_version: str | None = None, encoding: str | None = None
     ) -> WriteResult:
-        """Add to the end of a file under its lock, creating it if missing. Otherwise as `write_file`."""
+        """Add to the end of a file, creating it if missing. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding, expected_version=expected_version)
         return await self._put("append_file", path, request, writing.decide_append, None)
 
@@ -124,7 +124,7 @@ class WriteCalls(ConflictCalls):
     ) -> EditResult:
         """Replace exact texts in a file, all or nothing; bytes outside the touched spans stay as they are.
 
-        The edits are applied in order to what stands there now, under the file's lock. LF in an edit also matches CRLF
+        The edits are applied in order to what stands there now, in one turn. LF in an edit also matches CRLF
         in the file, and new lines take the line end of their neighbours.
 
         Args:
@@ -171,7 +171,7 @@ class WriteCalls(ConflictCalls):
 
         Args:
             path: Workspace-relative path.
-            compute: Gets the whole text, under the file's lock, and, if others have changed the file since this actor read or
+            compute: Gets the whole text, in a turn, and, if others have changed the file since this actor read or
                 wrote it, the text that it knows, else None; returns replacements in order, not overlapping. It may be
                 called several times, and what it raises ends the call.
             arguments: What the change follows from, for the approval of a person: JSON-compatible.
@@ -312,7 +312,7 @@ class ComputedChange(TextChange):
 
     Args:
         path: The file.
-        compute: The function; called under the file's lock, maybe several times.
+        compute: The function; called in a turn, maybe several times.
         actor: Whose change it is.
         require_read: Whether the actor must have read or written all of the file.
     """

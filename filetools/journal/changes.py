@@ -45,8 +45,6 @@ class Head(Struct, frozen=True, kw_only=True):
 class View(Struct, frozen=True, kw_only=True):
     """What the journal knows of a path at one moment."""
 
-    position: int
-    """Number of the newest record at that moment."""
     head: Head | None
     """None if the path has never been recorded."""
     blocked: bool = False

@@ -16,8 +16,7 @@ from filetools.journal.rows import RECORD_COLUMNS, records_from
 from filetools.models.records import ChangeRecord
 
 _VIEW_COLUMNS: Final = (
-    "(SELECT coalesce(max(number), 0) FROM records),"
-    " EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
+    "EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
     " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')),"
     " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
     f" {DOCUMENT_COLUMNS}"
@@ -56,11 +55,11 @@ class SqliteReading:
         return {key: self._view_from(key, row) for key, *row in rows}
 
     def _view_from(self, key: str, row: Sequence[Any]) -> View:
-        position, is_moving, path, version, size, mode, number, applied, *opened = row
+        is_moving, path, version, size, mode, number, applied, *opened = row
         blocked = bool(is_moving) and self._is_below_moving(key)
         document = None if opened[0] is None else document_from(opened)
         if number is None:
-            return View(position=position, head=None, blocked=blocked, document=document)
+            return View(head=None, blocked=blocked, document=document)
         head = Head(
             key=key,
             path=path,
@@ -70,7 +69,7 @@ class SqliteReading:
             number=number,
             applied=bool(applied),
         )
-        return View(position=position, head=head, blocked=blocked, document=document)
+        return View(head=head, blocked=blocked, document=document)
 
     def records(
         self,

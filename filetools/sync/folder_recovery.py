@@ -86,7 +86,7 @@ def _below(path: str, folder: str, key: Callable[[WorkspacePath], str]) -> str |
 class FolderRecovery:
     """Makes, deletes and moves folders as records say. Lives as long as the workspace is open.
 
-    Call it in a worker thread with the locks of the records' paths held.
+    Call it in a turn.
     """
 
     def __init__(self, workspace: Workspace, store: Store, journal: Journal) -> None:

@@ -1,4 +1,4 @@
-"""Recovery by path: what a dead process, or a power cut, left half done is finished or undone, under the path's lock.
+"""Recovery by path: what a dead process, or a power cut, left half done is finished or undone, in a turn.
 
 The journal says what must stand at a path. A file that carries an older version of that path, or what a power cut
 leaves of an unsynced one, gets the head's bytes; anything else is somebody's save, which stays and is journaled.
@@ -72,7 +72,7 @@ class Recovery:
         if found.version != head.version:
             now = self._journal.view(key).head
             if now is None or now.number != head.number:
-                return  # it went along with a folder above, which needs no lock of what is in it
+                return  # it went along with a folder above
             self._repair(path, head, found)
         elif found.content is not None:
             self._set_mode(path, head)

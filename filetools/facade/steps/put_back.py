@@ -148,7 +148,7 @@ class RestoreFolder(FolderStep):
         Args:
             path: Where it comes back.
             trash: Its name in the trash.
-            inside: The paths of all that is in it: their locks are held, too, as nobody else may settle their records.
+            inside: The paths of all that is in it.
         """
         super().__init__(path, *inside)
         self._path = path

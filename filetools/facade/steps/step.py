@@ -22,7 +22,7 @@ class Step(ABC):
 
     def __init__(self, *paths: WorkspacePath) -> None:
         self.paths: Sequence[WorkspacePath] = paths
-        """Paths whose locks it needs."""
+        """Paths that it is about."""
         self.undone: Sequence[Relation] = ()
         """What its record says besides: which records an undo takes back with it."""
         self._missing: Sequence[WorkspacePath] = ()
@@ -43,7 +43,7 @@ class Step(ABC):
         """Work out what to do, or raise the refusal; False if there is nothing to change."""
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Folders that `prepare` will have to make, outermost first; it may rely on their locks."""
+        """Folders that `prepare` will have to make, outermost first; called before it."""
         made = self._made_path()
         self._missing = () if made is None else missing_parents(parts, made)
         return self._missing

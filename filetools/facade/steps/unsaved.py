@@ -36,7 +36,7 @@ RECENT_RECORDS: Final = 100
 
 
 class UnsavedQuestion(Exception):  # noqa: N818  # no error: a person is asked, and the call goes on
-    """Raised under the lock where a person must decide about unsaved text; nobody is asked while a lock is held."""
+    """Raised in a turn where a person must decide about unsaved text; nobody is asked during one."""
 
     def __init__(
         self, path: WorkspacePath, opened: OpenText, *, base_text: str, proposed: str, disk_version: str | None

@@ -62,7 +62,7 @@ class InnerJournal:
 
 
 class NoRecovery(Recovery):
-    """Settles nothing: a transaction holds no locks before its exit, where the way of a write settles what is left."""
+    """Settles nothing: a transaction has no turn before its exit, where the way of a write settles what is left."""
 
     def settle(self, path: WorkspacePath, key: str) -> None:
         """Do nothing."""

@@ -43,7 +43,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 
     Calls change nothing outside before the end of the block; reads see what the transaction has made so far. Results
     of its calls have no `number` and no mirror yet; `result` has them. An exception in the block, or its being
-    cancelled, drops everything. At the end the permissions are asked, then all locks are taken, everything is checked,
+    cancelled, drops everything. At the end the permissions are asked, then in one turn everything is checked,
     and all is done or nothing, also over a crash.
 
     What others changed meanwhile is merged into texts that the transaction writes. What overlaps is EDIT_CONFLICT; what
