@@ -120,6 +120,8 @@ class ForeignLooks:
             is_filling = mirror.position is None
             paths = [path for path, is_recorded in self._met if is_filling or not is_recorded]
             self._parts.journal.backlog.add(mirror.place, [(self._parts.workspace.key(path), path) for path in paths])
+        if self._met:
+            self._parts.sync.wake(is_whole=True)
 
     def _is_early(self, path: WorkspacePath, told: Set[str]) -> bool:
         """Whether the folder that a path is in has yet to be told of: by who makes it, or by a look at it."""

@@ -72,7 +72,7 @@ class CallRunner:
         self._is_closed = True
         for task in self._long:
             task.cancel()
-        self.turns.close()
+        await self.turns.aclose()
         await self._changes.none()
 
     def resolve(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
@@ -253,8 +253,11 @@ class CallRunner:
                 raise AbortedError("The call", {"done": 0, "total": total})
             beat(done, total)
 
+        def taken() -> list[ChangeRecord]:
+            return [noticed.pop(0) for _ in range(len(noticed))]
+
         def tell() -> None:
-            records = [*noticed, *(walk.outcome.records if walk.outcome is not None else ())]
+            records = [*taken(), *(walk.outcome.records if walk.outcome is not None else ())]
             self.notice(records)  # first: what the call itself makes known is newer than what it met on the way
             if walk.outcome is not None:
                 happened()
@@ -262,7 +265,15 @@ class CallRunner:
 
         walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=noticed.extend))
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
-        call = TurnCall(walk, keys, path=paths[0], owner=actor.id, timeout_seconds=timeout, tell=tell)
+        call = TurnCall(
+            walk,
+            keys,
+            path=paths[0],
+            owner=actor.id,
+            timeout_seconds=timeout,
+            tell=tell,
+            notice=lambda: self.tell(taken()),
+        )
         is_cancelled = False
         try:
             # Until it is told: a hint at what others make where this takes a folder away would pass for an echo meanwhile.
@@ -272,11 +283,15 @@ class CallRunner:
             if call.hop.cancelled() or not call.hop.done():
                 raise
             is_cancelled = True
-        if is_cancelled and not (walk.outcome is not None and is_late()):
-            raise asyncio.CancelledError
-        call.hop.result()
-        assert walk.outcome is not None
-        return await self._followed(walk.outcome)
+        try:
+            if is_cancelled and not (walk.outcome is not None and is_late()):
+                raise asyncio.CancelledError
+            call.hop.result()
+            assert walk.outcome is not None
+            return await self._followed(walk.outcome)
+        finally:
+            if walk.outcome is not None:
+                parts.sync.end_following(walk.outcome.recent)
 
     async def _followed(self, outcome: Outcome) -> Outcome:
         """Wait a moment for mirrors, and for documents that went along with what was moved."""
@@ -285,7 +300,7 @@ class CallRunner:
                 await self.news.tell()  # a read that follows at once must find unsaved text where it is now
         if not outcome.followed or not self.parts.sync.has_mirrors:
             return outcome
-        follow = partial(self.parts.sync.follow, outcome.followed, outcome.recent)
+        follow = partial(self.parts.sync.follow, outcome.followed)
         return outcome.with_mirror(await self.afterwards(follow))
 
     async def afterwards(self, work: Callable[[], T]) -> T:
@@ -299,7 +314,7 @@ class CallRunner:
         return hop.result()
 
     def tell(self, records: Sequence[ChangeRecord]) -> None:
-        """Publish the events of new records, and have their marks written and other processes woken soon."""
+        """Publish the events of new records."""
         self.notice(records)
         self._publish(records)
 

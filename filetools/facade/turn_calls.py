@@ -87,6 +87,7 @@ class TurnCall:
         owner: str,
         timeout_seconds: float,
         tell: Callable[[], None] = lambda: None,
+        notice: Callable[[], None] = lambda: None,
     ) -> None:
         """Describe a call.
 
@@ -98,6 +99,7 @@ class TurnCall:
             timeout_seconds: How long it may wait.
             tell: Called on the loop after the turn, before the calls of later turns tell of theirs; asks `hop` what became
                 of it.
+            notice: Called likewise where the call is to have another turn, for what it has met until then.
         """
         self.work = work
         self.keys = keys
@@ -105,18 +107,22 @@ class TurnCall:
         self.owner = owner
         self.timeout_seconds = timeout_seconds
         self.tell = tell
+        self.notice = notice
         self.hop: Hop[None] = Hop()
         self.begun: asyncio.Future[None] | None = None
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
         self.not_before = 0.0
+        self.is_finished = False
+        """Whether it has done what it is for."""
+        self._deadline = 0.0
         self._tries = 0
         self._busy_since = 0.0
 
     def touches(self, touched: set[str]) -> bool:
         """Whether it is about a path of these keys, or above or below one."""
-        return bool(touched) and any(_touches(key, touched) for key in self.keys)
+        return bool(touched) and any(touches(key, touched) for key in self.keys)
 
     def is_tried_again(self, error: BaseException) -> bool:
         """Whether it is to have another turn after an error; else this is what became of it."""
@@ -124,12 +130,12 @@ class TurnCall:
         if isinstance(error, FileBusyError):
             self._busy_since = self._busy_since or now
             self.not_before = now + BUSY_PAUSE_SECONDS
-            if now - self._busy_since < BUSY_SECONDS:
+            if now - self._busy_since < BUSY_SECONDS and now < self._deadline:
                 return True
         elif isinstance(error, HeadMovedError):
             self._tries += 1
             self.not_before = now + FIRST_PAUSE_SECONDS * 2 ** (self._tries - 1)
-            if self._tries < MOST_TRIES:
+            if self._tries < MOST_TRIES and now < self._deadline:
                 return True
             error = ChangedMeanwhileError(self.path, MOST_TRIES)
         self.error = error
@@ -138,6 +144,7 @@ class TurnCall:
     def wait(self, withdraw: Callable[[], bool]) -> None:
         """Begin to wait; `withdraw` takes the call back as long as it does."""
         self.hop = Hop(withdraw)
+        self._deadline = time.monotonic() + self.timeout_seconds
         if current_watch() is not None:
             self.begun = self.hop.get_loop().create_future()
 
@@ -147,6 +154,10 @@ class TurnCall:
         if self.begun is not None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 self.hop.get_loop().call_soon_threadsafe(self.begin)
+
+    def finish(self) -> None:
+        """Note that it has done what it is for."""
+        self.is_finished = True
 
     def fail(self, error: BaseException) -> None:
         """Note why it was refused, or failed."""
@@ -166,13 +177,19 @@ class TurnCall:
         else:
             self.hop.set_exception(self.error)
             self.hop.exception()  # it is asked for by `tell` and by who waits, if anybody does
-        try:
-            self.tell()
-        except Exception:  # noqa: BLE001 - a listener is foreign code, and the caller waits
-            _log.exception("what happened to %s could not be told", self.path)
+        quietly(self.tell)
 
 
-def _touches(key: str, touched: set[str]) -> bool:
+def touches(key: str, touched: set[str]) -> bool:
+    """Whether a key is one of others, or above or below one."""
     if key in touched or any(one.startswith(f"{key}/") for one in touched):
         return True
     return any(key.startswith(f"{one}/") for one in touched)
+
+
+def quietly(tell: Callable[[], None]) -> None:
+    """Tell listeners, which are foreign code: whatever they raise, callers wait."""
+    try:
+        tell()
+    except Exception:  # noqa: BLE001 - see above
+        _log.exception("what happened could not be told")

@@ -25,8 +25,8 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.turn_calls import TurnCall, TurnTask, TurnWork
-from filetools.facade.worker_pool import CLOSED
+from filetools.facade.turn_calls import TurnCall, TurnTask, TurnWork, quietly, touches
+from filetools.facade.worker_pool import CLOSED, InFlight
 from filetools.journal.commit import CommitDraft
 from filetools.journal.forks import abandon_in_child
 from filetools.journal.journal import Records
@@ -43,6 +43,7 @@ MOST_SECONDS: Final = 0.05
 """Of looking and preparing, likewise."""
 SHORTEST_WAIT_SECONDS: Final = 0.05
 """How long a call waits in any case: others of this process may have a turn just now."""
+ALL_RECORDS: Final = 1_000_000
 UNSETTLED_PAUSE_SECONDS: Final = 1.0
 """Until it is tried again to finish what a dead process left, after that has failed."""
 FORKED: Final = "this process was forked from the one that opened it"
@@ -64,7 +65,8 @@ class Turns:
         self._at_work: Sequence[TurnCall] = ()
         self._unsettled: dict[int, float] = {}
         self._untold: deque[int] = deque()
-        self._done: deque[Sequence[TurnCall]] = deque()
+        self._done: deque[tuple[Sequence[TurnCall], Sequence[TurnCall]]] = deque()
+        self._in_flight = InFlight()
         self._telling: asyncio.Task[None] | None = None
         self.precede: Callable[[], Awaitable[object] | None] = lambda: None
         """Returns what tells the changes of other processes before the first that is untold; None if there are none."""
@@ -93,12 +95,14 @@ class Turns:
         call.wait(lambda: self._withdraw(call))
         seconds = max(call.timeout_seconds, SHORTEST_WAIT_SECONDS)
         timer = call.hop.get_loop().call_later(seconds, self._give_up, call)
+        self._in_flight.begin()
         try:
             self._add(call)
             is_cancelled = call.begun is not None and await self._is_cancelled_before(call, call.begun)
             await call.hop
         finally:
             timer.cancel()
+            self._in_flight.end()
         if is_cancelled:
             raise asyncio.CancelledError
 
@@ -143,6 +147,11 @@ class Turns:
             call.fail(WorkspaceGoneError(CLOSED))
             call.begin()
             call.settle()
+
+    async def aclose(self) -> None:
+        """Refuse the calls that wait, and new ones; return when those that have begun are finished and told."""
+        self.close()
+        await self._in_flight.none()
 
     def abandon(self) -> None:
         """Refuse all calls in a forked child, where nobody would do them."""
@@ -195,6 +204,7 @@ class Turns:
             self.close()
 
     def _wake_at(self, moment: float) -> None:
+        """Look at the calls that wait again, at a moment on the monotonic clock."""
         asyncio.get_running_loop().call_later(max(0.0, moment - time.monotonic()), self._wake)
 
     def _withdraw(self, call: TurnCall) -> bool:
@@ -215,9 +225,9 @@ class Turns:
         infos = [info for info, _ in self._own_holders()] or [from_line(self._gate.line())]
         return infos[0].describe(time.time())
 
-    def _finish(self, calls: Sequence[TurnCall]) -> None:
+    def _finish(self, calls: Sequence[TurnCall], again: Sequence[TurnCall]) -> None:
         """Tell what a turn has done, after what other processes did before it, and what earlier turns did."""
-        self._done.append(calls)
+        self._done.append((calls, again))
         if self._telling is None:
             waiting = self._tell_ready()
             if waiting is not None:
@@ -226,7 +236,11 @@ class Turns:
     def _tell_ready(self) -> Awaitable[object] | None:
         """Tell what can be told; returns what must be awaited before the next."""
         while self._done:
-            waiting = self.precede()
+            try:
+                waiting = self.precede()
+            except Exception:  # noqa: BLE001 - callers wait
+                _log.exception("what others did before is told later")
+                waiting = None
             if waiting is not None:
                 return waiting
             self._tell_next()
@@ -234,16 +248,20 @@ class Turns:
 
     def _tell_next(self) -> None:
         self._untold.popleft()
-        for call in self._done.popleft():
-            call.settle()
+        calls, again = self._done.popleft()
+        for call in calls:
+            if call in again:
+                quietly(call.notice)
+            else:
+                call.settle()
 
     async def _tell_slowly(self, waiting: Awaitable[object] | None) -> None:
         try:
             while waiting is not None:
                 try:
                     await waiting
-                except FileToolsError as exc:
-                    _log.warning("what others did before is told later: %s", exc)
+                except Exception:  # noqa: BLE001 - callers wait
+                    _log.exception("what others did before is told later")
                 self._tell_next()
                 waiting = self._tell_ready()
         finally:
@@ -264,11 +282,14 @@ class Turns:
             try:
                 self._take_turn(calls, again)
             except BaseException as exc:  # noqa: BLE001 - raised again where the calls are awaited
+                _log.exception("a turn failed")
                 calls = calls or [call for call in self._due() if self._claim(call)]
                 for call in calls:
-                    call.fail(call.error or exc)
-            finally:
-                self._at_work = ()
+                    if not (call in again or call.is_finished or call.error is not None):
+                        quietly(call.work.abandon)
+                        call.fail(exc)
+            self._at_work = ()
+            with suppress(OSError):  # the descriptor is gone, and with it the lock
                 self._gate.leave()
             if calls:
                 self._end_all(calls, again)
@@ -282,13 +303,17 @@ class Turns:
             call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
         if calls:
             self._untold.append(sys.maxsize)
-            self._end_all(calls, ())
+            self._end_all(calls, [])
 
     def _is_due(self) -> bool:
-        """Whether a call waits; if none does, nobody serves any more."""
+        """Whether a call waits; if none does, nobody serves any more until one is added, or has waited long enough."""
         now = time.monotonic()
         with self._lock:
-            self._is_served = any(call.not_before <= now for call in self._waiting)
+            soonest = min((call.not_before for call in self._waiting), default=None)
+            self._is_served = soonest is not None and soonest <= now
+            if soonest is not None and not self._is_served:
+                with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                    self._waiting[0].hop.get_loop().call_soon_threadsafe(self._wake_at, soonest)
             return self._is_served
 
     def _is_wanted(self) -> bool:
@@ -306,18 +331,18 @@ class Turns:
         call.claimed()
         return True
 
-    def _end_all(self, calls: Sequence[TurnCall], again: Sequence[TurnCall]) -> None:
+    def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
                 call.fail(self._parts.crew.explained(call.error))
-        loop = calls[0].hop.get_loop()
         with self._lock:
+            if self._gone is not None:
+                for call in again:
+                    call.fail(WorkspaceGoneError(self._gone))
+                again.clear()
             self._waiting.extendleft(reversed(again))
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            soonest = min((call.not_before for call in again), default=0.0)
-            if soonest:
-                loop.call_soon_threadsafe(self._wake_at, soonest)
-            loop.call_soon_threadsafe(self._finish, [call for call in calls if call not in again])
+            calls[0].hop.get_loop().call_soon_threadsafe(self._finish, calls, again)
 
     def _take_turn(self, calls: list[TurnCall], again: list[TurnCall]) -> None:
         """Do the work of the calls that wait.
@@ -341,6 +366,7 @@ class Turns:
             if isinstance(outcome, Exception):
                 call.work.abandon()
             elif error is None:
+                call.finish()
                 made += [record.number for record in outcome]
                 done.append(call.work)
             if error is not None and call.is_tried_again(error):
@@ -355,7 +381,8 @@ class Turns:
         touched: set[str] = set()
         size, until = 0, time.monotonic() + MOST_SECONDS
         for call in self._due():
-            is_alone = isinstance(call.work, TurnTask)
+            # Each of several would wait for a strict mirror while the others wait for it.
+            is_alone = isinstance(call.work, TurnTask) or self._parts.sync.is_strict
             is_full = size > MOST_BYTES or time.monotonic() > until
             if ready and (is_alone or is_full or call.touches(touched)):
                 touched.update(call.keys)  # calls of one path keep their order
@@ -373,12 +400,17 @@ class Turns:
                 if call.is_tried_again(exc):
                     again.append(call)
                 continue
-            if draft is not None:
-                ready.append((call, draft))
-                for change in draft.changes:
-                    touched.add(change.key)
-                    touched.add(change.old_key or change.key)
-                    size += len(change.content or b"")
+            if draft is None:
+                call.finish()
+                continue
+            keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
+            if any(touches(key, touched) for key in keys):
+                call.work.abandon()  # it has turned out to be about more than it said
+                again.append(call)
+                continue
+            ready.append((call, draft))
+            touched |= keys
+            size += sum(len(change.content or b"") for change in draft.changes)
         return ready
 
     def _mark(self, made: Sequence[int]) -> None:
@@ -390,7 +422,7 @@ class Turns:
 
     def _settle(self) -> None:
         """Finish what dead processes left, before anything else is looked at."""
-        pending = self._parts.journal.marks.pending()
+        pending = self._parts.journal.marks.pending(ALL_RECORDS)
         now = time.monotonic()
         if any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
             failed = self._parts.recovery.settle_all(pending)

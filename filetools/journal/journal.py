@@ -11,7 +11,7 @@ import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -134,16 +134,18 @@ class Journal(SqliteReading):
             self.contents.put_all(large)
             outcomes = self._database.write(
                 lambda connection: [self._recorded(connection, draft) for draft in drafts],
+                afterwards=self._note,
                 may_use_reserve=lambda: all(draft.makes_room for draft in drafts),
             )
         except Exception as exc:  # noqa: BLE001 - raised again by whoever has drafted it
             if isinstance(exc, DiskFullError) and large:
                 self.contents.take_back(large)
             if len(drafts) == 1 or (isinstance(exc, FileToolsError) and not isinstance(exc, DiskFullError)):
-                return [copy.copy(exc) for _ in drafts]
+                return [exc, *(copy.copy(exc) for _ in drafts[1:])]
             # A draft that no database could take, such as a name that is no text, or one that the disk has no room for.
             return [outcome for draft in drafts for outcome in self.commit_all([draft])]
-        self._note(record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome)
+        if any(record.state is not RecordState.PENDING for record in _records_of(outcomes)):
+            self._on_committed()
         return outcomes
 
     def _recorded(self, connection: sqlite3.Connection, draft: CommitDraft) -> Records | Exception:
@@ -152,18 +154,15 @@ class Journal(SqliteReading):
         except HeadMovedError as exc:
             return exc
 
-    def _note(self, records: Iterable[ChangeRecord]) -> None:
-        is_visible, newest = False, 0
+    def _note(self, outcomes: Sequence[Records | Exception]) -> None:
+        """Note how far the numbers have come, behind the gate still."""
+        records = _records_of(outcomes)
         for record in records:
-            newest = record.number
-            if newest != self._own_position + 1:
-                self._others_position = newest - 1
-            self._own_position = newest
-            is_visible = is_visible or record.state is not RecordState.PENDING
-        if newest:
-            self._database.position.write(newest)
-        if is_visible:
-            self._on_committed()
+            if record.number != self._own_position + 1:
+                self._others_position = record.number - 1
+            self._own_position = record.number
+        if records:
+            self._database.position.write(self._own_position)
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
@@ -224,6 +223,10 @@ class Journal(SqliteReading):
     def close(self) -> None:
         """Release the database; may be called twice, and after a fork does nothing."""
         self._database.close()
+
+
+def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
+    return [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
 
 
 def _guarded(listener: Callable[[], None]) -> Callable[[], None]:

@@ -147,7 +147,7 @@ class SyncManager:
         return bool(self._mirrors)
 
     def begin_following(self, recent: Mapping[int, RecentFile]) -> None:
-        """Have mirrors follow what is applied now; `follow` comes after it.
+        """Have mirrors follow what is applied now; `end_following` must come after it.
 
         Args:
             recent: Files among that by the number of the record, as far as they are at hand.
@@ -157,17 +157,21 @@ class SyncManager:
             for mirror in self._mirrors:
                 mirror.wake()
 
-    def wake(self) -> None:
-        """Have mirrors look for what other processes have recorded."""
+    def wake(self, *, is_whole: bool = False) -> None:
+        """Have mirrors look for what other processes have recorded; at the whole backlog, if any of it has no number."""
         for mirror in self._mirrors:
-            mirror.wake(is_heard=True)
+            mirror.wake(is_heard=True, is_whole=is_whole)
 
-    def follow(self, records: Iterable[ChangeRecord], recent: Iterable[int] = ()) -> MirrorStatus:
+    def end_following(self, recent: Iterable[int]) -> None:
+        """Forget the files that `begin_following` was given, by the numbers of their records."""
+        for number in recent:
+            self.context.recent.pop(number, None)
+
+    def follow(self, records: Iterable[ChangeRecord]) -> MirrorStatus:
         """Wait until mirrors have followed, no longer than `mirror_wait_seconds`; never raises for a mirror.
 
         Args:
             records: The changes.
-            recent: Numbers of those that `begin_following` was given files of.
 
         Returns:
             "in_sync" if every mirror has followed, "pending" if one has not yet, "off" if there is none.
@@ -175,8 +179,6 @@ class SyncManager:
         if not self._mirrors:
             return "off"
         has_followed = self._have_followed(records, self.context.times.wait_seconds)
-        for number in recent:
-            self.context.recent.pop(number, None)
         return "in_sync" if all(has_followed) else "pending"
 
     def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:

@@ -119,6 +119,40 @@ async def test_a_file_that_a_program_is_writing_keeps_only_its_own_call_waiting(
     assert (tmp_path / "busy.txt").read_text() == "half and half\nmore\n"
 
 
+async def test_two_calls_that_step_aside_in_one_turn_are_both_done(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        for name in ("a.txt", "b.txt"):
+            await files.write_file(name, "one\n")
+        with (tmp_path / "a.txt").open("r+") as first, (tmp_path / "b.txt").open("r+") as second:
+            for program in (first, second):
+                program.write("two\n")
+                program.flush()
+            async with inside.at_work(files, "elsewhere.txt"):
+                calls = [asyncio.create_task(files.append_file(name, "more\n")) for name in ("a.txt", "b.txt")]
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.1)
+            first.close()
+            await asyncio.sleep(0.1)
+        async with asyncio.timeout(5):
+            await asyncio.gather(*calls)
+    assert [(tmp_path / name).read_text() for name in ("a.txt", "b.txt")] == ["two\nmore\n"] * 2
+
+
+async def test_closing_refuses_a_call_that_has_stepped_aside(tmp_path: Path) -> None:
+    opening = filetools.open(tmp_path, settings=QUIET)
+    files = await opening.__aenter__()
+    await files.write_file("a.txt", "one\n")
+    with (tmp_path / "a.txt").open("r+") as program:
+        program.write("two\n")
+        program.flush()
+        call = asyncio.create_task(files.append_file("a.txt", "more\n"))
+        await asyncio.sleep(0.1)
+        async with asyncio.timeout(5):
+            await opening.__aexit__(None, None, None)
+            await refused("WORKSPACE_GONE", call)
+    assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
 async def test_a_call_cancelled_while_it_waits_leaves_at_once(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         async with inside.at_work(files, "a.txt"):

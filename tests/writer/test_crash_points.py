@@ -183,7 +183,9 @@ def keep_new(table: Contents, digest: bytes, content: bytes) -> None:
 
 
 @contextmanager
-def commit_afterwards(database: core_crashes.PlannedDatabase, *, durable: bool) -> Iterator[sqlite3.Connection]:
+def commit_afterwards(
+    database: core_crashes.PlannedDatabase, *, durable: bool, is_mark: bool = False
+) -> Iterator[sqlite3.Connection]:
     is_second = database.connection.in_transaction
     if not is_second:
         database.connection.execute("BEGIN IMMEDIATE")
