@@ -239,7 +239,7 @@ class Turns:
             try:
                 waiting = self.precede()
             except Exception:  # noqa: BLE001 - callers wait
-                _log.exception("what others did before is told later")
+                _log.exception("Changes by other processes are reported late")
                 waiting = None
             if waiting is not None:
                 return waiting
@@ -261,7 +261,7 @@ class Turns:
                 try:
                     await waiting
                 except Exception:  # noqa: BLE001 - callers wait
-                    _log.exception("what others did before is told later")
+                    _log.exception("Changes by other processes are reported late")
                 self._tell_next()
                 waiting = self._tell_ready()
         finally:
