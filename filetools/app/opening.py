@@ -19,13 +19,14 @@ from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events.activity import ApprovalRequired, PermissionChanged, ToolApproved, ToolRejected
+from filetools.events.bell import Bell
 from filetools.events.bus import EventBus
 from filetools.events.types import Event
 from filetools.facade.aside import keep_aside
 from filetools.facade.clerk import Clerk
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.feed import Feed
-from filetools.facade.known_names import KnownNames
+from filetools.facade.observing import TreeObserver
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.worker_pool import WorkerPool
@@ -36,21 +37,17 @@ from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath
 from filetools.paths.patterns import compile_patterns
 from filetools.paths.workspace import Workspace
-from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice, PolicyChanged
 from filetools.permissions.rule_file import RuleFile
-from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.versions.read_tracker import ReadTracker
-from filetools.watch.bell import Bell
-from filetools.watch.exclusion import Excluded, is_left_out_below
 
 _log = logging.getLogger(__name__)
 
@@ -263,6 +260,7 @@ class Opening:
             sync_after_seconds=settings.sync_after_seconds,
             max_foreign_bytes=settings.max_foreign_bytes,
         )
+        documents = Documents(journal)
         return Parts(
             workspace=workspace,
             store=store,
@@ -274,9 +272,9 @@ class Opening:
             settings=settings,
             facts=IdentityCache(tick_ns=store.tick_ns),
             tracker=ReadTracker(journal),
-            documents=Documents(journal),
+            documents=documents,
             crew=crew,
-            names=KnownNames(journal, workspace.key, _left_out_of_looks(store, settings)),
+            observer=TreeObserver(workspace, store, journal, settings, lambda key: documents.known.at(key) is not None),
         )
 
     def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:
@@ -332,17 +330,6 @@ class Opening:
         part = await crew.run(build)
         self._stack.push_async_callback(partial(crew.run_last, part.close))
         return part
-
-
-def _left_out_of_looks(store: Store, settings: Settings) -> Excluded:
-    """Return what says of a path, and whether it is a folder, that no look at the whole tree meets it."""
-    rules, cache = compile_patterns((), defaults=settings.exclude), IgnoreCache()
-
-    def is_left_out(path: str, is_directory: bool) -> bool:
-        ignores = stack_above(store, WorkspacePath(path), cache)
-        return is_left_out_below(path, is_directory, rules.matches) or ignores.ignores(path, is_directory)
-
-    return is_left_out
 
 
 async def _forget_ephemeral(parts: Parts) -> None:

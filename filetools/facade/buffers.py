@@ -25,7 +25,6 @@ from filetools.facade.saving import MOST_TRIES, DocumentSave, keep_and_close, te
 from filetools.facade.steps.put import PutFile
 from filetools.facade.way import Outcome
 from filetools.journal.document_rows import Document
-from filetools.journal.tree_index import IndexRow
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
@@ -232,13 +231,10 @@ class Buffers:
     def _open(self, where: WorkspacePath) -> tuple[str, OpenText]:
         parts = self._parts
         key = parts.workspace.key(where)
-        position = parts.journal.position()
         base, text_format, text = text_to_open(parts, where)
-        if base is not None and parts.journal.view(key).head is None and parts.names.find(where) != "absent":
-            # Only of a file with a head it can be told that it is another one than what the editor stands on. What is new
-            # gets its head with the record that says so.
-            met = IndexRow(where, "file", None, None, base)
-            parts.journal.tree_index.save({key: met}, (), position, by_look=False)
+        if base is not None and parts.journal.view(key).head is None:
+            # Only of a file whose version is known it can be told that it is another one than what the editor stands on.
+            parts.journal.tree_index.note_opened(key, where, base)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
         if follow_disk(parts, opened.document) == "level":
             _, opened = parts.documents.held(handle.name, self._actor)

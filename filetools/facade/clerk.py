@@ -9,20 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from filelock import lock_descriptor
-from msgspec.structs import replace
 
 import filetools.events as events
 from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
+from filetools.events.bell import Bell
 from filetools.facade.feed import Feed
-from filetools.facade.foreign import ForeignRecorder
-from filetools.facade.hint_queue import HintQueue
+from filetools.facade.foreign import ForeignChanges
 from filetools.facade.limbo import sweep
 from filetools.facade.others import OthersChanges
 from filetools.facade.parts import Parts
@@ -30,15 +29,9 @@ from filetools.facade.runner import CallRunner
 from filetools.facade.saving import sweep_handles
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
-from filetools.facade.told import NewestRecords
 from filetools.facade.tree_look import TreeLooker
 from filetools.models.records import SYSTEM, ChangeRecord
-from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.paths.workspace_path import ROOT
-from filetools.search.walk import walk_tree
-from filetools.watch import watcher
-from filetools.watch.bell import Bell
-from filetools.watch.hints import Hint
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
@@ -67,18 +60,10 @@ class Clerk:
         self._state_directory = state_directory
         self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
         runner.turns.precede = self._others.precede
-        recorder = ForeignRecorder(self._parts, runner.record)
-        self._hints = HintQueue(recorder, NewestRecords(self._parts), runner.writers)
-        self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
-        # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
-        parts = replace(self._parts, names=self._parts.names.without_inventory())
-        recorder = ForeignRecorder(parts, runner.record)
-        looker = cache(partial(TreeLooker, self._parts, self._rules, recorder, runner.check_open))
-        runner.look_at_tree = lambda: looker().look()  # most commands never look
+        self._foreign = ForeignChanges(self._parts, runner.record)
+        runner.look_at_tree = TreeLooker(self._parts, self._foreign, runner.check_open).look
         runner.before_change = SessionCheckpoints(runner).before_change
-        self._watcher: watcher.ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._rescan_due = asyncio.Event()
         self._rung = asyncio.Event()
         self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
@@ -100,8 +85,7 @@ class Clerk:
         self._try_to_keep()
         self._tasks = [
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
-            asyncio.create_task(self._repeatedly(self._hints.record), name="filetools record"),
-            asyncio.create_task(self._repeatedly(self._rescan), name="filetools rescan"),
+            asyncio.create_task(self._repeatedly(self._foreign.work), name="filetools foreign"),
             asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
             asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
             asyncio.create_task(self._keep(), name="filetools keep"),
@@ -109,20 +93,17 @@ class Clerk:
 
     def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
         """Have others of this process hear of changes; called on the loop after every change."""
-        self._hints.note(records)
         self._note_documents(records)
         self._feed.wake()
 
     async def aclose(self) -> None:
         """Stop the background tasks."""
-        self._hints.close()
         self._feed.close()
         self._listening.close()
-        if self._watcher is not None:
-            await self._watcher.aclose()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._foreign.aclose()
         with suppress(FileToolsError):
             await self._parts.crew.run(self._parts.tracker.save)
         if self.is_keeper:
@@ -188,7 +169,6 @@ class Clerk:
     def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
         if not records:
             return
-        self._hints.note(records)
         self._runner.notice(records)
         for record in records:
             for event in self._runner.events_of(record):
@@ -213,8 +193,8 @@ class Clerk:
             _log.warning("keeping the workspace failed and is tried again: %s", exc)
 
     async def _keep_once(self, rounds: int) -> None:
-        if rounds == 0:
-            await self._watch()
+        if self._parts.settings.watch:
+            await self._foreign.watch()
         await sweep(self._runner)
         await self._recover()
         await self._keep_documents()
@@ -278,80 +258,10 @@ class Clerk:
         else:
             os.close(descriptor)
 
-    async def _watch(self) -> None:
-        if not self._parts.settings.watch or self._watcher is not None:
-            return
-        excluded = lru_cache(REMEMBERED_PATHS)(self._rules.matches_itself)
-        self._watcher = watcher.ForeignWatcher(
-            self._parts.workspace.root,
-            excluded=excluded,
-            inventory=await self._parts.crew.run(partial(self._parts.names.begin, excluded)),
-            on_hints=self._hints.take,
-            on_resync=self._resync,
-            is_known=self._hints.is_known,
-            is_busy=self._runner.writers.is_any,
-            loop=asyncio.get_running_loop(),
-        )
-        await self._watcher.start()
-        self._tasks.append(asyncio.create_task(self._look_back(self._watcher), name="filetools look back"))
-
-    async def _look_back(self, watching: watcher.ForeignWatcher) -> None:
-        """Have recorded what happened while nobody watched; no call waits for it."""
-        await watching.ready()
-        try:
-            await self._runner.look_at_tree()
-        except WorkspaceGoneError:
-            return  # closed meanwhile: the next opening looks
-        except FileToolsError as exc:
-            _log.warning("what happened while nobody watched is recorded with the next look: %s", exc)
-
-    def _resync(self, reason: str) -> None:
-        _log.warning("foreign changes may have been missed (%s); looking through the tree", reason)
-        self._parts.bus.publish(events.Resync(position=self._others.position, reason=reason))
-        if reason != "gone":
-            self._rescan_due.set()
-
     async def _save_seen(self) -> None:
         await asyncio.sleep(SAVE_SEEN_SECONDS)
         if self._parts.tracker.is_new:
             await self._parts.crew.run(self._parts.tracker.save)
-
-    async def _rescan(self) -> None:
-        await self._rescan_due.wait()
-        self._rescan_due.clear()
-        since_ns = self._hints.begin_anew()
-        self._hints.take(await self._parts.crew.run(lambda: list(rescan(self._parts, self._rules, since_ns))))
-
-
-SLACK_NS = 2_000_000_000
-"""Older than the last sure moment by this much still counts as young: clocks of file systems lag behind."""
-
-
-def rescan(parts: Parts, rules: ExcludeRules, since_ns: int) -> Iterator[Hint]:
-    """Yield hints for everything that may have changed since a moment; iterate it in a worker thread.
-
-    Args:
-        parts: The workspace.
-        rules: What is not looked at.
-        since_ns: The last moment at which nothing had been missed, in nanoseconds since the epoch.
-    """
-    seen: set[str] = set()
-    for path, entry in walk_tree(parts.store, ROOT, rules=rules):
-        seen.add(parts.workspace.key(path))
-        try:
-            stat = parts.store.stat(path)
-        except FileToolsError:
-            continue
-        if stat is not None and max(stat.changed_ns, stat.modified_ns) >= since_ns - SLACK_NS:
-            yield Hint("changed", path, is_directory=entry.type == "directory")
-        elif parts.names.find(path) == "absent":
-            yield Hint("changed", path, is_directory=entry.type == "directory", is_listed=True)
-    for known, is_directory in parts.names.below(""):
-        if known not in seen:
-            yield Hint("deleted", known, is_directory=is_directory)
-    for known, _ in parts.journal.heads_below(""):
-        if parts.workspace.key(known) not in seen:
-            yield Hint("deleted", known)
 
 
 def tidy_trash(parts: Parts) -> int:

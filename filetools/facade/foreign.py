@@ -1,126 +1,202 @@
-"""Changes that other programs make, journaled as the external actor: seen by the watcher, told like any other change.
-
-A hint says only where to look. What is recorded is what stands there in a turn, compared with the head or,
-where there is none, with the names that were known: the echo of a change of our own equals them and is dropped.
-"""
+"""Changes that other programs make, recorded as the external actor's: a hint only says where to look."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence, Set
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
-from filetools.facade.foreign_looks import ForeignLooks
+from msgspec import Struct
+
+from filetools.errors import LockTimeoutError, WorkspaceGoneError
+from filetools.events import types as events
 from filetools.facade.parts import Parts
-from filetools.models.records import EXTERNAL, ChangeRecord
+from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.watch.hints import Hint
+from filetools.tree.agenda import Agenda
+from filetools.tree.observe import Observation, Scope
+from filetools.tree.watching import TreeWatcher
 
-BATCH_PATHS: Final = 1000
-"""Paths that are looked at in one turn, so that a burst costs few commits."""
 WAIT_SECONDS: Final = 1.0
-"""How long a look waits for its turn, and then is tried again."""
-
-_log = logging.getLogger(__name__)
+"""How long an observation waits for its turn, and then is tried again."""
+FAILURE_PAUSE_SECONDS: Final = 0.5
+"""Until hints are looked at again after an observation has failed."""
+MOST_ROUNDS: Final = 5
+"""Of a look at the whole tree, in which it looks again at what keeps changing."""
+LONGEST_PAUSE_SECONDS: Final = 0.05
+"""Of such a look, until something is to be looked at again."""
+_LOST: Final = frozenset({"overflow", "limit", "failed"})
+"""Reasons to look at the whole tree that say that hints are missing."""
 _OWNER: Final = "watcher"
 
+_log = logging.getLogger(__name__)
 
 Record = Callable[[Callable[[], Sequence[ChangeRecord]], str, str, float], Awaitable[None]]
 """`CallRunner.record`."""
 
 
-class ForeignRecorder:
-    """Turns hints into journal records. One an opened workspace; works only in the process that keeps it."""
+class Uncertain(Struct, frozen=True, kw_only=True):
+    """Paths of which a look at the whole tree could not say what is there."""
+
+    closed: Sequence[str]
+    """They may not be read."""
+    unnamed: Sequence[str]
+    """No call can say them, such as names that are no UTF-8; escaped."""
+    moving: Sequence[str]
+    """Other programs are at work on them."""
+
+
+class ForeignChanges:
+    """Has what other programs do recorded. One an opened workspace; belongs to its loop.
+
+    Args:
+        parts: The workspace.
+        record: Has a function record what it finds in a turn.
+    """
 
     def __init__(self, parts: Parts, record: Record) -> None:
         self._parts = parts
         self._record = record
-        self._looks = ForeignLooks(parts)
-        self._done = 0
+        self._loop = asyncio.get_running_loop()
+        self._agenda = Agenda(self._wake)
+        self._is_due = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._watcher: TreeWatcher | None = None
+        # What follows is changed in turns.
+        self._is_whole_wanted = False
+        self._left: Sequence[Scope] | None = None
+        """What is left of the look at the whole tree that is under way; None if none is."""
+        self._begun = self._ended = 0
+        """How many looks at the whole tree have begun, and ended."""
+        self._began_at = 0.0
+        self._closed: set[str] = set()
+        self._unnamed: set[str] = set()
+        self._busy: set[str] = set()
+        parts.observer.on_observed = self._note
 
-    def awaits(self, path: str) -> bool:
-        """Whether a hint at a path is looked at, whatever stands there: something is known to have passed through it."""
-        return self._looks.awaits(path)
+    @property
+    def is_calm(self) -> bool:
+        """Whether there is nothing to look at, neither now nor soon."""
+        return self._agenda.is_empty and not self._is_whole_due
 
-    async def record(self, hints: Sequence[Hint]) -> list[Hint]:
-        """Look at the paths of hints and record what has changed there.
+    @property
+    def is_watching(self) -> bool:
+        """Whether all that others do from now on is noticed by this process."""
+        return self._watcher is not None and self._watcher.status().method is not None and self._ended > 0
 
-        Returns:
-            Where to look again: somebody is at work there, or something else turned out to have happened.
-        """
-        self._looks.again = []
-        for several in _batches([hint for hint in hints if self._is_addressable(hint)]):
-            # What the batch before has found out may add names to this one.
-            for batch in _batches([hint for one in several for hint in self._looks.with_origin(one)]):
-                await self._record_batch(batch)
-        return list(dict.fromkeys(self._looks.again))
+    async def watch(self) -> None:
+        """Begin to watch the tree, unless another process does, or this one already."""
+        self._watcher = self._watcher or TreeWatcher(self._parts.workspace, self._agenda.hints)
+        await self._parts.crew.run(partial(self._start, self._watcher))
 
-    async def _record_batch(self, batch: Sequence[Hint]) -> None:
-        """Record a batch, in as many turns as its time takes; where it fails, in smaller ones."""
-        waiting = [batch]
-        while waiting:
-            hints = waiting.pop()
-            done = await self._together(hints)
-            cut = done or (len(hints) + 1) // 2
-            waiting += [part for part in (hints[cut:], hints[done:cut]) if part and (done or len(hints) > 1)]
+    def _start(self, watcher: TreeWatcher) -> None:
+        if watcher.start():
+            watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
 
-    async def _together(self, hints: Sequence[Hint]) -> int:
-        """Look at the paths of hints in one turn; returns how many hints are done, from the first on."""
-        self._done = 0
+    async def work(self) -> None:
+        """Have recorded what hints lead to, as they come."""
+        pause = self._seconds_until_due()
+        if pause is None or pause > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._is_due.wait()
+        self._is_due.clear()
+        if self._seconds_until_due() != 0:
+            return
         try:
-            await self._record(partial(self._commit, hints), hints[0].path, _OWNER, WAIT_SECONDS)
+            await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
         except LockTimeoutError:
-            self._looks.again += hints
-            return len(hints)
+            return  # another process is at work for long, and the next try waits for it again
         except WorkspaceGoneError:
-            return len(hints)  # closed meanwhile, or the root was removed: there is nothing to look at any more
-        except FileToolsError as exc:
-            if len(hints) == 1:
-                _log.warning("could not record what another program did to %s: %s", hints[0].path, exc)
-            return 0
-        return self._done
+            self._parts.bus.publish(events.Resync(position=None, reason="gone"))
+            await asyncio.Event().wait()  # there is nothing to look at any more
 
-    def _commit(self, hints: Sequence[Hint]) -> Sequence[ChangeRecord]:
-        known = len(self._looks.again)
+    async def look(self) -> Uncertain:
+        """Have all recorded that other programs did anywhere in the tree.
+
+        Raises:
+            LockTimeoutError: Another process was at work for too long.
+            WorkspaceGoneError: The root is gone, or the workspace was closed.
+        """
+        async with self._looking:
+            before, timeout = self._begun, self._parts.settings.lock_timeout_seconds
+            self._agenda.hints.everything("asked")
+            while self._ended <= before:
+                await self._record(self._observe, "", _OWNER, timeout)
+            for _ in range(MOST_ROUNDS):
+                pause = self._seconds_until_due()
+                if pause is None or pause > LONGEST_PAUSE_SECONDS:
+                    break
+                await asyncio.sleep(pause)
+                await self._record(self._observe, "", _OWNER, timeout)
+            return Uncertain(closed=sorted(self._closed), unnamed=sorted(self._unnamed), moving=sorted(self._busy))
+
+    async def aclose(self) -> None:
+        """Stop watching."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            await self._parts.crew.run(watcher.close)
+
+    @property
+    def _is_whole_due(self) -> bool:
+        return self._is_whole_wanted or self._left is not None
+
+    def _seconds_until_due(self) -> float | None:
+        """Return how long there is nothing to look at; None for as long as no hint comes."""
+        due_at = 0.0 if self._is_whole_due else self._agenda.due_at()
+        return None if due_at is None else max(0.0, due_at - time.monotonic())
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._is_due.set)
+
+    # -- in turns ----------------------------------------------------------------------------------------------------
+
+    def _observe(self) -> Sequence[ChangeRecord]:
+        """Look at what is due."""
+        # A name that is gone may be met at another one as long as not all were looked at.
+        due = self._agenda.take(with_again=self._left is None)
+        self._is_whole_wanted = self._is_whole_wanted or due.whole_tree
         try:
-            keys = [self._parts.workspace.key(path) for hint in hints for path in _paths(self._parts, hint)]
-            changes, self._done = self._looks.look(hints, keys)
-            return self._parts.journal.commit(changes, EXTERNAL) if changes else ()
+            if due.whole_tree:
+                self._parts.workspace.check_alive()
+            self._tell_of_loss(due.reasons)
+            if self._left is None and self._is_whole_wanted:
+                self._is_whole_wanted, self._left = False, ()
+                self._begun += 1
+                self._began_at = time.monotonic()
+                self._closed.clear()
+                self._unnamed.clear()
+            found = self._parts.observer.due(due, self._left)
         except BaseException:
-            del self._looks.again[known:]  # all of it is looked at once more
+            self._is_whole_wanted, self._left = self._is_whole_due, None
+            self._agenda.look_again(due.hints, FAILURE_PAUSE_SECONDS)
             raise
+        if self._left is not None:
+            self._closed.update(found.observation.unread)
+            self._unnamed.update(found.observation.unnamed)
+            self._left = found.observation.left or None
+            if self._left is None:
+                self._ended = self._begun
+                if self._watcher is not None:
+                    self._watcher.note_look(time.monotonic() - self._began_at)
+        self._busy = set(found.observation.busy)
+        self._note(found.observation)
+        return found.records
 
-    def _is_addressable(self, hint: Hint) -> bool:
-        try:
-            _paths(self._parts, hint)
-        except FileToolsError:
-            return False
-        return True
+    def _note(self, observation: Observation) -> None:
+        """Watch what is new, and have looked at again what an observation asks for."""
+        self._agenda.note(observation.again, observation.later, observation.missing)
+        if self._watcher is not None:
+            self._watcher.watch(observation.new_folders)
+        self._wake()
 
-
-def _batches(hints: Iterable[Hint]) -> Iterator[list[Hint]]:
-    """Cut hints into batches in which no path comes twice: what is recorded of it must be seen by the next look.
-
-    The move of a folder is a batch of its own, for what is below it has another name afterwards.
-    """
-    batch: list[Hint] = []
-    paths: set[str] = set()
-    for hint in hints:
-        touched = {hint.path} if hint.old_path is None else {hint.path, hint.old_path}
-        is_folder_move = hint.is_directory and hint.kind == "moved"
-        if batch and (len(batch) == BATCH_PATHS or paths & touched or is_folder_move):
-            yield batch
-            batch, paths = [], set()
-        batch.append(hint)
-        paths |= touched
-        if is_folder_move:
-            yield batch
-            batch, paths = [], set()
-    if batch:
-        yield batch
-
-
-def _paths(parts: Parts, hint: Hint) -> list[WorkspacePath]:
-    return [parts.workspace.resolve(path) for path in (hint.old_path, hint.path) if path is not None]
+    def _tell_of_loss(self, reasons: Set[str]) -> None:
+        for reason in sorted(_LOST & reasons):
+            _log.warning("changes by other programs may have been missed (%s); the whole tree is looked at", reason)
+            event = events.Resync(position=self._parts.journal.position(), reason=reason)
+            self._loop.call_soon_threadsafe(self._parts.bus.publish, event)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -96,22 +95,6 @@ def look(
         return _read(parts, path, key, view)
     except (PathNotFoundError, PathNotDirectoryError) as exc:
         raise HeadMovedError(path) from exc
-
-
-def look_now(parts: Parts, path: WorkspacePath, view: View) -> Look:
-    """As `look`, for who expects a file with news: it is opened without asking first what it is.
-
-    Raises:
-        FileBusyError: Another program writes it.
-        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
-        HeadMovedError: A move or deletion of a folder above cannot be finished.
-    """
-    key = parts.workspace.key(path)
-    view = _settled(parts, path, key, view)
-    try:
-        return _read(parts, path, key, view)
-    except (PathNotFoundError, PathNotDirectoryError):
-        return _absent(parts, path, key, view)
 
 
 def _absent(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
@@ -286,16 +269,14 @@ def _adoption(
     head = view.head
     if head is not None and head.version == version and head.mode in (None, stat.mode):
         return None
-    if head is None:
-        operation = parts.names.first_look(path, stat, partial(parts.store.stat, path.parent))
-    else:
-        operation = Operation.CREATE if head.version is None else Operation.MODIFY
+    operation = Operation.MODIFY
+    if head is None or head.version is None:
+        operation = Operation.FOUND if head is None else Operation.CREATE
     return Change(
         operation=operation,
         path=path,
         key=key,
         before=head.version if head is not None else None,
-        before_unknown=head is None and operation is Operation.MODIFY,
         after=version,
         content=content,
         size=stat.size,
@@ -306,15 +287,13 @@ def _adoption(
 
 
 def _deletion(parts: Parts, path: WorkspacePath, key: str, view: View) -> Change | None:
-    is_there = parts.names.find(path) == "file" if view.head is None else view.head.version is not None
-    if not is_there:
+    if view.head is None or view.head.version is None:
         return None
     return Change(
         operation=Operation.DELETE,
         path=path,
         key=key,
-        before=None if view.head is None else view.head.version,
-        before_unknown=view.head is None,
+        before=view.head.version,
         applied=True,
         external=True,
     )

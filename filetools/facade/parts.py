@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
-from filetools.facade.known_names import KnownNames
+from filetools.facade.observing import TreeObserver
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
 from filetools.paths.workspace import Workspace
@@ -35,5 +35,5 @@ class Parts(Struct, frozen=True, kw_only=True):
     tracker: ReadTracker
     documents: Documents
     crew: WorkerPool
-    names: KnownNames
+    observer: TreeObserver
     lines: RememberedLines = field(default_factory=RememberedLines)

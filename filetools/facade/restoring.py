@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.tree_memory import TreeLook
+from filetools.facade.tree_look import TreeLook
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -81,7 +81,7 @@ def _complete(
     """
     unknown: set[str] = set()
     refused: dict[str, FileToolsError] = {}
-    seen, is_left_out = target.seen, parts.names.is_left_out
+    seen, is_left_out = target.seen, parts.observer.is_left_out
     # With the same rules, what is not in the snapshot was not in the tree.
     is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
     closed = {tree.present.key(path): path for path in seen.closed}

@@ -21,10 +21,10 @@ from filetools.errors import (
 from filetools.events.types import Event, from_record
 from filetools.facade import way
 from filetools.facade.document_news import DocumentNews
-from filetools.facade.look import is_as_recorded, look
+from filetools.facade.look import is_as_recorded
 from filetools.facade.parts import Parts
 from filetools.facade.steps.step import Step
-from filetools.facade.tree_memory import TreeLook
+from filetools.facade.tree_look import TreeLook
 from filetools.facade.turn_calls import TurnCall, TurnTask
 from filetools.facade.turns import Turns
 from filetools.facade.way import Outcome
@@ -182,7 +182,7 @@ class CallRunner:
         parts = self.parts
         with suppress(FileToolsError):
             if not await parts.crew.run(partial(is_as_recorded, parts, path)):
-                await self.record(partial(_adopted, parts, path), path, "reader", READER_WAIT_SECONDS)
+                await self.record(partial(parts.observer.whole, path), path, "reader", READER_WAIT_SECONDS)
 
     async def record(
         self, work: Callable[[], Sequence[ChangeRecord]], path: str, owner: str, timeout_seconds: float
@@ -276,7 +276,6 @@ class CallRunner:
         )
         is_cancelled = False
         try:
-            # Until it is told: a hint at what others make where this takes a folder away would pass for an echo meanwhile.
             with self.writers.at_work(keys):
                 await self.turns.run(call)
         except asyncio.CancelledError:
@@ -354,11 +353,6 @@ async def nothing_before(actor: Actor) -> None:
 
 def _nothing() -> None:
     """Only wait for a turn."""
-
-
-def _adopted(parts: Parts, path: WorkspacePath) -> tuple[ChangeRecord, ...]:
-    adoption = look(parts, path).adoption
-    return () if adoption is None else way.adopt(parts, [adoption])
 
 
 def is_late() -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
-from filetools.facade.tree_memory import TreeLook
+from filetools.facade.tree_look import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.plain_rows import PlainRows
 from filetools.paths.workspace_path import WorkspacePath
@@ -25,16 +25,14 @@ def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
     What the look before has met comes as the same objects.
     """
     last = seen.snapshots.last
-    if last is not None and last[0] is seen.rows and last[1] == seen.scope:
-        return last[2]
     rows, before = ({}, {}) if last is None else (last[0].plain, last[2].plain)
     plain = seen.rows.plain
     tree = PlainRows(
-        SnapshotRow._make, {key: before[key] for key, row in plain.items() if rows.get(key) is row and key in before}
+        SnapshotRow._make, {key: before[key] for key, row in plain.items() if rows.get(key) == row and key in before}
     )
     for key in plain.keys() - tree.keys():
         row = seen.rows[key]
-        if row.kind != "absent" and (row.kind == "directory" or row.version is not None):
+        if row.kind == "directory" or row.version is not None:
             size = row.identity[2] if row.kind == "file" and row.identity is not None else None
             tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
     tree[""] = SnapshotRow("", "other", None, None, seen.scope)

@@ -16,7 +16,7 @@ from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.snapshots import snapshot_of
-from filetools.facade.tree_memory import TreeLook
+from filetools.facade.tree_look import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.models.records import EXTERNAL, Actor
 from filetools.models.tree_diff import ActorChanges, TreeChange, TreeDiffResult

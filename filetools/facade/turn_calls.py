@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -13,6 +13,7 @@ from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.facade.worker_pool import Hop
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
+from filetools.journal.core.tree_rows import Identity
 from filetools.journal.journal import Records
 from filetools.permissions.call_watch import current_watch
 
@@ -31,6 +32,9 @@ _log = logging.getLogger(__name__)
 
 class TurnWork(Protocol):
     """What a call does in its turn."""
+
+    identities: Mapping[str, Identity]
+    """Of what it has put into place, by key, so that its own work is not read again."""
 
     def prepare(self) -> CommitDraft | None:
         """Look, decide, and do all that may fail without a trace.
@@ -59,6 +63,7 @@ class TurnTask(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self.results: list[T] = []
+        self.identities: Mapping[str, Identity] = {}
 
     def prepare(self) -> CommitDraft | None:
         """Do it."""

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Final, TypeVar
@@ -28,6 +28,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.turn_calls import TurnCall, TurnTask, TurnWork, quietly, touches
 from filetools.facade.worker_pool import CLOSED, InFlight
 from filetools.journal.commit import CommitDraft
+from filetools.journal.core.tree_rows import Identity
 from filetools.journal.forks import abandon_in_child
 from filetools.journal.journal import Records
 from filetools.locks.holder import LockInfo, from_line, to_line
@@ -371,7 +372,7 @@ class Turns:
                 done.append(call.work)
             if error is not None and call.is_tried_again(error):
                 again.append(call)
-        self._mark(made)
+        self._mark(made, {key: identity for work in done for key, identity in work.identities.items()})
         for work in done:
             work.marked()
 
@@ -413,9 +414,9 @@ class Turns:
             size += sum(len(change.content or b"") for change in draft.changes)
         return ready
 
-    def _mark(self, made: Sequence[int]) -> None:
+    def _mark(self, made: Sequence[int], identities: Mapping[str, Identity]) -> None:
         try:
-            self._parts.journal.marks.applied(made)
+            self._parts.journal.marks.applied(made, identities)
         except FileToolsError as exc:
             # All of it is made, and the next turn finds that out.
             _log.warning("changes are made, and cannot be marked: %s", exc)

@@ -17,12 +17,12 @@ from filetools.errors import (
     SyncFailedError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.foreign_folders import Noticed, tell_of_gone_folders, tell_of_new_folders
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import UnsavedQuestion
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.commit import CommitDraft
+from filetools.journal.core.tree_rows import Identity
 from filetools.journal.journal import Records
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
@@ -58,6 +58,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 Beat = Callable[[int, int], None]
+Noticed = Callable[[Sequence[ChangeRecord]], None]
+"""Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""
 
 
 def no_beat(_done: int, _total: int) -> None:
@@ -92,6 +94,7 @@ class Walk:
         self._adopted = 0
         self._drafted: list[int] = []
         self.outcome: Outcome | None = None
+        self.identities: Mapping[str, Identity] = {}
 
     def prepare(self) -> CommitDraft | None:
         """Do everything that may fail without a trace; returns what is to be committed, None if that is nothing.
@@ -105,10 +108,10 @@ class Walk:
         """
         parts, steps, beat, noticed = self._parts, self._steps, self._observer.beat, self._observer.noticed
         parts.tracker.load(self._actor)
+        noticed(parts.observer.named([path for step in steps for path in step.paths]))
         for done, step in enumerate(steps):
             beat(done, 2 * len(steps))
             step.look(parts)
-        tell_of_new_folders(parts, steps, noticed)
         adoptions = _adoptions(steps)
         try:
             self._active = _decided(parts, steps, beat)
@@ -118,7 +121,6 @@ class Walk:
         if not self._active:
             self.outcome = _unchanged(parts, steps, adopt(parts, adoptions))
             return None
-        tell_of_gone_folders(parts, self._active, noticed)
         self._adopted = len(adoptions)
         try:
             return self._prepared(adoptions)
@@ -162,6 +164,11 @@ class Walk:
                 raise HeadMovedError(active[0].paths[0]) from exc
             raise
         surprises = _finish(parts, active, self._actor)
+        self.identities = {
+            step.seen.key: step.identity
+            for step in active
+            if isinstance(step, PutFile) and step.identity is not None and not surprises
+        }
         changes = {id(step): record for step, record in zip(active, own, strict=True)}
         self.outcome = Outcome(
             records=records + surprises,

@@ -28,23 +28,6 @@ class Writers:
             for key in [key for key in keys if not self._keys[key]]:
                 del self._keys[key]
 
-    def is_any(self) -> bool:
-        """Whether any call is at work; from any thread."""
-        return bool(self._keys)
-
     def is_at(self, path: WorkspacePath) -> bool:
         """Whether a call is at work on a path."""
         return bool(self._keys) and self._workspace.key(path) in self._keys
-
-    def is_in(self, path: WorkspacePath) -> bool:
-        """Whether a call is at work on a path or below it."""
-        if not self._keys:
-            return False
-        key = self._workspace.key(path)
-        return key in self._keys or any(one.startswith(f"{key}/") for one in self._keys)
-
-    def is_above(self, path: WorkspacePath) -> bool:
-        """Whether a call is at work on a folder that a path is in, and so may be taking it away."""
-        return bool(self._keys) and any(
-            folder in self._keys for folder in WorkspacePath(self._workspace.key(path)).folders
-        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import groupby
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.contents import Contents, digest_of
+from filetools.journal.core.log import LogRecord
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
     PUT_HEAD,
@@ -31,8 +32,9 @@ from filetools.journal.folders import (
     take_away_folder,
 )
 from filetools.journal.history import discount, refresh_undone, targets_between
+from filetools.journal.observed import change_of
 from filetools.journal.rows import INSERT_NUMBERED, INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
-from filetools.models.records import WITHOUT_BYTES, Actor, ChangeRecord, Operation
+from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
@@ -45,6 +47,7 @@ _UNSYNCED: Final = (
     "SELECT heads.key FROM json_each(?) AS wanted JOIN heads ON heads.key = wanted.value"
     " JOIN records ON records.number = heads.number WHERE records.synced = 0"
 )
+_UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_unsynced WHERE synced = 0"
 _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ADD_TO_BACKLOG: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
@@ -95,7 +98,7 @@ class Recorder:
             connection=connection,
             actor=draft.actor,
             now=time.time(),
-            batch=_next_number(connection) if len(draft.changes) > 1 else None,
+            batch=next_number(connection) if len(draft.changes) > 1 else None,
             on_the_way=_takes_back(draft.changes),
             mirrors=mirrors,
         )
@@ -110,6 +113,36 @@ class Recorder:
         if work.related:
             refresh_undone(connection, work.related)
         return tuple(records)
+
+    def record_observed(
+        self, connection: sqlite3.Connection, records: Sequence[LogRecord], unseen: Set[int]
+    ) -> tuple[ChangeRecord, ...]:
+        """Record what an observation found, of which the rows of the tree tell already.
+
+        Args:
+            connection: The one that writes.
+            records: With the numbers that they get.
+            unseen: Numbers of those of folders that went with files that nobody had read.
+        """
+        mirrors = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
+        unsynced = {key for pair in connection.execute(_UNSYNCED_KEYS) for key in pair}
+        made = []
+        for found in records:
+            change = change_of(found, is_unseen=found.number in unseen)
+            synced = int(found.kind is not Operation.MOVE_DIRECTORY and unsynced.isdisjoint((found.key, found.old_key)))
+            row = record_row(change, EXTERNAL, now=found.time, batch=None, opening=self._opening, synced=synced)
+            connection.execute(INSERT_NUMBERED, (found.number, *row))
+            if change.before is not None:
+                self._contents.replaced(connection, [(change.before, found.number)])
+            if change.after is not None:
+                self._contents.record(connection, None, change.after, found.number)
+            if change.operation is Operation.MOVE_DIRECTORY:
+                move_documents_below(connection, change)
+            elif change.old_key is not None:
+                move_document(connection, change)
+            _add_to_backlogs(connection, change, found.number, mirrors)
+            made.append(record_of(change, EXTERNAL, now=found.time, batch=None, number=found.number))
+        return tuple(made)
 
     def _record_one(self, work: _Work, change: Change) -> ChangeRecord:
         connection = work.connection
@@ -133,7 +166,7 @@ class Recorder:
     def _record_plain(self, work: _Work, changes: Sequence[Change]) -> list[ChangeRecord]:
         """Record many plain changes with one statement for each table."""
         connection, actor, now, batch = work.connection, work.actor, work.now, work.batch
-        numbered = list(enumerate(changes, _next_number(connection)))
+        numbered = list(enumerate(changes, next_number(connection)))
         unsynced = {key for (key,) in connection.execute(_UNSYNCED, (json.dumps([one.key for one in changes]),))}
         rows = [
             (number, *record_row(
@@ -217,7 +250,8 @@ def _synced(connection: sqlite3.Connection, change: Change) -> int:
     return int(connection.execute(_STANDS_ON_UNSYNCED, (change.key, change.old_key)).fetchone() is None)
 
 
-def _next_number(connection: sqlite3.Connection) -> int:
+def next_number(connection: sqlite3.Connection) -> int:
+    """Return the number that the next record gets."""
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").fetchone()
     return 1 if row is None else int(row[0]) + 1
 

@@ -23,13 +23,16 @@ from filetools.journal.birth import ISSUED, boot_id, mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import CommitDraft, Recorder
+from filetools.journal.commit import CommitDraft, Recorder, next_number
 from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
+from filetools.journal.core.log import LogDraft
+from filetools.journal.core.tree_rows import TreeTable
 from filetools.journal.database import Database
 from filetools.journal.documents import DocumentTable
 from filetools.journal.folders import drop_rows_aside
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
+from filetools.journal.observed import ObservedRows
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
@@ -147,6 +150,25 @@ class Journal(SqliteReading):
         if any(record.state is not RecordState.PENDING for record in _records_of(outcomes)):
             self._on_committed()
         return outcomes
+
+    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, TreeTable], None]) -> Records:
+        """Record what a look at the tree finds; call it in a turn.
+
+        Args:
+            key_of: Gives the text that all spellings of a path share.
+            look: Gets a draft for the records, and the rows, which it brings up to what it finds.
+        """
+
+        def work(connection: sqlite3.Connection) -> Records:
+            draft = LogDraft(next_number(connection) - 1, time.time(), with_links=False)
+            rows = ObservedRows(connection, key_of, self.contents)
+            look(draft, rows)
+            return self._recorder.record_observed(connection, draft.records, rows.unseen)
+
+        records = self._database.write(work, afterwards=lambda made: self._note([made]))
+        if records:
+            self._on_committed()
+        return records
 
     def _recorded(self, connection: sqlite3.Connection, draft: CommitDraft) -> Records | Exception:
         try:

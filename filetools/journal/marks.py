@@ -6,9 +6,11 @@ Marks cost no sync of their own, because recovery finds out again what a lost ma
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
+from filetools.journal.core.tree_rows import Identity
 from filetools.journal.database import Database
 from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD, records_from
 from filetools.models.records import ChangeRecord
@@ -38,6 +40,7 @@ _BEFORE_TURN: Final = (
 )
 _KEPT: Final = "SELECT number FROM records WHERE number = ?"
 _APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
+_IDENTIFY: Final = "UPDATE tree SET device = ?, inode = ?, size = ?, mtime = ?, ctime = ? WHERE key = ? AND kind = 'file' AND applied = 1"
 _APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
 
 
@@ -48,14 +51,20 @@ class Marks:
         self._database = database
         self._on_visible = on_visible
 
-    def applied(self, numbers: Iterable[int]) -> None:
-        """Mark records that files carry; those that are marked already stay as they are."""
+    def applied(self, numbers: Iterable[int], identities: Mapping[str, Identity] = MappingProxyType({})) -> None:
+        """Mark records that files carry; those that are marked already stay as they are.
+
+        Args:
+            numbers: Of the records.
+            identities: What the disk says of their files, by key.
+        """
         several = [(number,) for number in numbers]
 
         def work(connection: sqlite3.Connection) -> None:
             for number in several:
                 for keys in connection.execute(_APPLY, number).fetchall():
                     connection.executemany(_APPLY_HEAD, [(key, *number) for key in keys if key is not None])
+            connection.executemany(_IDENTIFY, [(*identity, key) for key, identity in identities.items()])
 
         if several:
             self._database.write(work, durable=False, is_mark=True, may_use_reserve=lambda: True)

@@ -484,7 +484,7 @@ class BacklogWorker:
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # Recorded files that neither tree shows: one may be gone for an instant of which nobody is ever told.
         for key, row in journal.tree_index.rows().items():
-            if row.is_known_file and row.number > 0 and key not in met:
+            if row.kind == "file" and row.number > 0 and key not in met:
                 lacking.append(WorkspacePath(row.path))
         self._lacking.update(self.add_to_backlog(lacking))
         self._unrecordable += [path for path in lacking if not is_recordable(path)]

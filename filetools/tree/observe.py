@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct, structs
@@ -50,6 +52,8 @@ class ObservationContext(Struct, frozen=True, kw_only=True):
     not recorded."""
     largest_kept_bytes: int
     """Size up to which the bytes of a foreign change are kept."""
+    is_overlooked: Callable[[FileStat], bool] = lambda stat: False
+    """Tells of what is new that it was there before, when ignore rules left it out: it is found then, and not made."""
 
 
 class Observation:
@@ -60,43 +64,56 @@ class Observation:
         later: Names to look at when some time has passed: what is being written.
         new_folders: Paths of folders that came to be known, or moved; they are to be watched.
         unread: Paths that could not be read.
+        unnamed: Names that no call can say, such as those that are no UTF-8; escaped.
         busy: Paths that another program is writing now.
         stats: Facts of the names that were asked for, by path.
         missing: Keys that are to be taken for doubtful by the next patient look.
+        left: What of the whole tree there was no time for.
     """
 
-    def __init__(self, context: ObservationContext, doubtful: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, context: ObservationContext, doubtful: frozenset[str] = frozenset(), *, deadline: float = math.inf
+    ) -> None:
         """Begin.
 
         Args:
             context: Where to look, and where to write what is found.
             doubtful: Keys that were missing at the last patient look: those that are missing again are deleted.
+            deadline: Moment on the monotonic clock after which a patient look at the whole tree goes into no further folder.
         """
         self._context = context
         self._rows = context.rows
         self._doubtful = doubtful
-        self._waiting: deque[_Scope] = deque()
+        self._deadline = deadline
+        self._waiting: deque[Scope] = deque()
         self._gone: dict[str, TreeRow] = {}
         self._replaced: list[Replaced] = []
-        self._later: list[_Scope] = []
+        self._later: list[Scope] = []
         self._listed: set[FolderId] = set()
         self.again: dict[FolderId, Names] = {}
         self.later: dict[FolderId, Names] = {}
         self.new_folders: list[WorkspacePath] = []
         self.unread: list[str] = []
+        self.unnamed: list[str] = []
         self.busy: list[str] = []
         self.stats: dict[str, FileStat] = {}
         self.missing: frozenset[str] = frozenset()
+        self.left: Sequence[Scope] = ()
 
-    def whole_tree(self, *, patient: bool = False) -> None:
-        """Compare everything that is not left out, and what is left out and was recorded all the same; see `hinted`."""
-        self._waiting.append(_Scope(path=ROOT, names=None, deep=True))
-        self._work(patient=patient)
+    def whole_tree(self, left: Iterable[Scope] = (), *, patient: bool = False) -> None:
+        """Compare everything that is not left out, and what is left out and was recorded all the same; see `hinted`.
+
+        Args:
+            left: What an earlier observation had no time for; nothing for all of it.
+            patient: Whether a name that is gone counts as deleted only when the next look misses it, too.
+        """
+        self._waiting += left or [Scope(path=ROOT, names=None, deep=True)]
+        self._work(patient=patient, is_whole=True)
 
     def hinted(self, folders: Mapping[FolderId, Names]) -> None:
         """Compare what hints name, patiently: a name that is gone counts as deleted when the next look misses it, too."""
         self._waiting += sorted(
-            (_Scope(path=WorkspacePath(row.path), names=names, folder=folder)
+            (Scope(path=WorkspacePath(row.path), names=names, folder=folder)
              for folder, names in folders.items() for row in self._rows.by_inode(*folder)[:1]),
             key=lambda item: item.path,
         )  # fmt: skip
@@ -111,21 +128,25 @@ class Observation:
         by_folder: dict[WorkspacePath, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.parent, set()).add(path.name)
-        self._waiting += [_Scope(path=each, names=frozenset(names), is_call=True) for each, names in by_folder.items()]
+        self._waiting += [Scope(path=each, names=frozenset(names), is_call=True) for each, names in by_folder.items()]
         self._work(patient=False)
 
     def below(self, paths: Iterable[WorkspacePath]) -> None:
         """Compare everything below folders, ignore rules or not, because a call is about to change all of it."""
-        self._waiting += [_Scope(path=path, names=None, deep=True, everything=True) for path in paths]
+        self._waiting += [Scope(path=path, names=None, deep=True, everything=True) for path in paths]
         self._work(patient=False)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    def _work(self, *, patient: bool) -> None:
+    def _work(self, *, patient: bool, is_whole: bool = False) -> None:
         looks: Counter[tuple[str, Names]] = Counter()
         self._listed.clear()
         while self._waiting:
             while self._waiting:
+                if is_whole and patient and time.monotonic() > self._deadline:
+                    self.left = (*self.left, *self._waiting)
+                    self._waiting.clear()
+                    break
                 item = self._waiting.popleft()
                 path = self._place_of(item)
                 if path is None:
@@ -143,14 +164,14 @@ class Observation:
             self._later.clear()
         self._take_away(patient=patient)
 
-    def _place_of(self, item: _Scope) -> WorkspacePath | None:
+    def _place_of(self, item: Scope) -> WorkspacePath | None:
         """Return where the item's folder is now: one that is known by its inode may have moved since."""
         if item.folder is None or item.path.is_root:
             return item.path
         found = [row for row in self._rows.by_inode(*item.folder) if row.kind == "directory"]
         return WorkspacePath(found[0].path) if found else None
 
-    def _is_ready(self, item: _Scope, path: WorkspacePath) -> bool:
+    def _is_ready(self, item: Scope, path: WorkspacePath) -> bool:
         """Whether a folder is known; else its own folder is looked at first, and then the item again."""
         if path.is_root:
             return True
@@ -163,7 +184,7 @@ class Observation:
         self._waiting.appendleft(_led(item, path))
         return False
 
-    def _look_into(self, item: _Scope, path: WorkspacePath) -> None:
+    def _look_into(self, item: Scope, path: WorkspacePath) -> None:
         try:
             own, found = self._context.store.look_into(path, item.names)
             if item.names is not None:
@@ -193,7 +214,7 @@ class Observation:
         known, newest = self._known_in(row, item.names), len(self._context.draft.records)
         for name in sorted(found):
             if "\\" in name or not is_text(name):  # no call can name it
-                self.unread.append(f"{path}/{ascii(name)[1:-1]}")
+                self.unnamed.append(str(path.child(name)).encode("utf-8", "backslashreplace").decode())
                 continue
             key = self._rows.key_of(path.child(name))
             at = known.pop(key, None)
@@ -202,7 +223,7 @@ class Observation:
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
 
-    def _lead_up(self, item: _Scope, path: WorkspacePath) -> None:
+    def _lead_up(self, item: Scope, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
         if not item.was_led:
             self._waiting.appendleft(structs.replace(item, was_led=True))
@@ -220,7 +241,7 @@ class Observation:
         found = (self._rows.at(f"{prefix}{name}") for name in names if is_text(name))
         return {row.key: row for row in found if row is not None and row.is_there}
 
-    def _meet(self, item: _Scope, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
+    def _meet(self, item: Scope, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
         """Compare what is at a path with its row."""
         self._gone.pop(self._rows.key_of(path), None)
         if stat.type == "other":
@@ -231,9 +252,14 @@ class Observation:
         if row is None:
             if item.is_call or item.everything or not self._is_ignored(path, is_folder):
                 self._come(item, path, stat)
-        elif row.kind != stat.type or (is_folder and (row.identity or ())[:2] != stat.identity[:2]):
+        elif row.kind != stat.type or (
+            is_folder and row.identity is not None and row.identity[:2] != stat.identity[:2]
+        ):
             self._replaced.append((path, stat))
         elif is_folder:
+            if row.identity is None:  # filetools has made it
+                row = structs.replace(row, identity=stat.identity)
+                self._rows.put((row,))
             if row.path != path:
                 row = record_spelling(self._rows, self._context.draft, row, path)
             if not item.is_call:
@@ -251,15 +277,15 @@ class Observation:
         former = self._rows.at(path)
         return former is None or former.number == 0
 
-    def _descend(self, item: _Scope, row: TreeRow) -> None:
+    def _descend(self, item: Scope, row: TreeRow) -> None:
         names: Names = None
         if not item.everything and self._context.is_left_out(row.path, True):
             names = frozenset(each.path.rpartition("/")[2] for each in self._rows.children(row.key).values())
-        self._waiting.append(_Scope(path=WorkspacePath(row.path), names=names, deep=True, everything=item.everything))
+        self._waiting.append(Scope(path=WorkspacePath(row.path), names=names, deep=True, everything=item.everything))
 
     # -- arrivals ----------------------------------------------------------------------------------------------------
 
-    def _come(self, item: _Scope, path: WorkspacePath, stat: FileStat) -> None:
+    def _come(self, item: Scope, path: WorkspacePath, stat: FileStat) -> None:
         """Record what has come to a free path: a move if its inode is known and not at its old place any more."""
         source = self._source_of(path, stat)
         if source is not None:
@@ -276,14 +302,16 @@ class Observation:
     def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
         """Look at all of a folder that is new at its place."""
         self.new_folders.append(path)
-        self._waiting.append(_Scope(path=path, names=None, deep=True, everything=everything))
+        self._waiting.append(Scope(path=path, names=None, deep=True, everything=everything))
 
-    def _create(self, path: WorkspacePath, stat: FileStat, item: _Scope) -> bool:
+    def _create(self, path: WorkspacePath, stat: FileStat, item: Scope) -> bool:
         rows, key = self._rows, self._rows.key_of(path)
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
         was_left_out = item.is_call and self._is_ignored(path, stat.type == "directory")
-        is_recorded = (former is not None and former.number > 0) or (self._context.knows_all and not was_left_out)
+        is_recorded = (former is not None and former.number > 0) or (
+            self._context.knows_all and not was_left_out and not self._context.is_overlooked(stat)
+        )
         version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
             seen = self._read(path, stat)
@@ -409,24 +437,23 @@ class Observation:
         if now is None or now.identity[:2] != stat.identity[:2]:
             self._look_again(path)  # it changed once more
             return
-        source, between = self._source_below(row, path, stat), []
-        for below in reversed(self._rows.below(row.key)):
-            if source is not None and source.key.startswith(f"{below.key}/"):
-                between.append(below)
-            elif source is None or not f"{below.key}/".startswith(f"{source.key}/"):
-                self._forget(below)
+        source = self._source_below(row, path, stat)
         if source is None:
             self._forget(self._rows.get(row.key) or row)
-            self._come(_Scope(path=path.parent, names=None, deep=True), path, stat)
-        else:
-            gone = [structs.replace(each, kind="absent", identity=None) for each in between]
-            self._rows.put(
-                gone
-            )  # before the move, which replaces them, too: what comes with it may have the same names
-            number = self._move(source, path, stat)
-            self._rows.put([structs.replace(each, number=number) for each in gone if self._rows.get(each.key) == each])
-            if stat.type == "directory":
-                self._arrive(path)
+            self._come(Scope(path=path.parent, names=None, deep=True), path, stat)
+            return
+        gone: list[TreeRow] = []
+        for below in reversed(self._rows.below(row.key)):
+            if source.key.startswith(f"{below.key}/"):
+                gone.append(structs.replace(below, kind="absent", identity=None))
+            elif not f"{below.key}/".startswith(f"{source.key}/"):
+                self._forget(below)
+        # Before the move, which replaces them, too: what comes with it may have the same names.
+        self._rows.put(gone)
+        number = self._move(source, path, stat)
+        self._rows.put([structs.replace(each, number=number) for each in gone if self._rows.get(each.key) == each])
+        if stat.type == "directory":
+            self._arrive(path)
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
         """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
@@ -437,8 +464,6 @@ class Observation:
         if other is None or other.identity[:2] != row.identity[:2]:
             return source
         # Two names were exchanged. One of them is recorded as removed and made anew.
-        for below in reversed(self._rows.below(source.key)):
-            self._forget(below)
         self._forget(source)
         self._move(row, WorkspacePath(source.path), other)
         if other.type == "directory":
@@ -446,9 +471,9 @@ class Observation:
         return None
 
     def _take_away(self, *, patient: bool) -> None:
-        """Record what is gone, what is below a folder before the folder itself."""
+        """Record what is gone, of a folder with all below it."""
         gone, self._gone = self._gone, {}
-        for key in sorted(gone, reverse=True):
+        for key in sorted(gone):
             row = self._rows.get(key)
             if row is None or not row.is_there or row.file != gone[key].file:
                 continue  # recorded with a folder above it, or something else has moved there
@@ -456,23 +481,28 @@ class Observation:
                 self.missing |= {row.key}
                 self._look_again(WorkspacePath(row.path))
                 continue
-            for below in reversed(self._rows.below(row.key) if row.kind == "directory" else []):
-                self._forget(below)
             self._forget(row)
 
     def _forget(self, row: TreeRow) -> None:
-        """Record that one path is gone; what is below it is gone already."""
+        """Record that what was at a path is gone, of a folder with all below it."""
         number = row.number
-        if row.is_there and not self._is_unrecorded(row):
+        below = self._rows.below(row.key) if row.kind == "directory" else []
+        if row.is_there and self._is_unrecorded(row):
+            for each in reversed(below):
+                self._forget(each)
+            below = []
+        elif row.is_there:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._context.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
-        if row.kind == "file":
-            self._look_at_links(row.path, row.identity)
+        self._rows.take_away(below, number)
+        for each in (row, *below):
+            if each.kind == "file":
+                self._look_at_links(each.path, each.identity)
 
 
-class _Scope(Struct, frozen=True, kw_only=True):
-    """Something to look at."""
+class Scope(Struct, frozen=True, kw_only=True):
+    """Something that an observation looks at."""
 
     path: WorkspacePath
     names: Names
@@ -490,9 +520,9 @@ class _Scope(Struct, frozen=True, kw_only=True):
     """Whether it waited until what was exchanged at the folders above was recorded."""
 
 
-def _led(item: _Scope, path: WorkspacePath) -> _Scope:
+def _led(item: Scope, path: WorkspacePath) -> Scope:
     """Return what looks at the folder of an item by its name."""
-    return _Scope(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
+    return Scope(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
 
 
 def _size(stat: FileStat) -> int | None:

@@ -25,6 +25,7 @@ from filetools.journal.core.log import LogDraft, LogRecord
 from filetools.journal.core.tree_rows import TreeRow
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.tree.agenda import Due
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import Names, Observation
 from filetools.writer.displaced import enter_displaced
@@ -66,14 +67,6 @@ class CallOutcome(Struct, frozen=True, kw_only=True):
     """Whether it is to be decided anew: another program changed what it needs."""
 
 
-class TurnScope(Struct, frozen=True, kw_only=True):
-    """What a turn compares beside what its calls name."""
-
-    hints: Mapping[FolderId, Names] = {}
-    doubtful: frozenset[str] = frozenset()
-    whole_tree: bool = False
-
-
 class TurnResult(Struct, frozen=True, kw_only=True):
     """What a turn did."""
 
@@ -98,10 +91,10 @@ class TurnResult(Struct, frozen=True, kw_only=True):
 class Turn:
     """One turn. Used once."""
 
-    def __init__(self, state: WriterState, calls: Sequence[Call], scope: TurnScope) -> None:
+    def __init__(self, state: WriterState, calls: Sequence[Call], due: Due) -> None:
         self._state = state
         self._calls = calls
-        self._scope = scope
+        self._due = due
         self._steps: list[list[OperationStep]] = [[] for _ in calls]
         self._done: list[CallOutcome] = [CallOutcome() for _ in calls]
         self._touched: set[str] = set()
@@ -116,7 +109,7 @@ class Turn:
         durable = any(call.durable for call in self._calls)
         try:
             with state.transaction(durable=durable) as draft:
-                observation = Observation(state.observation_context(draft), self._scope.doubtful)
+                observation = Observation(state.observation_context(draft), self._due.doubtful)
                 self._observe(observation)
                 for number, call in enumerate(self._calls):
                     self._done[number] = self._decide(number, call, observation, draft)
@@ -135,11 +128,11 @@ class Turn:
         )  # fmt: skip
 
     def _observe(self, observation: Observation) -> None:
-        if self._scope.whole_tree:
+        if self._due.whole_tree:
             observation.whole_tree(patient=True)
             self._state.rows.note_whole_look()
-        elif self._scope.hints:
-            observation.hinted(self._scope.hints)
+        elif self._due.hints:
+            observation.hinted(self._due.hints)
 
     # -- decide ------------------------------------------------------------------------------------------------------
 

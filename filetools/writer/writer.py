@@ -8,19 +8,18 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InternalError, LockTimeoutError
 from filetools.journal.core.log import LogRecord
 from filetools.journal.forks import abandon_in_child
-from filetools.tree.hints import DirtyFolders, FolderId
-from filetools.tree.observe import Names
+from filetools.tree.agenda import Agenda, Due
 from filetools.writer.cleanup import Cleanup
 from filetools.writer.operations import Call
 from filetools.writer.settle import settle, settle_at_opening
 from filetools.writer.state import WriterState
-from filetools.writer.turn import CallOutcome, Turn, TurnResult, TurnScope
+from filetools.writer.turn import CallOutcome, Turn, TurnResult
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +32,6 @@ MOST_TRIES: Final = 5
 BUSY_PAUSE_SECONDS: Final = 0.02
 BUSY_SECONDS: Final = 2.0
 """How long a call waits for another program to finish writing."""
-LATER_SECONDS: Final = (0.02, 1.0)
-"""Pauses between looks at files that other programs have open for writing: the first, and the longest."""
-SECOND_LOOK_SECONDS: Final = 0.01
-"""Until a name that is gone is looked for again: programs save by renaming."""
 FAILURE_PAUSE_SECONDS: Final = 0.5
 """Until hints are looked at again after the turn that should have done so has failed."""
 WAIT_SECONDS: Final = 30.0
@@ -113,8 +108,7 @@ class Writer:
     ) -> None:
         self._state = state
         self._gate = state.database.gate
-        self.dirty: Final = DirtyFolders(self.wake)
-        """Gets the hints of the watcher."""
+        self.agenda: Final = Agenda(self.wake)
         self._on_records = on_records
         self._on_folders = on_folders
         self._published = published
@@ -124,13 +118,6 @@ class Writer:
         self._is_awake = False
         self._is_closing = False
         self._has_settled = False
-        self._wants_whole_look = False
-        self._again: dict[FolderId, Names] = {}
-        self._again_at = 0.0
-        self._later: dict[FolderId, Names] = {}
-        self._later_at, self._later_pause = 0.0, LATER_SECONDS[0]
-        self._missing: dict[str, float] = {}
-        """When each key that is gone was missed first, on the monotonic clock."""
         self._cleanup = Cleanup(state)
         abandon_in_child(self)
         self._thread = threading.Thread(target=self._main, name="filetools writer", daemon=True)
@@ -175,8 +162,7 @@ class Writer:
 
     def look_at_everything(self) -> None:
         """Compare the whole tree with what is known of it, soon. From any thread."""
-        self._wants_whole_look = True
-        self.wake()
+        self.agenda.hints.everything("asked")
 
     def wake(self) -> None:
         """Look for hints, and for records of other processes. From any thread."""
@@ -241,10 +227,8 @@ class Writer:
         """Return how long nothing is to be done; None for as long as nobody comes."""
         now, soonest = time.monotonic(), None
         times = [pending.not_before for pending in self._waiting]
-        if self._again:
-            times.append(self._again_at)
-        if self._later:
-            times.append(self._later_at)
+        if (due_at := self.agenda.due_at()) is not None:
+            times.append(due_at)
         if self._cleanup.is_waiting:
             times.append(self._cleanup.next_at)
         if times:
@@ -252,13 +236,10 @@ class Writer:
         return soonest
 
     def _has_work(self) -> bool:
-        now = time.monotonic()
+        now, due_at = time.monotonic(), self.agenda.due_at()
         return (
             bool(self._tasks)
-            or self._wants_whole_look
-            or not self.dirty.is_empty
-            or (bool(self._again) and self._again_at <= now)
-            or (bool(self._later) and self._later_at <= now)
+            or (due_at is not None and due_at <= now)
             or (self._cleanup.is_waiting and self._cleanup.next_at <= now)
             or any(pending.not_before <= now for pending in list(self._waiting))
         )
@@ -308,47 +289,29 @@ class Writer:
         return claimed
 
     def _turn(self, claimed: Sequence[Pending]) -> TurnResult:
-        scope = self._scope()
+        due = self.agenda.take()
         calls = [pending.call for pending in claimed]
         try:
-            return Turn(self._state, calls, scope).run()
+            return Turn(self._state, calls, due).run()
         except FileToolsError:
-            self._wants_whole_look = self._wants_whole_look or scope.whole_tree
+            for reason in due.reasons:
+                self.agenda.hints.everything(reason)
             if len(calls) < 2:
-                self._look_again(scope.hints, FAILURE_PAUSE_SECONDS)
+                self.agenda.look_again(due.hints, FAILURE_PAUSE_SECONDS)
                 raise
         # The commit failed, perhaps by one of them alone.
         done: list[CallOutcome] = []
         records: list[LogRecord] = []
         for call in calls:
             try:
-                result = Turn(self._state, [call], TurnScope()).run()
+                result = Turn(self._state, [call], Due()).run()
             except FileToolsError as exc:
                 done.append(CallOutcome(error=exc))
             else:
                 done += result.done
                 records += result.records
                 self._remember(result)
-        return TurnResult(done=done, records=records, again=scope.hints)
-
-    def _scope(self) -> TurnScope:
-        """Return what is to be compared now: hints, and what was to be looked at again."""
-        hints: dict[FolderId, Names] = {}
-        if not self.dirty.is_empty:
-            taken = self.dirty.take()
-            self._wants_whole_look = self._wants_whole_look or taken.everything
-            hints.update(taken.folders)
-        doubtful: frozenset[str] = frozenset()
-        if self._again and self._again_at <= (now := time.monotonic()):
-            again, self._again = self._again, {}
-            _join(hints, again)
-            doubtful = frozenset(key for key, at in self._missing.items() if at + SECOND_LOOK_SECONDS <= now)
-            self._missing = {key: at for key, at in self._missing.items() if key not in doubtful}
-        if self._later and self._later_at <= time.monotonic():
-            later, self._later = self._later, {}
-            _join(hints, later)
-        whole, self._wants_whole_look = self._wants_whole_look, False
-        return TurnScope(hints=hints, doubtful=doubtful, whole_tree=whole)
+        return TurnResult(done=done, records=records, again=due.hints)
 
     def _run_tasks(self) -> None:
         self._cleanup.work()
@@ -408,35 +371,12 @@ class Writer:
             logger.exception("Handing on records failed")
 
     def _remember(self, result: TurnResult) -> None:
-        for key in result.missing:  # before the time of the second look, which takes those that are old enough
-            self._missing.setdefault(key, time.monotonic())
-        self._look_again(result.again, SECOND_LOOK_SECONDS)
-        self._look_later(result.later)
+        self.agenda.note(result.again, result.later, result.missing)
         if result.new_folders:
             self._on_folders(result.new_folders)
         self._cleanup.add(result.displaced)
-
-    def _look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float) -> None:
-        if folders and not self._again:  # else others would put it off for as long as they are at work
-            self._again_at = time.monotonic() + pause_seconds
-        _join(self._again, folders)
-
-    def _look_later(self, folders: Mapping[FolderId, Names]) -> None:
-        if not folders and not self._later:
-            self._later_pause = LATER_SECONDS[0]
-        elif not self._later:  # ever less often, as some programs keep a file open for days
-            self._later_at = time.monotonic() + self._later_pause
-            self._later_pause = min(2 * self._later_pause, LATER_SECONDS[1])
-        _join(self._later, folders)
 
 
 def _settle_all(ended: Sequence[tuple[Pending, CallOutcome]]) -> None:
     for pending, done in ended:
         pending.answer(done)
-
-
-def _join(folders: dict[FolderId, Names], others: Mapping[FolderId, Names]) -> None:
-    """Add names to those of the same folders."""
-    for folder, names in others.items():
-        known = folders.get(folder, frozenset())
-        folders[folder] = None if known is None or names is None else known | names

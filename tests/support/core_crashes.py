@@ -21,11 +21,12 @@ from filetools.models.records import Operation
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
+from filetools.tree.agenda import Due
 from filetools.writer.cleanup import Cleanup
 from filetools.writer.operations import Call, Decided, Move, Seen, TreeOperation, Want
 from filetools.writer.settle import settle, settle_at_opening
 from filetools.writer.state import WriterState
-from filetools.writer.turn import CallOutcome, Turn, TurnScope
+from filetools.writer.turn import CallOutcome, Turn
 from filetools.writer.writer import Writer
 from tests.support.core import ALICE, close_state, open_state
 from tests.support.faulty import EXIT_CODE, FaultyStore, Moment, Plan
@@ -137,9 +138,9 @@ async def run_calls(state: WriterState, case: Case) -> list[CallOutcome | BaseEx
 
 def look(state: WriterState) -> Sequence[LogRecord]:
     """Compare the whole tree with the rows; the caller holds the lock."""
-    first = Turn(state, [], TurnScope(whole_tree=True)).run()
+    first = Turn(state, [], Due(whole_tree=True)).run()
     # What is gone counts as deleted once it is missed again.
-    return [*first.records, *Turn(state, [], TurnScope(whole_tree=True, doubtful=first.missing)).run().records]
+    return [*first.records, *Turn(state, [], Due(whole_tree=True, doubtful=first.missing)).run().records]
 
 
 @contextmanager

@@ -334,9 +334,10 @@ class Follower:
             self._need(record, self.tree.get(path, "-> ").startswith("-> "), "something else is there")
             self.tree[path] = f"-> {record.after.hex()}"
         elif kind in (Operation.DELETE, Operation.LINK, Operation.DELETE_DIRECTORY):
-            self._need(record, path in self.tree and not self._below(path), "it is missing, or not empty")
+            self._need(record, path in self.tree, "it is missing")
             self._need(record, (self.tree[path] == "directory") == (kind == Operation.DELETE_DIRECTORY), "another kind")
-            del self.tree[path]
+            for gone in [path, *self._below(path)]:
+                del self.tree[gone]
 
     def _move(self, record: LogRecord, old: str) -> None:
         self._need(record, old in self.tree, "nothing to move")
@@ -491,7 +492,7 @@ async def look_at_everything(core: Core) -> None:
 @contextmanager
 def watched(core: Core) -> Iterator[None]:
     """Have hints from inotify, as the leading process does."""
-    watcher = TreeWatcher(core.state.workspace, core.writer.dirty)
+    watcher = TreeWatcher(core.state.workspace, core.writer.agenda.hints)
     inside.on_folders(core.writer, lambda paths: watcher.watch(map(WorkspacePath, paths)))
     assert watcher.start()
     assert watcher.status().method == "inotify"

@@ -105,7 +105,7 @@ async def written_notes(registration: Registration) -> None:
 
 def is_calm(writer: Writer) -> bool:
     """Return whether a writer has nothing to look at, neither now nor soon; asked in its thread."""
-    return writer.dirty.is_empty and not (writer._again or writer._later or writer._wants_whole_look)
+    return writer.agenda.is_empty
 
 
 def on_folders(writer: Writer, tell: Callable[[Sequence[str]], object]) -> None:

@@ -98,9 +98,8 @@ async def until_watched(files: FileToolsFacade, root: Path) -> None:
 
 async def until_looked_back(files: FileToolsFacade) -> None:
     """Wait until what happened before the root was watched is recorded."""
-    tasks = clerk_of(files)._tasks
-    await steps_until(lambda: any(task.get_name() == "filetools look back" for task in tasks))
-    await asyncio.wait([task for task in tasks if task.get_name() == "filetools look back"])
+    foreign = clerk_of(files)._foreign
+    await steps_until(lambda: foreign.is_watching and foreign.is_calm)
 
 
 @asynccontextmanager
@@ -124,10 +123,8 @@ async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
     await steps_until(lambda: any(event.path == marker.name for event in told))
     marker.unlink()
     await steps_until(lambda: any((event.name, event.path) == ("file:deleted", marker.name) for event in told))
-    clerk = clerk_of(files)
-    # A name that left is looked at only when nobody waits for its new place any more.
-    handover = clerk._watcher._handover
-    await steps_until(lambda: handover._next_overdue() is None and not handover.hints and clerk._hints.is_empty)
+    # A name that is gone is looked for once more.
+    await steps_until(lambda: clerk_of(files)._foreign.is_calm)
     told[:] = [event for event in told if event.path != marker.name]
 
 

@@ -484,7 +484,7 @@ def test_a_file_takes_the_place_of_a_folder(looker: Looker) -> None:
     shutil.rmtree(looker.root / "a")
     looker.write("a", "newer")
     assert looker.hinted("a") == [
-        Told("delete", "a/b", before="x"), Told("delete_directory", "a"), Told("create", "a", after="newer", size=5)
+        Told("delete_directory", "a"), Told("create", "a", after="newer", size=5)
     ]  # fmt: skip
     looker.check_follower()
 
@@ -495,8 +495,8 @@ def test_a_folder_made_again_loses_what_was_in_it(looker: Looker) -> None:
     (looker.root / "dist").rename(looker.root.parent / "gone")
     looker.write("dist/js/new")
     assert looker.hinted("dist") == [
-        Told("delete", "dist/js/old", before="x"), Told("delete_directory", "dist/js"), Told("delete_directory", "dist"),
-        Told("create_directory", "dist"), Told("create_directory", "dist/js"), Told("create", "dist/js/new", after="x", size=1),
+        Told("delete_directory", "dist"), Told("create_directory", "dist"), Told("create_directory", "dist/js"),
+        Told("create", "dist/js/new", after="x", size=1),
     ]  # fmt: skip
     looker.check_follower()
 
@@ -510,8 +510,7 @@ def test_a_folder_with_many_folders_is_removed_at_once(looker: Looker) -> None:
     shutil.rmtree(looker.root / "a")
     looker.look(lambda observation: observation.hinted(hints))
     assert looker.last.missing == {"a"}
-    told = looker.again()
-    assert (len(told), told[-1]) == (2 * len(names) + 1, Told("delete_directory", "a"))
+    assert looker.again() == [Told("delete_directory", "a")]
 
 
 @pytest.mark.parametrize("child", ["x", "x/y", "x/x", "x/y/x"])
@@ -604,8 +603,7 @@ def test_a_call_below_a_folder_that_was_just_replaced_sees_the_new_one(looker: L
     (looker.root / "a").rename(looker.root.parent / "gone")
     looker.write("a/f", "newer")
     assert looker.named("a/f") == [
-        Told("delete", "a/f", before="x"), Told("delete_directory", "a"), Told("create_directory", "a"),
-        Told("create", "a/f", after="newer", size=5),
+        Told("delete_directory", "a"), Told("create_directory", "a"), Told("create", "a/f", after="newer", size=5),
     ]  # fmt: skip
 
 

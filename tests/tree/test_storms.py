@@ -206,8 +206,8 @@ async def test_a_file_that_was_open_for_writing_is_read_without_another_hint(tmp
     async with opened_core(root) as core:
         await look_at_everything(core)
         with open(root / "a", "w") as file:
-            core.writer.dirty.note(folder_id(root), "a")
-            await until(lambda: in_turn(core, lambda: core.writer.dirty.is_empty))
+            core.writer.agenda.hints.note(folder_id(root), "a")
+            await until(lambda: in_turn(core, lambda: core.writer.agenda.hints.is_empty))
             assert tree_in_rows(core) == {}
             file.write("x")
         await rest(core)

@@ -16,6 +16,7 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathExistsError
 from filetools.models.records import Actor
+from filetools.tree.agenda import Due
 from filetools.writer.cleanup import Cleanup
 from filetools.writer.operations import (
     Call,
@@ -31,7 +32,7 @@ from filetools.writer.operations import (
     Want,
 )
 from filetools.writer.settle import settle_at_opening
-from filetools.writer.turn import Turn, TurnScope
+from filetools.writer.turn import Turn
 from tests.support.core import at, close_state
 from tests.support.core_crashes import (
     Case,
@@ -160,7 +161,7 @@ def turn(root: Path, acts: Sequence[Act], tree: Tree, plan: Plan, whole: bool, s
     state.database.gate.enter()
     plan.is_armed = True
     settle_at_opening(state)
-    result = Turn(state, [act.call(tree) for act in acts], TurnScope(whole_tree=whole)).run()
+    result = Turn(state, [act.call(tree) for act in acts], Due(whole_tree=whole)).run()
     Cleanup(state).add(result.displaced)
     plan.is_armed = False
     state.database.gate.leave()

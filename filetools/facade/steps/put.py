@@ -19,10 +19,12 @@ from filetools.facade.steps.parents import require_parent
 from filetools.facade.steps.step import Step, put_back
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
 from filetools.journal.changes import Change
+from filetools.journal.core.tree_rows import Identity
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.printable import printable
 from filetools.stores.store import FileStat, Prepared
+from filetools.tree.reading import settled_identity
 
 MOST_NAMES: Final = 10
 """Other names of a file that a warning lists."""
@@ -40,6 +42,8 @@ class PutFile(Step):
         self._prepared: Prepared | None = None
         self.decision: PutDecision | None = None
         self.version = ""
+        self.identity: Identity | None = None
+        """Of the file that has gone live, as far as it is known."""
 
     @property
     def seen(self) -> Look:
@@ -223,6 +227,7 @@ class PutFile(Step):
         stat = parts.store.stat(self.path)
         if stat is not None and self._is_ours(stat):
             parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
+            self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
 
     def _on_top(self, before: str) -> Change:
         return structs.replace(self._change(), before=before, applied=True, document=None)

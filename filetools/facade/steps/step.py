@@ -25,7 +25,6 @@ class Step(ABC):
         """Paths that it is about."""
         self.undone: Sequence[Relation] = ()
         """What its record says besides: which records an undo takes back with it."""
-        self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
         self._displaced: Displaced | None = None
         self._number = 0
@@ -43,10 +42,9 @@ class Step(ABC):
         """Work out what to do, or raise the refusal; False if there is nothing to change."""
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Folders that `prepare` will have to make, outermost first; called before it."""
+        """Folders that `prepare` has to make, outermost first."""
         made = self._made_path()
-        self._missing = () if made is None else missing_parents(parts, made)
-        return self._missing
+        return () if made is None else missing_parents(parts, made)
 
     def _made_path(self) -> WorkspacePath | None:
         """The path that must be held by a folder; None if nothing is made."""
@@ -54,7 +52,7 @@ class Step(ABC):
 
     def prepare(self, parts: Parts) -> None:
         """Do all that can fail for space or rights, without changing anything that others see."""
-        self._parents = make_parents(parts, self._missing)
+        self._parents = make_parents(parts, self.new_folders(parts))
 
     @abstractmethod
     def drafts(self) -> Sequence[Change]:

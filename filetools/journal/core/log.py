@@ -110,13 +110,15 @@ class Log:
 class LogDraft:
     """Records of one transaction, with the numbers that they will have. Lives until the transaction ends."""
 
-    def __init__(self, newest: int, time: float) -> None:
+    def __init__(self, newest: int, time: float, *, with_links: bool = True) -> None:
         """Begin after the newest number.
 
         Args:
             newest: Number of the newest record.
             time: Seconds since the epoch, which all records get.
+            with_links: Whether changes of links are recorded.
         """
+        self._with_links = with_links
         self.records: list[LogRecord] = []
         self._next = newest + 1
         self._time = time
@@ -155,15 +157,17 @@ class LogDraft:
             mode: Permission bits.
             undoes: Number of the record that this one takes back.
         """
-        number = self._next
-        self._next += 1
+        is_recorded = self._with_links or kind is not Operation.LINK
+        number = self._next if is_recorded else 0
+        self._next += is_recorded
         old_path, old_key = old or (None, None)
         record = LogRecord(
             number=number, batch=number if batch is None else batch, kind=kind, path=path, key=key, old_path=old_path,
             old_key=old_key, file=file, before=before, after=after, size=size, mode=mode, actor=actor, time=self._time,
             undoes=undoes, origin=origin,
         )  # fmt: skip
-        self.records.append(record)
+        if is_recorded:
+            self.records.append(record)
         return record
 
 

@@ -101,10 +101,10 @@ class TreeTable:
         self._knows_all = self._knows_all or self._connection.execute(query).fetchone() is not None
         return self._knows_all
 
-    def note_whole_look(self) -> None:
-        """Remember that the whole tree was looked at."""
-        if not self.knows_all():
-            self._connection.execute("INSERT OR IGNORE INTO meta VALUES ('looked_at', '1')")
+    def note_whole_look(self, about: str = "") -> None:
+        """Remember that the whole tree was looked at, and something about that look."""
+        if about or not self.knows_all():
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('looked_at', ?)", (about,))
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
@@ -173,6 +173,10 @@ class TreeTable:
     def note_applied(self, number: int) -> None:
         """Note that all records up to a number are on the disk."""
         self._connection.execute("UPDATE reached SET applied = ? WHERE applied < ?", (number, number))
+
+    def take_away(self, below: Iterable[TreeRow], number: int) -> None:
+        """Note that rows went with the folder above them, as a record says."""
+        self.put(structs.replace(row, kind="absent", identity=None, number=number) for row in below)
 
     def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
         """Give everything below a folder that moves its new paths, and return the new rows; the old ones are gone."""

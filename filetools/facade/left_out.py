@@ -1,0 +1,56 @@
+"""What looks at the tree leave out: excluded patterns, and what ignore files name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from filetools.paths.ignore import IgnoreStack
+from filetools.paths.patterns import ExcludeRules
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.folder import is_ours
+from filetools.search.ignores import IgnoreCache, load_rules, outer_stack
+from filetools.stores.store import Store
+
+
+class LeftOut:
+    """Tells for one look what it leaves out. Ignore files are read once in each folder.
+
+    Args:
+        store: The tree.
+        rules: What is left out besides what ignore files name.
+        cache: Ignore files that are known.
+        is_open: Whether an editor has a path open: then ignore files do not count.
+    """
+
+    def __init__(
+        self, store: Store, rules: ExcludeRules, cache: IgnoreCache, is_open: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._cache = cache
+        self._is_open = is_open
+        self._folders: dict[str, IgnoreStack | None] = {}
+        """Ignore files that hold in a folder; None if it is left out itself."""
+
+    def __call__(self, path: str, is_directory: bool) -> bool:
+        """Whether a path is left out, by itself or with a folder above it."""
+        stack = self._stack_of(path.rpartition("/")[0])
+        if stack is None:
+            return True
+        if is_ours(path.rpartition("/")[2]) or self._rules.matches_itself(path, is_directory):
+            return True
+        return stack.ignores(path, is_directory) and not self._is_open(path)
+
+    def _stack_of(self, folder: str) -> IgnoreStack | None:
+        if folder in self._folders:
+            return self._folders[folder]
+        stack: IgnoreStack | None = None
+        if not folder:
+            stack = outer_stack(self._store, self._cache)
+        elif not self(folder, True):
+            stack = self._stack_of(folder.rpartition("/")[0])
+        if stack is not None:
+            rules = load_rules(self._store, WorkspacePath(folder), self._cache)
+            stack = stack if rules is None else stack.push(rules)
+        self._folders[folder] = stack
+        return stack

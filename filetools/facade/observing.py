@@ -1,0 +1,173 @@
+"""The journal's rows of the tree brought up to what is on the disk, by observations in turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from filetools.content.version import version_of
+from filetools.errors import FileToolsError
+from filetools.facade.left_out import LeftOut
+from filetools.journal.core.log import LogDraft
+from filetools.journal.core.tree_rows import TreeTable
+from filetools.journal.journal import Journal, Records
+from filetools.journal.tree_index import IndexRow, Looked
+from filetools.paths.ignore import IGNORE_FILE
+from filetools.paths.patterns import compile_patterns
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.ignores import IgnoreCache, outer_ignore_files
+from filetools.settings import Settings
+from filetools.stores.store import FileStat, Store
+from filetools.tree.agenda import Due
+from filetools.tree.observe import Observation, ObservationContext, Scope
+
+WORK_SECONDS: Final = 0.05
+"""How long a part of a look at the whole tree takes: calls wait for their turn."""
+
+
+class Observed(Struct, frozen=True, kw_only=True):
+    """What an observation has found."""
+
+    observation: Observation
+    records: Records
+
+
+class TreeObserver:
+    """Compares the tree with its rows, and records what other programs did. One an opened workspace; works in turns.
+
+    Args:
+        workspace: The root.
+        store: The tree.
+        journal: Gets the records.
+        settings: Say what is left out.
+        is_open: Whether an editor has the path of a key open.
+    """
+
+    def __init__(
+        self, workspace: Workspace, store: Store, journal: Journal, settings: Settings, is_open: Callable[[str], bool]
+    ) -> None:
+        self._workspace = workspace
+        self._store = store
+        self._journal = journal
+        self._largest_kept_bytes = settings.max_foreign_bytes
+        self._is_open = is_open
+        self._rules = compile_patterns((), defaults=settings.exclude)
+        self._ignores = IgnoreCache()
+        self.on_observed: Callable[[Observation], None] = lambda observation: None
+        """Told of each observation of what a call names, in its thread."""
+
+    def left_out(self) -> LeftOut:
+        """Return what tells, for one look, what is left out."""
+        return LeftOut(self._store, self._rules, self._ignores, lambda path: self._is_open(self._workspace.key(path)))
+
+    def is_left_out(self, path: str) -> bool:
+        """Whether no look at the whole tree meets a path, be it a file or a folder."""
+        left_out = self.left_out()
+        return any(left_out(path, is_directory) for is_directory in (False, True))
+
+    def named(self, paths: Sequence[WorkspacePath]) -> Records:
+        """Record what came to, or left, the paths that a call names and the folders above them.
+
+        A file that is known, and has other bytes now, is left to who reads it.
+        """
+        differing = [path for path in dict.fromkeys(paths) if not path.is_root and self._differs(path)]
+        if not differing:
+            return ()
+        found = self._observe(lambda observation: observation.named(differing))
+        self.on_observed(found.observation)
+        return found.records
+
+    def whole(self, path: WorkspacePath) -> Records:
+        """Record what other programs did to one path, its bytes included."""
+        found = self._observe(lambda observation: observation.named([path]))
+        self.on_observed(found.observation)
+        return found.records
+
+    def due(self, due: Due, left: Iterable[Scope] | None) -> Observed:
+        """Compare what an agenda has, and a part of the whole tree.
+
+        Args:
+            due: What the agenda has.
+            left: What the part before had no time for, nothing for the first part; None for no look at the whole tree.
+        """
+        began, position = time.time(), self._journal.position()
+
+        def look(observation: Observation) -> None:
+            if due.hints:
+                observation.hinted(due.hints)
+            if left is not None:
+                observation.whole_tree(left, patient=True)
+
+        looked = Looked(position, began, self._rules_version()) if left is not None else None
+        return self._observe(look, due.doubtful, deadline=time.monotonic() + WORK_SECONDS, looked=looked)
+
+    def _observe(
+        self,
+        look: Callable[[Observation], None],
+        doubtful: frozenset[str] = frozenset(),
+        *,
+        deadline: float = float("inf"),
+        looked: Looked | None = None,
+    ) -> Observed:
+        made: list[Observation] = []
+
+        def work(draft: LogDraft, rows: TreeTable) -> None:
+            before = self._journal.tree_index.looked()
+
+            @cache
+            def are_rules_other() -> bool:
+                assert before is not None
+                changed = any(record.path.rpartition("/")[2] == IGNORE_FILE for record in draft.records)
+                index = self._journal.tree_index
+                return (
+                    changed or self._rules_version() != before.rules or index.are_ignore_files_changed(before.position)
+                )
+
+            def is_overlooked(stat: FileStat) -> bool:
+                # No program can set back when a file was changed; a clock may be, so this alone says nothing.
+                return before is not None and stat.changed_ns < int(before.time * 1e9) and are_rules_other()
+
+            context = ObservationContext(
+                rows=rows, store=self._store, contents=self._journal.contents, draft=draft, is_left_out=self.left_out(),
+                knows_all=before is not None, largest_kept_bytes=self._largest_kept_bytes,
+                is_overlooked=is_overlooked,
+            )  # fmt: skip
+            made[:] = [Observation(context, doubtful, deadline=deadline)]
+            look(made[0])
+            if looked is not None and not made[0].left:
+                rows.note_whole_look(looked.text())
+
+        records = self._journal.observe(self._workspace.key_of, work)
+        return Observed(observation=made[0], records=records)
+
+    def _rules_version(self) -> str:
+        return version_of(repr([self._rules.patterns, list(outer_ignore_files(self._workspace.root))]).encode())
+
+    def _differs(self, path: WorkspacePath) -> bool:
+        try:
+            stat, row = self._store.stat(path), self._row(path)
+        except FileToolsError:
+            return True
+        if stat is None:
+            return row is not None or (not path.parent.is_root and self._folder_differs(path.parent))
+        if row is None or row.kind != stat.type:
+            return True
+        if row.kind == "directory":
+            return row.identity is not None and row.identity[:2] != stat.identity[:2]
+        return row.version is None and row.identity != stat.identity
+
+    def _folder_differs(self, path: WorkspacePath) -> bool:
+        stat, row = self._store.stat(path), self._row(path)
+        if stat is None:
+            return row is not None or (not path.parent.is_root and self._folder_differs(path.parent))
+        if row is None or stat.type != "directory":
+            return True
+        return row.kind != stat.type or (row.identity is not None and row.identity[:2] != stat.identity[:2])
+
+    def _row(self, path: WorkspacePath) -> IndexRow | None:
+        return self._journal.tree_index.get(self._workspace.key(path))
