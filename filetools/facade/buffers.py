@@ -232,7 +232,7 @@ class Buffers:
         parts = self._parts
         key = parts.workspace.key(where)
         base, text_format, text = text_to_open(parts, where)
-        if base is not None and parts.journal.view(key).head is None:
+        if base is not None and parts.journal.view(key).head is None and parts.observer.may_be_old(where):
             # Only of a file whose version is known it can be told that it is another one than what the editor stands on.
             parts.journal.tree_index.note_opened(key, where, base)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)

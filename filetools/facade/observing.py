@@ -70,6 +70,10 @@ class TreeObserver:
         left_out = self.left_out()
         return any(left_out(path, is_directory) for is_directory in (False, True))
 
+    def may_be_old(self, path: WorkspacePath) -> bool:
+        """Whether something may have been at a path before the tree was looked at; else what is there is made since."""
+        return self._row(path) is not None or self._journal.tree_index.looked() is None or self.is_left_out(path)
+
     def named(self, paths: Sequence[WorkspacePath]) -> Records:
         """Record what came to, or left, the paths that a call names and the folders above them.
 

@@ -84,6 +84,9 @@ class TreeLooker:
         ]
         for key in out:
             del rows[key]
+        for key in map(self._parts.workspace.key, uncertain.closed):
+            if (row := rows.get(key)) is not None and row.version is not None:
+                rows[key] = row._replace(version=None)
         moving = self._read_unread(rows)
         rules = [*self._parts.settings.exclude], sorted(uncertain.closed)
         ignoring = sorted((row[0], row[-2]) for row in rows.plain.values() if row[0].rpartition("/")[2] == IGNORE_FILE)

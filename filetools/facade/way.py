@@ -121,6 +121,8 @@ class Walk:
         if not self._active:
             self.outcome = _unchanged(parts, steps, adopt(parts, adoptions))
             return None
+        for step in self._active:
+            step.new_folders(parts)
         self._adopted = len(adoptions)
         try:
             return self._prepared(adoptions)

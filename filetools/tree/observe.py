@@ -212,7 +212,7 @@ class Observation:
         if item.names is None:
             self._listed.add(own.identity[:2])
         known, newest = self._known_in(row, item.names), len(self._context.draft.records)
-        for name in sorted(found):
+        for name in sorted(self._unlike(known, found)):
             if "\\" in name or not is_text(name):  # no call can name it
                 self.unnamed.append(str(path.child(name)).encode("utf-8", "backslashreplace").decode())
                 continue
@@ -222,6 +222,18 @@ class Observation:
                 at = self._rows.get(key)  # what came to another name of this folder may have been moved from this one
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
+
+    def _unlike(self, known: dict[str, TreeRow], found: Mapping[str, FileStat]) -> Iterable[str]:
+        """Return the names that may have news; rows of files that are as they were are taken out."""
+        names = set(found)
+        for row in [*known.values()]:
+            name = row.path.rpartition("/")[2]
+            stat = found.get(name)
+            if stat is not None and row.kind == "file" == stat.type and row.identity == stat.identity:
+                del known[row.key]
+                self._gone.pop(row.key, None)
+                names.discard(name)
+        return names
 
     def _lead_up(self, item: Scope, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
@@ -257,14 +269,21 @@ class Observation:
         ):
             self._replaced.append((path, stat))
         elif is_folder:
-            if row.identity is None:  # filetools has made it
-                row = structs.replace(row, identity=stat.identity)
+            is_unseen = row.identity is None  # filetools has made it, or brought it back
+            if is_unseen or row.mode != stat.mode:
+                row = structs.replace(row, identity=stat.identity, mode=stat.mode)
                 self._rows.put((row,))
             if row.path != path:
                 row = record_spelling(self._rows, self._context.draft, row, path)
-            if not item.is_call:
-                # Another process may have made it, or a call of this one: nobody watches it yet.
-                self.new_folders.append(path)
+            if is_unseen and item.is_call:
+                self.again[stat.identity[:2]] = None
+            if item.is_call:
+                return
+            if is_unseen:
+                self._arrive(path, everything=item.everything)
+                return
+            # Another process may have met it: nobody here watches it yet.
+            self.new_folders.append(path)
             if item.deep and stat.identity[:2] not in self._listed:
                 self._descend(item, row)
         elif row.identity != stat.identity:
@@ -359,10 +378,10 @@ class Observation:
         if stat.links > 1:
             self._look_at_links(row.path, stat.identity)
         number = row.number
-        if seen.digest != row.version:
+        if seen.digest != row.version or row.mode not in (None, seen.stat.mode):
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
             number = self._context.draft.add(
-                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat), mode=stat.mode
+                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat), mode=seen.stat.mode
             ).number  # fmt: skip
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
         self._rows.put((new,))
@@ -442,6 +461,8 @@ class Observation:
             self._forget(self._rows.get(row.key) or row)
             self._come(Scope(path=path.parent, names=None, deep=True), path, stat)
             return
+        if not source.key.startswith(f"{row.key}/"):
+            self._forget(row)
         gone: list[TreeRow] = []
         for below in reversed(self._rows.below(row.key)):
             if source.key.startswith(f"{below.key}/"):

@@ -137,8 +137,8 @@ async def test_changes_of_other_programs_are_told_as_external(tmp_path: Path) ->
         }
         records = (await files.changes()).records
         assert {record.path: record.before_unknown for record in records if record.path in ("old.txt", "gone.txt")} == {
-            "old.txt": False,
-            "gone.txt": False,
+            "old.txt": True,
+            "gone.txt": True,
         }
 
 

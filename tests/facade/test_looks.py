@@ -165,38 +165,18 @@ async def test_a_root_that_is_gone_is_no_tree_whose_files_were_deleted(tmp_path:
         assert await recorded(files) == [("create", "a.txt", "agent")]
 
 
-async def test_neither_opening_nor_reading_nor_writing_waits_for_a_look(tmp_path: Path) -> None:
+async def test_neither_opening_nor_reading_waits_for_a_look(tmp_path: Path) -> None:
     grow(tmp_path)
-    hang = Hang("scan", "scan_again")
+    hang = Hang("look_into")
     opening = ScriptedOpening(tmp_path, settings={"watch": True}, before=hang)
     hang.on()
     async with opening as files:
         await steps_until(hang.reached.is_set)
         assert (await files.read_file("src/a.py")).content == "one\n"
-        await files.write_file("src/b.py", "agent\n")
         hang.off()
+        await files.write_file("src/b.py", "agent\n")
         await until_looked_back(files)
         assert parts(files).journal.tree_index.looked() is not None
-
-
-async def test_the_first_look_does_not_take_for_found_what_the_watcher_has_to_tell(tmp_path: Path) -> None:
-    opened: list[FileToolsFacade] = []
-
-    def before(method: str, path: str) -> None:
-        while method == "scan_again" and not opened:
-            time.sleep(0.002)
-        if not opened or not parts(opened[0]).names.is_watched(None):
-            return
-        if method == "scan_again" and not (tmp_path / "new.txt").exists():
-            (tmp_path / "new.txt").write_text("new\n")
-        while method == "open" and path == "new.txt" and parts(opened[0]).journal.tree_index.looked() is None:
-            time.sleep(0.002)  # the watcher was quicker to come, and the look is done first
-
-    async with ScriptedOpening(tmp_path, settings={"watch": True}, before=before) as files:
-        opened.append(files)
-        await until_looked_back(files)
-        await steps_until(lambda: parts(files).journal.view("new.txt").head is not None)
-        assert await recorded(files) == [("create", "new.txt", "external")]
 
 
 async def test_a_document_follows_its_file_though_only_a_look_sees_what_happened(tmp_path: Path) -> None:
@@ -220,7 +200,7 @@ async def test_closing_ends_a_look(tmp_path: Path) -> None:
     reached, free, scans = threading.Event(), threading.Event(), list[str]()
 
     def hold(method: str, path: str) -> None:
-        if method in ("scan", "scan_again"):
+        if method == "look_into":
             scans.append(path)
             reached.set()
             free.wait(60)
@@ -235,11 +215,11 @@ async def test_closing_ends_a_look(tmp_path: Path) -> None:
 
 KILLED = """
 import asyncio, os, sys, filetools
-from filetools.facade import tree_look
-from tests.support.opened import steps_until
-def dying(self, *values):
+from filetools.journal.core.tree_rows import TreeTable
+from filetools.tree.observe import Observation
+def dying(self, *values, **options):
     os.kill(os.getpid(), 9)
-setattr(tree_look._Comparison, sys.argv[2], dying)
+setattr({"_take_away": Observation, "note_whole_look": TreeTable}[sys.argv[2]], sys.argv[2], dying)
 async def main():
     async with filetools.open(sys.argv[1], settings={"durability": "relaxed"}):
         await asyncio.sleep(60)
@@ -247,7 +227,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("place", ["_compare_names", "_save"])
+@pytest.mark.parametrize("place", ["_take_away", "note_whole_look"])
 async def test_a_process_killed_in_its_first_look_leaves_everything_to_the_next(tmp_path: Path, place: str) -> None:
     grow(tmp_path)
     await look_once(tmp_path)

@@ -8,12 +8,16 @@ from itertools import count
 from typing import Any, NoReturn
 
 import pytest
+from msgspec import structs
 
 from filetools.journal import tree_index
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
+from filetools.journal.contents import digest_of
+from filetools.journal.core.log import LogDraft
+from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
 from filetools.journal.journal import Journal
-from filetools.journal.tree_index import IndexRow, Looked
+from filetools.journal.tree_index import IndexRow, Looked, ReadVersion
 from filetools.models.records import Operation
 from filetools.models.words import EntryType
 from tests.support.inside import database_of
@@ -41,8 +45,11 @@ def folders(journal: Journal) -> list[str]:
     return sorted(key for key, row in journal.tree_index.rows().items() if row.kind == "directory")
 
 
-def file_row(path: str, content: bytes) -> IndexRow:
-    return IndexRow(path, "file", IDENTITY, 0o644, version(content))
+def meet(journal: Journal, key: str, content: bytes | None, identity: Identity | None = IDENTITY) -> None:
+    """Have an observation meet a file that nobody has recorded."""
+    digest = None if content is None else digest_of(version(content))
+    row = TreeRow(key=key, path=key, kind="file", file=1, version=digest, mode=0o644, identity=identity)
+    assert journal.observe(str, lambda draft, rows: rows.put([row])) == ()
 
 
 def snapshot_of(*paths: str, kind: EntryType = "file", content: bytes = b"1") -> dict[str, SnapshotRow]:
@@ -101,7 +108,7 @@ def test_a_deletion_that_is_set_back_brings_the_folders_below_back(journal: Jour
     for key in ("a", "a/b"):
         make_folder(journal, key)
     put(journal, "a/b/x", b"1", applied=True)
-    journal.tree_index.save({"a/y": file_row("a/y", b"2")}, [], journal.position())
+    meet(journal, "a/y", b"2")
     rows = journal.tree_index.rows()
     (record,) = journal.commit([folder(Operation.DELETE_DIRECTORY, "a")], ALICE)
     assert journal.tree_index.rows() == {}
@@ -109,43 +116,61 @@ def test_a_deletion_that_is_set_back_brings_the_folders_below_back(journal: Jour
     assert journal.tree_index.rows() == rows
 
 
-def test_a_look_overtaken_by_the_removal_of_a_folder_does_not_bring_its_rows_back(journal: Journal) -> None:
-    make_folder(journal, "a")
-    position = journal.position()
-    journal.commit([folder(Operation.DELETE_DIRECTORY, "a", applied=True)], ALICE)
-    assert not journal.tree_index.save({"a/x": file_row("a/x", b"1")}, [], position)
-    assert journal.tree_index.rows() == {}
-
-
 def test_rows_outlive_the_process_and_a_look_is_complete_when_it_says_so(open_journal: OpenJournal) -> None:
     journal = open_journal()
-    young = IndexRow("young", "file", None, 0o600, version(b"2"))
-    link = IndexRow("gone", "symlink", IDENTITY, 0o777, version(b"3"))
-    journal.tree_index.save({"a": file_row("a", b"1"), "young": young, "gone": link}, [], 0)
-    journal.tree_index.save({}, ["gone"], 0)
+    meet(journal, "a", b"1")
     assert journal.tree_index.looked() is None
-    journal.tree_index.complete(Looked(7, 1.5))
+    journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(7, 1.5, "rules").text()))
     other = open_journal()
-    assert other.tree_index.looked() == Looked(7, 1.5)
-    assert other.tree_index.rows() == {"a": file_row("a", b"1"), "young": young}
+    assert other.tree_index.looked() == Looked(7, 1.5, "rules")
+    assert other.tree_index.rows() == {"a": IndexRow("a", "file", IDENTITY, 0o644, version(b"1"))}
 
 
-def test_what_is_found_has_a_head_and_no_record(journal: Journal) -> None:
+def test_what_is_met_has_a_head_and_no_record(journal: Journal) -> None:
     position = journal.position()
-    assert journal.tree_index.save({"a": file_row("a", b"1")}, [], position)
+    meet(journal, "a", b"1")
     head = journal.view("a").head
     assert head is not None
     assert (head.version, head.number, head.applied, journal.position()) == (version(b"1"), 0, True, position)
 
 
-@pytest.mark.parametrize("content", [b"2", None])
-def test_what_was_recorded_since_the_look_is_not_found(journal: Journal, content: bytes | None) -> None:
-    position = journal.position()
-    put(journal, "a", b"2", applied=True)
-    if content is None:
-        put(journal, "a", None, operation=Operation.DELETE, applied=True)
-    journal.tree_index.save({"a": file_row("a", b"1")}, [], position)
-    assert head_version(journal, "a") == (None if content is None else version(content))
+@pytest.mark.parametrize(("size", "known"), [(IDENTITY[2], b"1"), (IDENTITY[2] + 1, None)])
+def test_what_was_read_is_known_if_the_same_still_stands_there(
+    journal: Journal, size: int, known: bytes | None
+) -> None:
+    meet(journal, "a", None)
+    read = ReadVersion("a", "file", version(b"1"), (*IDENTITY[:2], size, *IDENTITY[3:]))
+    journal.tree_index.note_read([read])
+    row = journal.tree_index.get("a")
+    assert row is not None
+    assert row.version == (None if known is None else version(known))
+
+
+def test_what_an_editor_opens_is_known_unless_it_is_recorded(journal: Journal) -> None:
+    put(journal, "recorded", b"1", applied=True)
+    for key in ("new", "recorded"):
+        journal.tree_index.note_opened(key, key, version(b"2"))
+    assert (head_version(journal, "new"), head_version(journal, "recorded")) == (version(b"2"), version(b"1"))
+
+
+def test_an_observation_is_recorded_with_its_rows(journal: Journal) -> None:
+    put(journal, "d/a", b"1", applied=True)
+    make_folder(journal, "d")
+    meet(journal, "d/unread", None)
+
+    def look(draft: LogDraft, rows: TreeTable) -> None:
+        folder_row = rows.get("d")
+        assert folder_row is not None
+        draft.add(Operation.LINK, "link", "link", 5)
+        gone = draft.add(Operation.DELETE_DIRECTORY, "d", "d", folder_row.file)
+        rows.take_away(rows.below("d"), gone.number)
+        rows.put([structs.replace(folder_row, kind="absent", number=gone.number)])
+
+    (record,) = journal.observe(str, look)
+    assert (record.operation, record.actor.kind, record.number) == (Operation.DELETE_DIRECTORY, "external", 3)
+    assert record.before_unknown  # nobody had read one of its files
+    assert (journal.position(), list(journal.tree_index.rows())) == (3, [])
+    assert journal.records(2) == [record]
 
 
 def test_snapshots_share_rows_and_each_keeps_its_own_tree(journal: Journal) -> None:
@@ -257,7 +282,7 @@ def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -
     make_folder(relaxed, "d")
     for name, content in (("d/x", b"found"), ("d/y", b"other")):
         relaxed.contents.keep_all({version(content): content})
-        relaxed.tree_index.save({name: file_row(name, content)}, [], relaxed.position())
+        meet(relaxed, name, content)
     relaxed.checkpoints.save("all", snapshot_of("d/x", content=b"found"), relaxed.position())
     relaxed.commit([delete_folder("d", applied=True)], ALICE)
     relaxed.maintain(retention_bytes=0, retention_records=0)
@@ -268,17 +293,6 @@ def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -
     put(relaxed, "z", b"z", applied=True)
     relaxed.maintain(retention_bytes=0, retention_records=0)
     assert relaxed.contents.missing([version(b"found")]) == {version(b"found")}
-
-
-def test_nothing_is_found_while_a_folder_is_being_removed(journal: Journal) -> None:
-    put(journal, "d/a", b"1")
-    (record,) = journal.commit([folder(Operation.DELETE_DIRECTORY, "d", applied=False)], ALICE)
-    met = {"d/b": file_row("d/b", b"1")}
-    assert not journal.tree_index.save(met, [], record.number)
-    assert not journal.tree_index.save(met, [], record.number)
-    journal.marks.applied([record.number])
-    assert journal.tree_index.save(met, [], record.number)
-    assert head_version(journal, "d/b") == version(b"1")
 
 
 def ids(journal: Journal) -> dict[str, int]:
@@ -318,34 +332,12 @@ def test_a_move_that_is_set_back_gives_the_id_back(journal: Journal) -> None:
 
 def test_a_file_is_known_as_it_was_met_until_it_has_another_version(journal: Journal) -> None:
     met = (1, 2, len(b"1"), 4, 5)
-    journal.tree_index.save({"d/a": file_row("d/a", b"1")._replace(identity=met)}, [], 0)
+    meet(journal, "d/a", b"1", met)
     journal.commit([moved(journal, "d/a", "d/b")], ALICE)
     journal.commit([move_folder("d", "t", applied=True)], ALICE)
     assert journal.tree_index.get("t/b") == IndexRow("t/b", "file", met, 0o644, version(b"1"), 1)
     put(journal, "t/b", b"2", applied=True)
     assert journal.tree_index.get("t/b") == IndexRow("t/b", "file", None, 0o644, version(b"2"), 3)
-    assert journal.tree_index.rows_since(2) == {"t/b": journal.tree_index.get("t/b")}
-
-
-NEWS: dict[str, IndexRow] = {
-    "other bytes": file_row("a", b"2"),
-    "another mode": file_row("a", b"1")._replace(mode=0o600),
-    "a link": IndexRow("a", "symlink", IDENTITY, 0o777, version(b"1")),
-    "a folder": IndexRow("a", "directory", IDENTITY, 0o755, None),
-    "nothing that can be read": file_row("a", b"1")._replace(version=None),
-}
-
-
-@pytest.mark.parametrize("met", NEWS.values(), ids=NEWS)
-def test_what_a_look_has_met_takes_the_place_of_nothing_that_is_known_otherwise(
-    journal: Journal, met: IndexRow
-) -> None:
-    put(journal, "a", b"1", applied=True)
-    before = journal.tree_index.get("a")
-    assert before is not None
-    assert not before.may_become(met)
-    assert journal.tree_index.save({"a": met}, [], journal.position())
-    assert journal.tree_index.get("a") == before
 
 
 def test_that_a_file_is_gone_stays_known_while_a_folder_has_its_name(journal: Journal) -> None:

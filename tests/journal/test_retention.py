@@ -16,7 +16,6 @@ from filetools.journal.database import IDLE_BYTES
 from filetools.journal.journal import Journal
 from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, Retention, RetentionLimits
 from filetools.journal.seen_versions import SeenVersion
-from filetools.journal.tree_index import IndexRow
 from tests.support.inside import database_of
 from tests.support.journals import ALICE, delete_folder, move_folder, put
 from tests.support.journals import version as v
@@ -71,7 +70,7 @@ def test_records_of_heads_stay(relaxed: Journal) -> None:
 
 def test_what_went_with_its_folder_keeps_its_id_if_there_is_a_record_of_it(relaxed: Journal) -> None:
     written(relaxed, b"1", key="d/a")
-    relaxed.tree_index.save({"d/found": IndexRow("d/found", "file", None, None, v(b"2"))}, [], 1)
+    relaxed.tree_index.note_opened("d/found", "d/found", v(b"2"))
     relaxed.commit([delete_folder("d", applied=True)], ALICE)
     keep(relaxed)
     assert database_of(relaxed).rows("SELECT key, kind FROM tree") == [("d/a", "absent")]

@@ -25,6 +25,7 @@ class Step(ABC):
         """Paths that it is about."""
         self.undone: Sequence[Relation] = ()
         """What its record says besides: which records an undo takes back with it."""
+        self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
         self._displaced: Displaced | None = None
         self._number = 0
@@ -42,9 +43,10 @@ class Step(ABC):
         """Work out what to do, or raise the refusal; False if there is nothing to change."""
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Folders that `prepare` has to make, outermost first."""
+        """Folders that `prepare` will have to make, outermost first; called before it."""
         made = self._made_path()
-        return () if made is None else missing_parents(parts, made)
+        self._missing = () if made is None else missing_parents(parts, made)
+        return self._missing
 
     def _made_path(self) -> WorkspacePath | None:
         """The path that must be held by a folder; None if nothing is made."""
@@ -52,7 +54,7 @@ class Step(ABC):
 
     def prepare(self, parts: Parts) -> None:
         """Do all that can fail for space or rights, without changing anything that others see."""
-        self._parents = make_parents(parts, self.new_folders(parts))
+        self._parents = make_parents(parts, self._missing)
 
     @abstractmethod
     def drafts(self) -> Sequence[Change]:
