@@ -42,15 +42,20 @@ class LeftOut:
         return stack.ignores(path, is_directory) and not self._is_open(path)
 
     def _stack_of(self, folder: str) -> IgnoreStack | None:
-        if folder in self._folders:
-            return self._folders[folder]
-        stack: IgnoreStack | None = None
+        if folder not in self._folders:
+            for each in ("", *WorkspacePath(folder).folders, folder):  # without recursion, however deep it is
+                if each not in self._folders:
+                    self._folders[each] = self._stack_in(each)
+        return self._folders[folder]
+
+    def _stack_in(self, folder: str) -> IgnoreStack | None:
         if not folder:
             stack = outer_stack(self._store, self._cache)
-        elif not self(folder, True):
-            stack = self._stack_of(folder.rpartition("/")[0])
-        if stack is not None:
-            rules = load_rules(self._store, WorkspacePath(folder), self._cache)
-            stack = stack if rules is None else stack.push(rules)
-        self._folders[folder] = stack
-        return stack
+        elif self(folder, True):
+            return None
+        else:
+            above = self._folders[folder.rpartition("/")[0]]
+            assert above is not None
+            stack = above
+        rules = load_rules(self._store, WorkspacePath(folder), self._cache)
+        return stack if rules is None else stack.push(rules)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -16,10 +17,11 @@ from filetools.journal.core.log import LogDraft
 from filetools.journal.core.tree_rows import TreeTable
 from filetools.journal.journal import Journal, Records
 from filetools.journal.tree_index import IndexRow, Looked
+from filetools.models.records import Operation
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import compile_patterns
 from filetools.paths.workspace import Workspace
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.ignores import IgnoreCache, outer_ignore_files
 from filetools.settings import Settings
 from filetools.stores.store import FileStat, Store
@@ -74,14 +76,14 @@ class TreeObserver:
         """Whether something may have been at a path before the tree was looked at; else what is there is made since."""
         return self._row(path) is not None or self._journal.tree_index.looked() is None or self.is_left_out(path)
 
-    def named(self, paths: Sequence[WorkspacePath]) -> Records:
-        """Record what came to, or left, the paths that a call names and the folders above them.
+    def named(self, paths: Iterable[WorkspacePath]) -> Records | None:
+        """Record what came to, or left, the paths that a call names and the folders above them; None if nothing did.
 
         A file that is known, and has other bytes now, is left to who reads it.
         """
         differing = [path for path in dict.fromkeys(paths) if not path.is_root and self._differs(path)]
         if not differing:
-            return ()
+            return None
         found = self._observe(lambda observation: observation.named(differing))
         self.on_observed(found.observation)
         return found.records
@@ -132,9 +134,10 @@ class TreeObserver:
                     changed or self._rules_version() != before.rules or index.are_ignore_files_changed(before.position)
                 )
 
-            def is_overlooked(stat: FileStat) -> bool:
+            def is_overlooked(path: WorkspacePath, stat: FileStat) -> bool:
                 # No program can set back when a file was changed; a clock may be, so this alone says nothing.
-                return before is not None and stat.changed_ns < int(before.time * 1e9) and are_rules_other()
+                is_old = before is not None and stat.changed_ns < int(before.time * 1e9)
+                return is_old and (are_rules_other() or self._is_ignored_otherwise(path))
 
             context = ObservationContext(
                 rows=rows, store=self._store, contents=self._journal.contents, draft=draft, is_left_out=self.left_out(),
@@ -143,35 +146,47 @@ class TreeObserver:
             )  # fmt: skip
             made[:] = [Observation(context, doubtful, deadline=deadline)]
             look(made[0])
+            for record in draft.records:
+                if record.old_path is not None and record.kind is Operation.MOVE_DIRECTORY:
+                    # What is known below went along, and recovery relies on that the folder did.
+                    self._sync(record.path, record.old_path)
             if looked is not None and not made[0].left:
                 rows.note_whole_look(looked.text())
 
         records = self._journal.observe(self._workspace.key_of, work)
         return Observed(observation=made[0], records=records)
 
+    def _sync(self, *paths: str) -> None:
+        for path in paths:
+            with suppress(FileToolsError):  # it has moved on, and is met there
+                self._store.sync(WorkspacePath(path).parent)
+
+    def _is_ignored_otherwise(self, path: WorkspacePath) -> bool:
+        """Whether an ignore file above a path is not as it is known."""
+        for folder in (ROOT, *path.folders):
+            stat, row = self._store.stat(folder.child(IGNORE_FILE)), self._row(folder.child(IGNORE_FILE))
+            if (None if stat is None else stat.identity) != (None if row is None else row.identity):
+                return True
+        return False
+
     def _rules_version(self) -> str:
         return version_of(repr([self._rules.patterns, list(outer_ignore_files(self._workspace.root))]).encode())
 
     def _differs(self, path: WorkspacePath) -> bool:
+        """Whether what is at a path is not what its row says; if neither says anything, the folders above are compared."""
         try:
-            stat, row = self._store.stat(path), self._row(path)
+            for place in (path, *reversed(path.folders)):
+                stat, row = self._store.stat(place), self._row(place)
+                if stat is None and row is None:
+                    continue
+                if stat is None or row is None or row.kind != stat.type:
+                    return True
+                if row.kind == "directory":
+                    return row.identity is not None and row.identity[:2] != stat.identity[:2]
+                return row.version is None and row.identity != stat.identity
         except FileToolsError:
             return True
-        if stat is None:
-            return row is not None or (not path.parent.is_root and self._folder_differs(path.parent))
-        if row is None or row.kind != stat.type:
-            return True
-        if row.kind == "directory":
-            return row.identity is not None and row.identity[:2] != stat.identity[:2]
-        return row.version is None and row.identity != stat.identity
-
-    def _folder_differs(self, path: WorkspacePath) -> bool:
-        stat, row = self._store.stat(path), self._row(path)
-        if stat is None:
-            return row is not None or (not path.parent.is_root and self._folder_differs(path.parent))
-        if row is None or stat.type != "directory":
-            return True
-        return row.kind != stat.type or (row.identity is not None and row.identity[:2] != stat.identity[:2])
+        return False
 
     def _row(self, path: WorkspacePath) -> IndexRow | None:
         return self._journal.tree_index.get(self._workspace.key(path))

@@ -108,10 +108,14 @@ class Walk:
         """
         parts, steps, beat, noticed = self._parts, self._steps, self._observer.beat, self._observer.noticed
         parts.tracker.load(self._actor)
-        noticed(parts.observer.named([path for step in steps for path in step.paths]))
         for done, step in enumerate(steps):
             beat(done, 2 * len(steps))
             step.look(parts)
+        found = parts.observer.named(path for step in steps if not step.is_known for path in step.paths)
+        if found is not None:
+            noticed(found)
+            for step in steps:
+                step.look(parts)
         adoptions = _adoptions(steps)
         try:
             self._active = _decided(parts, steps, beat)

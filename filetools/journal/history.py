@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from filetools.journal.contents import digest_of
 from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
 from filetools.journal.rows import SELECT_RECORD, records_from
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import ChangeRecord
 from filetools.models.words import ActorKind
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -41,10 +41,6 @@ _FOLDER_CHANGE: Final = (
 _REMOVALS_SINCE: Final = (
     f"{SELECT_RECORD} INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     " AND operation IN ('delete_directory', 'move_directory') ORDER BY number"
-)
-_NAMES_SINCE: Final = (
-    "SELECT number, operation, path, old_path, actor_kind FROM records"
-    " WHERE number > ? AND operation NOT IN ('modify', 'link', 'modify_directory') ORDER BY number"
 )
 _OF_KEY: Final = (
     f"{SELECT_RECORD} WHERE key = ? AND number < ? AND state IN ('applied', 'pending')"
@@ -87,16 +83,6 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     """Leave out what is taken back."""
     undos: bool | None = None
     """Only undos, or only what is none."""
-
-
-class NameChange(NamedTuple):
-    """What a record did to the names in the tree."""
-
-    number: int
-    operation: Operation
-    path: str
-    old_path: str | None
-    actor_kind: ActorKind
 
 
 class History:
@@ -152,11 +138,6 @@ class History:
     def paths_of(self, version: str) -> list[WorkspacePath]:
         """Return all paths that are known to have had a version; looks through all records."""
         return [WorkspacePath(path) for (path,) in self._database.rows(_PATHS_OF, (digest_of(version),))]
-
-    def names_since(self, number: int) -> list[NameChange]:
-        """Return what happened to names after a record, oldest first; what is not applied yet, or was set back, too."""
-        rows = self._database.rows(_NAMES_SINCE, (number,))
-        return [NameChange(row[0], Operation(row[1]), *row[2:]) for row in rows]
 
     def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
         """Return for each record the records that undo it, those set back left out."""

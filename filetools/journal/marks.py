@@ -40,7 +40,10 @@ _BEFORE_TURN: Final = (
 )
 _KEPT: Final = "SELECT number FROM records WHERE number = ?"
 _APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
-_IDENTIFY: Final = "UPDATE tree SET device = ?, inode = ?, size = ?, mtime = ?, ctime = ? WHERE key = ? AND kind = 'file' AND applied = 1"
+_IDENTIFY: Final = (
+    "UPDATE tree SET device = ?, inode = ?, size = ?, mtime = ?, ctime = ?"
+    " WHERE key = ? AND kind = 'file' AND applied = 1"
+)
 _APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from filetools.journal.changes import Head, View
-from filetools.journal.contents import VERSION_TEXT, version_from
-from filetools.journal.core.tree_rows import bounds_below
+from filetools.journal.contents import version_from
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.rows import RECORD_COLUMNS, records_from
@@ -24,10 +22,6 @@ _VIEW_COLUMNS: Final = (
 _VIEW: Final = (
     f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
-)
-_VIEWS: Final = (
-    f"SELECT wanted.value, {_VIEW_COLUMNS} FROM json_each(?) AS wanted"
-    " LEFT JOIN heads ON heads.key = wanted.value LEFT JOIN documents ON documents.key = wanted.value"
 )
 _MOVING: Final = (
     "SELECT key, old_key FROM records INDEXED BY records_moving"
@@ -48,11 +42,6 @@ class SqliteReading:
     def view(self, key: str) -> View:
         """Return what is known of a path now."""
         return self._view_from(key, self._database.row(_VIEW, (key,)))
-
-    def views(self, keys: Iterable[str]) -> dict[str, View]:
-        """Return what is known of many paths now, all of one moment."""
-        rows = self._database.rows(_VIEWS, (json.dumps([*keys]),))
-        return {key: self._view_from(key, row) for key, *row in rows}
 
     def _view_from(self, key: str, row: Sequence[Any]) -> View:
         is_moving, path, version, size, mode, number, applied, *opened = row
@@ -94,13 +83,6 @@ class SqliteReading:
             "since": since, "key": key, "opening": self._database.opening, "limit": limit
         }  # fmt: skip
         return records_from(self._database, query, values)
-
-    def heads_below(self, key: str) -> list[tuple[str, str]]:
-        """Return (path, version) of every file recorded below a folder; the empty key is the root."""
-        query = (
-            f"SELECT path, {VERSION_TEXT} FROM heads WHERE key >= ? AND key < ? AND version IS NOT NULL ORDER BY key"
-        )
-        return self._database.rows(query, bounds_below(key))
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""

@@ -13,7 +13,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, TypeVar
 
-from filetools.content.identity_cache import is_settled
 from filetools.errors import FileBusyError, FileTooLargeError, FileToolsError, NotRegularFileError
 from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
@@ -61,12 +60,6 @@ def to_file_stat(found: os.stat_result) -> FileStat:
 to_facts: Final[Callable[[os.stat_result], Facts]] = attrgetter(
     "st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode"
 )
-
-
-def stat_of(facts: Facts) -> FileStat:
-    """Return a store's facts from those that a scan gives."""
-    device, inode, size, modified_ns, changed_ns, mode = facts
-    return FileStat(entry_type(mode), size, stat.S_IMODE(mode), modified_ns, changed_ns, device, inode)
 
 
 def facts_of(found: FileStat) -> Facts:
@@ -303,41 +296,6 @@ class LocalReading:
             for entry in entries:
                 if not _is_ours(entry.name):
                     yield ScanEntry(entry.name, _type_of(entry), entry.inode())
-
-    def scan_again(
-        self, path: WorkspacePath, state: Facts | None, names: Collection[str]
-    ) -> tuple[dict[str, Facts], Facts | None]:
-        """Return the names in a directory with the facts of each; the names are read only if they may have changed.
-
-        Args:
-            path: The directory.
-            state: Its own facts when it had exactly these names, as a scan before has returned them; None has them read.
-            names: The names.
-
-        Returns:
-            The facts by name, and those of the directory; None if it was so young that it may change and keep them.
-
-        Raises:
-            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
-        """
-        workspace = self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
-            taken_ns = time.time_ns()
-            # Before the names are read: whatever changes them from here on is seen the next time.
-            now = to_facts(os.fstat(descriptor))
-            if now != state:
-                names = os.listdir(descriptor)
-                state = now if is_settled(now[:5], taken_ns) else None
-            look = partial(os.stat, dir_fd=descriptor, follow_symlinks=False)
-            try:
-                # No record for each: of most entries nobody wants more than whether they are as they were.
-                return dict(zip(names, map(to_facts, map(look, names)), strict=True)), state
-            except FileNotFoundError:
-                found = {}
-                for name in names:
-                    with suppress(FileNotFoundError):
-                        found[name] = to_facts(look(name))
-                return found, None
 
     def look_into(
         self, path: WorkspacePath, names: Collection[str] | None = None

@@ -52,7 +52,7 @@ class ObservationContext(Struct, frozen=True, kw_only=True):
     not recorded."""
     largest_kept_bytes: int
     """Size up to which the bytes of a foreign change are kept."""
-    is_overlooked: Callable[[FileStat], bool] = lambda stat: False
+    is_overlooked: Callable[[WorkspacePath, FileStat], bool] = lambda path, stat: False
     """Tells of what is new that it was there before, when ignore rules left it out: it is found then, and not made."""
 
 
@@ -329,7 +329,7 @@ class Observation:
         file = new_file_id() if former is None else former.file
         was_left_out = item.is_call and self._is_ignored(path, stat.type == "directory")
         is_recorded = (former is not None and former.number > 0) or (
-            self._context.knows_all and not was_left_out and not self._context.is_overlooked(stat)
+            self._context.knows_all and not was_left_out and not self._context.is_overlooked(path, stat)
         )
         version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
@@ -381,7 +381,8 @@ class Observation:
         if seen.digest != row.version or row.mode not in (None, seen.stat.mode):
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
             number = self._context.draft.add(
-                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat), mode=seen.stat.mode
+                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat),
+                mode=seen.stat.mode,
             ).number  # fmt: skip
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
         self._rows.put((new,))

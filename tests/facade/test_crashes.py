@@ -31,6 +31,7 @@ from tests.support.crashing import (
     snapshot,
 )  # fmt: skip
 from tests.support.exact_trees import on_disk
+from tests.support.inside import heads_below
 
 ANN = Actor(kind="editor", id="ann")
 
@@ -144,7 +145,7 @@ async def file_and_document(root: Path) -> tuple[Found, list[str]]:
     """Return what the file and its document have, and the texts of all versions."""
     async with recovered(root) as files:
         parts = files._parts
-        heads = dict(parts.journal.heads_below(""))
+        heads = dict(heads_below(parts.journal, ""))
         async with asyncio.timeout(60):
             while heads and any(each.base != heads.get(each.path) for each in parts.journal.documents.all()):
                 await asyncio.sleep(0.005)

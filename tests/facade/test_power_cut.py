@@ -17,6 +17,7 @@ from filetools.content.version import version_of
 from filetools.errors import DiskFullError
 from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, grow, snapshot
 from tests.support.faulty import Plan
+from tests.support.inside import heads_below
 from tests.support.opened import until_watched
 
 LONG = "line of text\n" * 100
@@ -54,7 +55,7 @@ def reopened(root: Path) -> Tree:
             assert (await files.status())["unrestored"] == []
             records = (await files.changes()).records
             assert [record.path for record in records if record.actor.kind == "external"] == []
-            for path, version in files._parts.journal.heads_below(""):
+            for path, version in heads_below(files._parts.journal, ""):
                 assert (await files.read_file(path)).version == version, path
 
     asyncio.run(main())

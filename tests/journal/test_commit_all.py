@@ -15,6 +15,7 @@ from filetools.journal.commit import CommitDraft
 from filetools.journal.document_rows import DocumentClosing
 from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord
+from tests.support.inside import heads_below
 from tests.support.journals import ALICE, draft, put, traced, worker
 
 MB = 1024 * 1024
@@ -55,7 +56,9 @@ def test_a_refused_draft_does_not_disturb_the_others(relaxed: Journal) -> None:
     assert isinstance(outcomes.pop(4), HeadMovedError)
     made = [outcome[0].after for outcome in outcomes if isinstance(outcome, tuple)]
     assert made == [one.changes[0].after for one in drafts]
-    assert sorted(relaxed.heads_below("")) == sorted((one.changes[0].path, str(one.changes[0].after)) for one in drafts)
+    assert sorted(heads_below(relaxed, "")) == sorted(
+        (one.changes[0].path, str(one.changes[0].after)) for one in drafts
+    )
 
 
 def test_a_name_that_is_no_text_fails_alone(relaxed: Journal) -> None:
@@ -64,7 +67,7 @@ def test_a_name_that_is_no_text_fails_alone(relaxed: Journal) -> None:
     outcomes = relaxed.commit_all([first, bad, second])
     assert [isinstance(outcome, tuple) for outcome in outcomes] == [True, False, True]
     assert isinstance(outcomes[1], UnicodeEncodeError)
-    assert [path for path, _ in relaxed.heads_below("")] == ["f0", "f1"]
+    assert [path for path, _ in heads_below(relaxed, "")] == ["f0", "f1"]
 
 
 def test_a_vanished_journal_fails_all_and_takes_nothing(state: Path, relaxed: Journal) -> None:
@@ -96,5 +99,5 @@ def test_many_threads_lose_nothing(relaxed: Journal) -> None:
     with ThreadPoolExecutor(16) as pool:
         records = [record for found in pool.map(work, [f"t{index}" for index in range(16)]) for record in found]
     assert sorted(record.number for record in records) == list(range(1, 161))
-    assert len(list(relaxed.heads_below(""))) == 160
+    assert len(list(heads_below(relaxed, ""))) == 160
     assert len(relaxed.marks.pending()) == 80

@@ -16,7 +16,7 @@ import pytest
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.journal import Journal
 from tests.support.dose import sampled
-from tests.support.inside import database_of
+from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
 
@@ -88,7 +88,7 @@ def tidy(journal: Journal) -> None:
 
 
 def heads(journal: Journal) -> dict[str, bytes]:
-    return {path: journal.contents.get(version) for path, version in journal.heads_below("")}
+    return {path: journal.contents.get(version) for path, version in heads_below(journal, "")}
 
 
 def after(stages: int) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from filetools.journal.changes import Change
 from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
 from filetools.models.records import Operation
+from tests.support.inside import heads_below
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched
 from tests.support.journals import version as v
 
@@ -22,7 +23,7 @@ def act(journal: Journal, name: str) -> object:
     """Do one of the things that happen all the time."""
     key = "d0/f0"
     acts: dict[str, Callable[[], object]] = {
-        "view": lambda: journal.view(key), "views": lambda: journal.views([key, "n0", "nowhere"]),
+        "view": lambda: journal.view(key),
         "commit": lambda: journal.commit([draft(journal, key, b"new")], ALICE),
         "commit several": lambda: journal.commit([draft(journal, f"n{index}", b"n") for index in range(3)], ALICE),
         "marks": lambda: note(journal, journal.position()), "pending": journal.marks.pending,
@@ -36,7 +37,7 @@ def act(journal: Journal, name: str) -> object:
         "of one call": lambda: journal.history.select(RecordFilter(id="alice", call="grown", standing=True), limit=5),
         "foreign": lambda: journal.records(journal.position() - 20, limit=10, foreign_only=True),
         "positions": lambda: (journal.position(), journal.visible_position(), journal.forgotten()),
-        "heads below": lambda: list(journal.heads_below("d0")),
+        "heads below": lambda: list(heads_below(journal, "d0")),
         "folder move": lambda: journal.commit([move_folder("d1", "t", applied=True)], ALICE),
         "folder deletion": lambda: journal.commit([delete_folder("d2", applied=True)], ALICE),
         "contents": lambda: (journal.contents.get(v(b"same")), journal.contents.has(v(b"nothing"))),

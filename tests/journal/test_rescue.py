@@ -19,6 +19,7 @@ from filetools.journal.journal import Journal
 from filetools.journal.rescue import Rescue, folder_for_damage, start_again
 from tests.journal.test_contract_documents import ANN, opened, text_of, typed
 from tests.support.dose import dose
+from tests.support.inside import heads_below
 from tests.support.journals import damage, put, worker
 from tests.support.journals import version as v
 
@@ -53,7 +54,7 @@ def fresh(state: Path) -> Iterator[Journal]:
     """Open the journal that a repair has left; it can be worked with."""
     with closing(Journal(state)) as journal:
         assert journal._database.row("PRAGMA integrity_check") == ("ok",)
-        assert (journal.records(), dict(journal.heads_below(""))) == ([], {})
+        assert (journal.records(), dict(heads_below(journal, ""))) == ([], {})
         yield journal
         assert put(journal, "new", b"new").number == 1
 

@@ -16,7 +16,7 @@ from filetools.journal.database import IDLE_BYTES
 from filetools.journal.journal import Journal
 from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, Retention, RetentionLimits
 from filetools.journal.seen_versions import SeenVersion
-from tests.support.inside import database_of
+from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, delete_folder, move_folder, put
 from tests.support.journals import version as v
 
@@ -65,7 +65,7 @@ def test_records_of_heads_stay(relaxed: Journal) -> None:
     relaxed.marks.synced([put(relaxed, "gone", None).number])
     assert keep(relaxed, records=0) == 4
     assert left(relaxed) == [2, 4, 6, 8]
-    assert sorted(relaxed.heads_below("")) == [(f"f{index}", v(b"2")) for index in range(3)]
+    assert sorted(heads_below(relaxed, "")) == [(f"f{index}", v(b"2")) for index in range(3)]
 
 
 def test_what_went_with_its_folder_keeps_its_id_if_there_is_a_record_of_it(relaxed: Journal) -> None:

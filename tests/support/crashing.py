@@ -18,6 +18,8 @@ from filetools.app.opening import Opening
 from filetools.events.bell import Bell
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.commit import CommitDraft
+from filetools.journal.core.log import LogDraft
+from filetools.journal.core.tree_rows import TreeTable
 from filetools.journal.journal import Journal, Records
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
@@ -26,6 +28,7 @@ from filetools.stores.store import Store
 from tests.support import inside
 from tests.support.dose import sampled
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
+from tests.support.inside import heads_below
 
 Action = Callable[[FileToolsFacade], Awaitable[object]]
 Tree = dict[str, bytes | None]
@@ -49,6 +52,14 @@ class FaultyJournal(Journal):
             return self.plan.run("journal", "Journal.commit", path, lambda: Journal.commit_all(self, drafts))
         except filetools.FileToolsError as exc:
             return [exc for _ in drafts]
+
+    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, TreeTable], None]) -> Records:
+        def planned(draft: LogDraft, rows: TreeTable) -> None:
+            look(draft, rows)
+            if draft.records:
+                self.plan.run("journal", "Journal.commit", draft.records[0].path, lambda: None)
+
+        return super().observe(key_of, planned)
 
 
 class CrashingOpening(Opening):
@@ -183,7 +194,7 @@ async def recovered(root: Path, mirror: Path | None = None, **settings: Any) -> 
         async with asyncio.timeout(60):
             while not await is_settled(files, root, mirror):
                 await asyncio.sleep(0.005)
-        for path, version in files._parts.journal.heads_below(""):
+        for path, version in heads_below(files._parts.journal, ""):
             assert (await files.read_file(path, view="disk")).version == version, path
         yield files
 

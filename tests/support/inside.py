@@ -17,6 +17,8 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
 from filetools.facade.turn_calls import TurnCall, TurnTask
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
+from filetools.journal.contents import VERSION_TEXT
+from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
 from filetools.journal.journal import Journal
 from filetools.models.records import Operation
@@ -138,6 +140,12 @@ def remove_before_moving(patch: pytest.MonkeyPatch) -> None:
 
 def database_of(journal: Journal) -> Database:
     return journal._database
+
+
+def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:
+    """Return (path, version) of every file recorded below a folder; the empty key is the root."""
+    query = f"SELECT path, {VERSION_TEXT} FROM heads WHERE key >= ? AND key < ? AND version IS NOT NULL ORDER BY key"
+    return database_of(journal).rows(query, bounds_below(key))
 
 
 def idle_connections(files: FileToolsFacade) -> Sequence[sqlite3.Connection]:

@@ -23,6 +23,7 @@ from filetools.paths.workspace import Workspace
 from filetools.stores.store import Store
 from tests.support.crashing import QUIET, leftovers
 from tests.support.faulty import FaultyStore
+from tests.support.inside import heads_below
 from tests.support.mirror_worlds import Script, ignore
 
 Hook = Callable[[str, str], None]
@@ -77,7 +78,7 @@ async def assert_at_rest(files: FileToolsFacade, root: Path) -> None:
     journal = files._parts.journal
     assert journal.marks.pending() == []
     assert leftovers(root) == []
-    for path, head in journal.heads_below(""):
+    for path, head in heads_below(journal, ""):
         assert version((root / path).read_bytes()) == head, path
 
 

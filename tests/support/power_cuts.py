@@ -34,7 +34,7 @@ from filetools.sync import recovery
 from tests.support.crashing import snapshot
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.fuse import PowerCutError, Server
-from tests.support.inside import commit_without_sync
+from tests.support.inside import commit_without_sync, heads_below
 
 CLIENTS: Final = 4
 SIZES: Final = (0, 30, 700, 5_000, 40_000, 200_000)
@@ -175,7 +175,7 @@ async def check(root: Path, _chance: random.Random, say: Say) -> None:
             records += page.records
             page = await files.changes(page.position)
         foreign = {one.path for one in records if one.actor.kind == "external" and one.operation != "create_directory"}
-        heads = {path: version.removeprefix("sha256:") for path, version in files._parts.journal.heads_below("")}
+        heads = {path: version.removeprefix("sha256:") for path, version in heads_below(files._parts.journal, "")}
         left = (await files.status())["unrestored"]
         say({"tree": _tree(root), "heads": heads, "foreign": sorted(foreign), "left": left})
 

@@ -68,6 +68,11 @@ class PutFile(Step):
         self._seen = look(parts, self.path)
         self.path = self.seen.path
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the file is as it is recorded."""
+        return self.seen.adoption is None and self.seen.stat is not None and self.seen.view.head is not None
+
     def adoptions(self) -> Sequence[Change]:
         """The file found, or its foreign change."""
         return (self.seen.adoption,) if self.seen.adoption is not None else ()

@@ -34,6 +34,11 @@ class Step(ABC):
     def look(self, parts: Parts) -> None:
         """See what stands there; forgets what an earlier try saw."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is about a file that is as it is recorded, so that nobody came to, or left, the folders above it."""
+        return False
+
     def adoptions(self) -> Sequence[Change]:
         """Foreign changes that the look noticed; they are journaled whatever is decided."""
         return ()

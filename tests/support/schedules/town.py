@@ -15,6 +15,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.saving import sweep_handles
 from tests.support.crashing import leftovers, snapshot
 from tests.support.faulty import Plan
+from tests.support.inside import heads_below
 from tests.support.schedules.ledger import NONE, Ledger, Standing, Tokens
 from tests.support.schedules.tokens import Mint, tokens_in
 
@@ -109,7 +110,7 @@ class Town:
         found = [f"pending: {record}" for record in journal.marks.pending()]
         found += [f"left over: {name}" for name in leftovers(self.root)]
         standing = files_in(self.root)
-        heads = dict(journal.heads_below(""))
+        heads = dict(heads_below(journal, ""))
         # A file that nobody has changed through filetools need not be known, whatever other programs do to it.
         known = {path: content for path, content in standing.items() if path in heads}
         versions = {path: version_of(content) for path, content in known.items()}
