@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from filetools.content.formats import RAW_UTF8, TextFormat, undecodable
+from filetools.content.formats import RAW_UTF8, TextFormat, undecodable, unit_bytes
 from filetools.errors import InvalidArgumentError
 
 STEP_BYTES: Final = 65_536
@@ -105,11 +105,6 @@ class PartDecoder:
         return self._fed - len(self._decoder.getstate()[0])
 
 
-def unit_bytes(text_format: TextFormat) -> int:
-    """Return the size of a code unit: 2 for UTF-16, 4 for UTF-32, else 1."""
-    return {"utf-16": 2, "utf-32": 4}.get(text_format.encoding[:6], 1)
-
-
 class TextWindow(Struct, frozen=True, kw_only=True):
     """A part of a file's text, line ends untouched."""
 
@@ -190,7 +185,7 @@ def _decode(source: TextSource, start: int, stop: int) -> tuple[str, int]:
 def _character_start(source: TextSource, offset: int) -> int:
     if offset <= source.first:
         return source.first
-    unit = unit_bytes(source.text_format)
+    unit = unit_bytes(source.text_format.encoding)
     aligned = offset + (source.first - offset) % unit
     if unit == 2:
         return aligned + 2 * _is_inside_pair(source, aligned)

@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.formats import TextFormat
+from filetools.content.formats import TextFormat, unit_bytes
 from filetools.content.identity_cache import Identity, IdentityCache
-from filetools.content.ranges import STEP_BYTES, ByteSource, TextSource, TextWindow, unit_bytes
+from filetools.content.ranges import STEP_BYTES, ByteSource, TextSource, TextWindow
 from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024
@@ -159,7 +159,7 @@ def line_end(character: str, text_format: TextFormat) -> LineEnd:
     return LineEnd(
         character=character,
         encoding=text_format.encoding,
-        unit=unit_bytes(text_format),
+        unit=unit_bytes(text_format.encoding),
         encoded=character.encode(text_format.encoding),
     )
 

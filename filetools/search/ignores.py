@@ -52,8 +52,8 @@ def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) ->
 
 
 def _keep(rules: IgnoreRules, place: str, identity: Identity, cache: IgnoreCache, taken_ns: int) -> None:
-    for problem in rules.problems:
-        logger.warning("%s, line %d is ignored: %s", place.partition("\0")[0], problem.line, problem.reason)
+    for line, reason in rules.problems:
+        logger.warning("%s, line %d is ignored: %s", place.partition("\0")[0], line, reason)
     cache.put(identity, rules, taken_ns=taken_ns, place=place, weight=1 + identity[2] // _BLOCK_BYTES)
 
 

@@ -13,9 +13,9 @@ from typing import Final, Self
 
 from filetools.errors import AbortedError, AccessDeniedError
 from filetools.models.words import EntryType, Row
-from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
+from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, Sieve
 from filetools.paths.lexical import MAX_PATH_BYTES
-from filetools.paths.patterns import ExcludeRules, Sieve
+from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import SortedFolder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
