@@ -174,7 +174,7 @@ class AgentProcess:
         finally:
             self._signal(signal.SIGKILL)
             process.wait()
-            if process.stdin is not None and not process.stdin.closed:
+            if stdin.get_write_buffer_size():  # else it is closed, or about to be
                 stdin.abort()
             if self._left_behind:
                 stdout.close()
