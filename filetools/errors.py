@@ -28,6 +28,14 @@ class FileToolsError(Exception):
     retryable: ClassVar[bool] = False
     action: ClassVar[str] = "Read the message, correct what it names, then try again."
     """What to do next where the one who raises it knows nothing better."""
+    sentence: ClassVar[str] = ""
+    """What it says of its path, where the path is all that it needs to know."""
+
+    def __init_subclass__(
+        cls, *, code: str | None = None, retryable: bool = False, action: str | None = None, sentence: str | None = None
+    ) -> None:
+        cls.code, cls.retryable = code or cls.code, retryable or cls.retryable
+        cls.action, cls.sentence = action or cls.action, sentence or cls.sentence
 
     def __init__(
         self,
@@ -62,66 +70,76 @@ def _rebuild(
     return error
 
 
-class InternalError(FileToolsError):
+class _AtPathError(FileToolsError):
+    """Base of the errors with a sentence around their path."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(self.sentence.format(path or "."), path=path)
+
+
+class InternalError(FileToolsError, action="Report this with its message: it is a defect of filetools."):
     """Raised when an invariant of filetools itself is broken; always a defect worth reporting."""
 
-    action = "Report this with its message: it is a defect of filetools."
 
-
-class InvalidArgumentError(FileToolsError, ValueError):
+class InvalidArgumentError(
+    FileToolsError,
+    ValueError,
+    code="INVALID_ARGUMENT",
+    action="Correct the argument that the message names, then repeat the call.",
+):
     """Raised when an argument has the wrong type, range or combination."""
 
-    code = "INVALID_ARGUMENT"
-    action = "Correct the argument that the message names, then repeat the call."
 
-
-class InvalidPathError(FileToolsError, ValueError):
+class InvalidPathError(
+    FileToolsError,
+    ValueError,
+    code="INVALID_PATH",
+    action="Name a file by a path relative to the workspace root, without control characters.",
+):
     """Raised when a path cannot name a file: empty, blank, NUL, not encodable, or the root where a file is meant."""
-
-    code = "INVALID_PATH"
-    action = "Name a file by a path relative to the workspace root, without control characters."
 
     def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
         shown = path.encode("utf-8", "backslashreplace").decode()
         super().__init__(f"Invalid path {shown!r}: {reason}", path=shown, suggested_action=suggested_action)
 
 
-class AbsolutePathError(FileToolsError, ValueError):
+class AbsolutePathError(
+    _AtPathError,
+    ValueError,
+    code="ABSOLUTE_PATH",
+    action="Use a path relative to the workspace root.",
+    sentence="Absolute path not allowed: {!r}",
+):
     """Raised when a path carries a drive letter, a UNC prefix, or lies outside the root as an absolute path."""
 
-    code = "ABSOLUTE_PATH"
-    action = "Use a path relative to the workspace root."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Absolute path not allowed: {path!r}", path=path)
-
-
-class PathTraversalError(FileToolsError, ValueError):
+class PathTraversalError(
+    _AtPathError,
+    ValueError,
+    code="PATH_TRAVERSAL",
+    action="Write the path without '..' segments, relative to the workspace root.",
+    sentence="Path {!r} contains a '..' segment",
+):
     """Raised when a segment of a path is '..', even where the result would stay inside."""
 
-    code = "PATH_TRAVERSAL"
-    action = "Write the path without '..' segments, relative to the workspace root."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Path {path!r} contains a '..' segment", path=path)
-
-
-class PathTooLongError(FileToolsError, ValueError):
+class PathTooLongError(
+    FileToolsError,
+    ValueError,
+    code="PATH_TOO_LONG",
+    action="Use a shorter path: at most 255 bytes per name, 4096 in all.",
+):
     """Raised when a path exceeds 4096 bytes or one of its segments 255 bytes."""
-
-    code = "PATH_TOO_LONG"
-    action = "Use a shorter path: at most 255 bytes per name, 4096 in all."
 
     def __init__(self, path: str, reason: str = "over 4096 bytes, or a segment over 255 bytes") -> None:
         shown = path if len(path) <= 80 else f"{path[:77]}..."
         super().__init__(f"Path too long: {shown!r} ({reason})", path=shown)
 
 
-class SymlinkNotAllowedError(FileToolsError, PermissionError):
+class SymlinkNotAllowedError(
+    FileToolsError, PermissionError, code="SYMLINK_NOT_ALLOWED", action="Use the path of the real file."
+):
     """Raised when a path contains a symbolic link, or ends at one."""
-
-    code = "SYMLINK_NOT_ALLOWED"
-    action = "Use the path of the real file."
 
     def __init__(self, path: str, link: str, target: str | None = None) -> None:
         pointing = f" (it points to {target!r})" if target is not None else ""
@@ -132,11 +150,13 @@ class SymlinkNotAllowedError(FileToolsError, PermissionError):
         )
 
 
-class SymlinkEscapeError(FileToolsError, PermissionError):
+class SymlinkEscapeError(
+    FileToolsError,
+    PermissionError,
+    code="SYMLINK_ESCAPE",
+    action="Use a file inside the workspace; filetools does not follow links out of it.",
+):
     """Raised when a followed symbolic link leads outside the workspace."""
-
-    code = "SYMLINK_ESCAPE"
-    action = "Use a file inside the workspace; filetools does not follow links out of it."
 
     def __init__(self, path: str, link: str) -> None:
         super().__init__(
@@ -144,81 +164,85 @@ class SymlinkEscapeError(FileToolsError, PermissionError):
         )
 
 
-class PathNotFoundError(FileToolsError, FileNotFoundError):
+class PathNotFoundError(
+    _AtPathError,
+    FileNotFoundError,
+    code="FILE_NOT_FOUND",
+    action="Check the path with list_files or search_files.",
+    sentence="File not found: {}",
+):
     """Raised when the named file does not exist."""
 
-    code = "FILE_NOT_FOUND"
-    action = "Check the path with list_files or search_files."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"File not found: {path}", path=path)
-
-
-class DirectoryNotFoundError(FileToolsError, FileNotFoundError):
+class DirectoryNotFoundError(
+    _AtPathError,
+    FileNotFoundError,
+    code="DIR_NOT_FOUND",
+    action="Check the path with list_files, or create the directory first.",
+    sentence="Directory not found: {}",
+):
     """Raised when the named directory, or a parent that must exist, does not exist."""
 
-    code = "DIR_NOT_FOUND"
-    action = "Check the path with list_files, or create the directory first."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Directory not found: {path or '.'}", path=path)
-
-
-class PathExistsError(FileToolsError, FileExistsError):
+class PathExistsError(
+    _AtPathError,
+    FileExistsError,
+    code="FILE_EXISTS",
+    action="Choose another path, or use write_file to replace the file.",
+    sentence="Already exists: {}",
+):
     """Raised when something already exists where a new file or directory should be created."""
 
-    code = "FILE_EXISTS"
-    action = "Choose another path, or use write_file to replace the file."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Already exists: {path}", path=path)
-
-
-class PathIsDirectoryError(FileToolsError, IsADirectoryError):
+class PathIsDirectoryError(
+    _AtPathError,
+    IsADirectoryError,
+    code="IS_A_DIRECTORY",
+    action="Name a file in it; list_files shows what is there.",
+    sentence="Is a directory: {}",
+):
     """Raised when a file operation meets a directory."""
 
-    code = "IS_A_DIRECTORY"
-    action = "Name a file in it; list_files shows what is there."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Is a directory: {path or '.'}", path=path)
-
-
-class PathNotDirectoryError(FileToolsError, NotADirectoryError):
+class PathNotDirectoryError(
+    _AtPathError,
+    NotADirectoryError,
+    code="NOT_A_DIRECTORY",
+    action="Use the file as the path, or the folder that it is in.",
+    sentence="Not a directory: {}",
+):
     """Raised when a directory operation, or a parent of a path, meets a file."""
 
-    code = "NOT_A_DIRECTORY"
-    action = "Use the file as the path, or the folder that it is in."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Not a directory: {path}", path=path)
-
-
-class NotRegularFileError(FileToolsError, OSError):
+class NotRegularFileError(
+    FileToolsError,
+    OSError,
+    code="NOT_A_REGULAR_FILE",
+    action="Name a regular file; list_files shows what each name is.",
+):
     """Raised when a path names a device, pipe or socket."""
-
-    code = "NOT_A_REGULAR_FILE"
-    action = "Name a regular file; list_files shows what each name is."
 
     def __init__(self, path: str, kind: str = "special file") -> None:
         super().__init__(f"Not a regular file: {path} is a {kind}", path=path)
 
 
-class DirectoryNotEmptyError(FileToolsError, OSError):
+class DirectoryNotEmptyError(
+    _AtPathError,
+    OSError,
+    code="DIR_NOT_EMPTY",
+    action="Pass recursive=true to delete the directory with everything in it.",
+    sentence="Directory not empty: {}",
+):
     """Raised when a directory to be deleted still has entries and `recursive` was not given."""
 
-    code = "DIR_NOT_EMPTY"
-    action = "Pass recursive=true to delete the directory with everything in it."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Directory not empty: {path}", path=path)
-
-
-class AccessDeniedError(FileToolsError, PermissionError):
+class AccessDeniedError(
+    FileToolsError,
+    PermissionError,
+    code="PERMISSION_DENIED",
+    action="Ask the user for access to it, or choose another path.",
+):
     """Raised when the operating system or a rule about unreachable paths denies access."""
-
-    code = "PERMISSION_DENIED"
-    action = "Ask the user for access to it, or choose another path."
 
     def __init__(
         self, path: str, reason: str = "the operating system denied access", *, suggested_action: str | None = None
@@ -261,30 +285,26 @@ class HoldsStateError(AccessDeniedError):
         self.details["state"] = state
 
 
-class DiskFullError(FileToolsError, OSError):
+class DiskFullError(
+    _AtPathError, OSError, code="DISK_FULL", action="Free some space, then try again.", sentence="No space left for {}"
+):
     """Raised when the disk or the quota is full; the old content is intact."""
 
-    code = "DISK_FULL"
-    action = "Free some space, then try again."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"No space left for {path}", path=path)
-
-
-class StorageFailedError(FileToolsError, OSError):
+class StorageFailedError(FileToolsError, OSError, action="Check the disk and the system log, then try again."):
     """Raised when the disk, its driver or its file system failed, as with EIO; what was asked may not have happened."""
-
-    action = "Check the disk and the system log, then try again."
 
     def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
         super().__init__(f"Storage failed at {path or '.'}: {reason}", path=path, suggested_action=suggested_action)
 
 
-class FileTooLargeError(FileToolsError, ValueError):
+class FileTooLargeError(
+    FileToolsError,
+    ValueError,
+    code="FILE_TOO_LARGE",
+    action="Read a part: pass offset and limit (lines), or byte_offset and byte_count.",
+):
     """Raised when a file exceeds the limit of an operation."""
-
-    code = "FILE_TOO_LARGE"
-    action = "Read a part: pass offset and limit (lines), or byte_offset and byte_count."
 
     def __init__(self, path: str, size: int, limit: int) -> None:
         super().__init__(
@@ -294,11 +314,10 @@ class FileTooLargeError(FileToolsError, ValueError):
         )
 
 
-class EncodingError(FileToolsError, ValueError):
+class EncodingError(
+    FileToolsError, ValueError, code="ENCODING_ERROR", action="Leave out the characters that the encoding lacks."
+):
     """Raised when text cannot be decoded or encoded; names the character or byte and its position."""
-
-    code = "ENCODING_ERROR"
-    action = "Leave out the characters that the encoding lacks."
 
     def __init__(self, path: str, encoding: str, reason: str, *, position: int | None = None) -> None:
         super().__init__(
@@ -308,12 +327,10 @@ class EncodingError(FileToolsError, ValueError):
         )
 
 
-class LockTimeoutError(FileToolsError, TimeoutError):
+class LockTimeoutError(
+    FileToolsError, TimeoutError, code="LOCK_TIMEOUT", retryable=True, action="Wait 5 seconds and retry"
+):
     """Raised when a file's lock was not free within the waiting time."""
-
-    code = "LOCK_TIMEOUT"
-    retryable = True
-    action = "Wait 5 seconds and retry"
 
     def __init__(self, path: str, seconds: float, holder: str | None = None, *, reason: str | None = None) -> None:
         held = f"; held by {holder}" if holder else ""
@@ -324,38 +341,33 @@ class LockTimeoutError(FileToolsError, TimeoutError):
         )
 
 
-class SyncFailedError(FileToolsError):
+class SyncFailedError(FileToolsError, code="SYNC_FAILED", retryable=True, action="Wait 5 seconds and retry"):
     """Raised when a strict mirror refused a write, or a synchronisation could not run."""
-
-    code = "SYNC_FAILED"
-    retryable = True
-    action = "Wait 5 seconds and retry"
 
     def __init__(self, path: str | None, reason: str) -> None:
         about = f" for {path}" if path else ""
         super().__init__(f"Synchronisation failed{about}: {reason}", path=path)
 
 
-class NetworkError(FileToolsError, ConnectionError):
+class NetworkError(
+    FileToolsError, ConnectionError, code="NETWORK_ERROR", retryable=True, action="Wait 5 seconds and retry"
+):
     """Raised when a remote store or peer did not answer."""
 
-    code = "NETWORK_ERROR"
-    retryable = True
-    action = "Wait 5 seconds and retry"
 
-
-class EditConflictError(FileToolsError):
+class EditConflictError(
+    FileToolsError, code="EDIT_CONFLICT", action="Read the file and repeat the change on its current text."
+):
     """Raised when two changes touch the same text and cannot be merged."""
 
-    code = "EDIT_CONFLICT"
-    action = "Read the file and repeat the change on its current text."
 
-
-class EditNotFoundError(FileToolsError, ValueError):
+class EditNotFoundError(
+    FileToolsError,
+    ValueError,
+    code="EDIT_NOT_FOUND",
+    action="Read the file and repeat the edit with text copied from it.",
+):
     """Raised when the text that an edit or a patch replaces is not in the file, or less often than it says."""
-
-    code = "EDIT_NOT_FOUND"
-    action = "Read the file and repeat the edit with text copied from it."
 
     def __init__(
         self,
@@ -388,11 +400,10 @@ class EditNotFoundError(FileToolsError, ValueError):
         )
 
 
-class EditAmbiguousError(FileToolsError, ValueError):
+class EditAmbiguousError(
+    FileToolsError, ValueError, code="EDIT_AMBIGUOUS", action="Include more of the surrounding lines."
+):
     """Raised when the text that an edit or a patch replaces is in the file more often than it says."""
-
-    code = "EDIT_AMBIGUOUS"
-    action = "Include more of the surrounding lines."
 
     def __init__(
         self,
@@ -420,11 +431,10 @@ class EditAmbiguousError(FileToolsError, ValueError):
         )
 
 
-class VersionMismatchError(FileToolsError):
+class VersionMismatchError(
+    FileToolsError, code="VERSION_MISMATCH", action="Read the file and repeat the change on its current text."
+):
     """Raised when a file is not at the version the caller expected."""
-
-    code = "VERSION_MISMATCH"
-    action = "Read the file and repeat the change on its current text."
 
     def __init__(
         self,
@@ -458,11 +468,13 @@ class VersionMismatchError(FileToolsError):
         )
 
 
-class ApprovalRequiredError(FileToolsError, PermissionError):
+class ApprovalRequiredError(
+    FileToolsError,
+    PermissionError,
+    code="APPROVAL_REQUIRED",
+    action="Ask the user to approve this call, then repeat it unchanged.",
+):
     """Raised when a call needs a person's approval and none was given."""
-
-    code = "APPROVAL_REQUIRED"
-    action = "Ask the user to approve this call, then repeat it unchanged."
 
     def __init__(self, tool: str, path: str | None, reason: str, approval_id: str | None = None) -> None:
         about = f" on {path}" if path else ""
@@ -473,21 +485,25 @@ class ApprovalRequiredError(FileToolsError, PermissionError):
         )
 
 
-class ApprovalDeniedError(FileToolsError, PermissionError):
+class ApprovalDeniedError(
+    FileToolsError,
+    PermissionError,
+    code="APPROVAL_DENIED",
+    action="Do not repeat the call; ask the user how to continue.",
+):
     """Raised when a person rejected the call."""
-
-    code = "APPROVAL_DENIED"
-    action = "Do not repeat the call; ask the user how to continue."
 
     def __init__(self, tool: str, path: str | None) -> None:
         super().__init__(f"{tool}{f' on {path}' if path else ''} was denied", path=path, details={"tool": tool})
 
 
-class ToolBlockedError(FileToolsError, PermissionError):
+class ToolBlockedError(
+    FileToolsError,
+    PermissionError,
+    code="TOOL_BLOCKED",
+    action="Do not repeat the call; ask the user to change the permissions, or continue without it.",
+):
     """Raised when the permission rules block a tool."""
-
-    code = "TOOL_BLOCKED"
-    action = "Do not repeat the call; ask the user to change the permissions, or continue without it."
 
     def __init__(self, tool: str, path: str | None, reason: str) -> None:
         super().__init__(
@@ -497,21 +513,20 @@ class ToolBlockedError(FileToolsError, PermissionError):
         )
 
 
-class HiddenPathError(FileToolsError, PermissionError):
+class HiddenPathError(
+    _AtPathError,
+    PermissionError,
+    code="PATH_HIDDEN",
+    action="Do not look for its content in another way; ask the user for what you need to know of it.",
+    sentence="{} is hidden by a rule: agents neither read nor change it (hidden_paths)",
+):
     """Raised when an agent asks for the content of a file of secrets."""
 
-    code = "PATH_HIDDEN"
-    action = "Do not look for its content in another way; ask the user for what you need to know of it."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path} is hidden by a rule: agents neither read nor change it (hidden_paths)", path=path)
-
-
-class UnknownToolError(FileToolsError, LookupError):
+class UnknownToolError(
+    FileToolsError, LookupError, code="UNKNOWN_TOOL", action="Use one of the tools that are listed."
+):
     """Raised when no tool of that name is registered."""
-
-    code = "UNKNOWN_TOOL"
-    action = "Use one of the tools that are listed."
 
     def __init__(self, name: str, available: Sequence[str], nearest: str | None = None) -> None:
         hint = f" Did you mean {nearest}?" if nearest else ""
@@ -522,31 +537,26 @@ class UnknownToolError(FileToolsError, LookupError):
         )
 
 
-class CallTimeoutError(FileToolsError, TimeoutError):
+class CallTimeoutError(
+    FileToolsError, TimeoutError, code="TIMEOUT", action="Ask for less at a time, then repeat the call."
+):
     """Raised when a call exceeded its time limit; locks and approvals are not counted."""
-
-    code = "TIMEOUT"
-    action = "Ask for less at a time, then repeat the call."
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(f"{what} did not finish within {seconds:g} s", details={"seconds": seconds})
 
 
-class AbortedError(FileToolsError):
+class AbortedError(FileToolsError, code="ABORTED", action="Repeat the call if it is still wanted."):
     """Raised when the caller's abort signal stopped a call."""
-
-    code = "ABORTED"
-    action = "Repeat the call if it is still wanted."
 
     def __init__(self, what: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"{what} was aborted", details=details)
 
 
-class BatchFailedError(FileToolsError):
+class BatchFailedError(
+    FileToolsError, code="BATCH_FAILED", action="Correct the file that failed, then repeat the whole batch."
+):
     """Raised when one file of a batch failed; nothing of the batch was applied."""
-
-    code = "BATCH_FAILED"
-    action = "Correct the file that failed, then repeat the whole batch."
 
     def __init__(self, cause: FileToolsError) -> None:
         super().__init__(
@@ -557,12 +567,8 @@ class BatchFailedError(FileToolsError):
         )
 
 
-class RateLimitedError(FileToolsError):
+class RateLimitedError(FileToolsError, code="RATE_LIMITED", retryable=True, action="Wait 1 second and retry"):
     """Raised when a caller exceeded a rate limit."""
-
-    code = "RATE_LIMITED"
-    retryable = True
-    action = "Wait 1 second and retry"
 
     def __init__(self, message: str, *, path: str | None = None, wait_seconds: int | None = None) -> None:
         known = wait_seconds is not None
@@ -574,33 +580,30 @@ class RateLimitedError(FileToolsError):
         )
 
 
-class FileBusyError(FileToolsError):
+class FileBusyError(
+    _AtPathError,
+    code="FILE_BUSY",
+    retryable=True,
+    action="Wait until the other program has finished writing, then retry",
+    sentence="Another program is still writing {}",
+):
     """Raised when another program keeps writing a file."""
 
-    code = "FILE_BUSY"
-    retryable = True
-    action = "Wait until the other program has finished writing, then retry"
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"Another program is still writing {path}", path=path)
-
-
-class ChangedMeanwhileError(FileToolsError):
+class ChangedMeanwhileError(FileToolsError, code="CHANGED_MEANWHILE", retryable=True, action="Retry the call"):
     """Raised when a file kept changing during every try of one call."""
-
-    code = "CHANGED_MEANWHILE"
-    retryable = True
-    action = "Retry the call"
 
     def __init__(self, path: str, tries: int) -> None:
         super().__init__(f"{path} changed during each of {tries} tries", path=path, details={"tries": tries})
 
 
-class HardLinkedError(FileToolsError, PermissionError):
+class HardLinkedError(
+    FileToolsError,
+    PermissionError,
+    code="HARD_LINKED",
+    action="Write to another path, or have the user set hard_links to 'break', which replaces only this name.",
+):
     """Raised when a file has several names, and the settings do not allow to separate them."""
-
-    code = "HARD_LINKED"
-    action = "Write to another path, or have the user set hard_links to 'break', which replaces only this name."
 
     def __init__(self, path: str, links: int) -> None:
         super().__init__(
@@ -610,44 +613,41 @@ class HardLinkedError(FileToolsError, PermissionError):
         )
 
 
-class VersionGoneError(FileToolsError, LookupError):
+class VersionGoneError(
+    FileToolsError, LookupError, code="VERSION_GONE", action="Omit the version to get the current text."
+):
     """Raised when the bytes of a version are no longer kept."""
-
-    code = "VERSION_GONE"
-    action = "Omit the version to get the current text."
 
     def __init__(self, path: str | None, version: str) -> None:
         super().__init__(f"Version {version} is no longer kept", path=path, details={"version": version})
 
 
-class WorkspaceGoneError(FileToolsError, OSError):
+class WorkspaceGoneError(FileToolsError, OSError, code="WORKSPACE_GONE", action="Open the workspace again."):
     """Raised when the root was deleted, replaced or unmounted while open, or does not exist."""
-
-    code = "WORKSPACE_GONE"
-    action = "Open the workspace again."
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The workspace is gone: {reason}")
 
 
-class StateDamagedError(FileToolsError, OSError):
+class StateDamagedError(
+    FileToolsError,
+    OSError,
+    code="STATE_DAMAGED",
+    action="Run 'filetools doctor --repair' to set the damaged journal aside and start a fresh one.",
+):
     """Raised when the journal is corrupt or no longer the file that was opened; the files are untouched."""
-
-    code = "STATE_DAMAGED"
-    action = "Run 'filetools doctor --repair' to set the damaged journal aside and start a fresh one."
 
     def __init__(self, reason: str, *, suggested_action: str | None = None) -> None:
         super().__init__(f"The state in .filetools is damaged: {reason}", suggested_action=suggested_action)
 
 
-class StateVersionError(FileToolsError):
+class StateVersionError(
+    FileToolsError,
+    code="STATE_VERSION",
+    action="Open it with the version of filetools that wrote it, or move the state directory (.filetools) away to start a new"
+    " history; the files stay.",
+):
     """Raised when the state was written by a version of filetools with another schema; nothing was changed."""
-
-    code = "STATE_VERSION"
-    action = (
-        "Open it with the version of filetools that wrote it, or move the state directory (.filetools) away to start a new"
-        " history; the files stay."
-    )
 
     def __init__(self, found: int, known: int) -> None:
         super().__init__(
@@ -656,48 +656,38 @@ class StateVersionError(FileToolsError):
         )
 
 
-class StateElsewhereError(FileToolsError):
+class StateElsewhereError(
+    FileToolsError, code="STATE_ELSEWHERE", action="Open the root with the state directory it was first opened with."
+):
     """Raised when a root is bound to another state directory than the one given."""
-
-    code = "STATE_ELSEWHERE"
-    action = "Open the root with the state directory it was first opened with."
 
     def __init__(self) -> None:
         super().__init__("This root already keeps its state in another directory")
 
 
-class StateUntrustedError(FileToolsError):
+class StateUntrustedError(FileToolsError, code="STATE_UNTRUSTED"):
     """Raised when a state directory cannot be used safely: another user owns or can write it, or it was exchanged."""
-
-    code = "STATE_UNTRUSTED"
 
     def __init__(self, directory: object, reason: str, action: str) -> None:
         super().__init__(f"The state directory {str(directory)!r} is not trusted: {reason}", suggested_action=action)
 
 
-class OutcomeUnknownError(FileToolsError):
-    """Raised when the connection broke during a commit and its outcome is unknown."""
-
-    code = "OUTCOME_UNKNOWN"
-    retryable = True
-    action = "Repeat the call with the same call id; it is applied at most once."
-
-
-class BufferClosedError(FileToolsError, LookupError):
+class BufferClosedError(
+    FileToolsError,
+    LookupError,
+    code="BUFFER_CLOSED",
+    action="Open the document again; unsaved text of an expired handle is among the versions of its path.",
+):
     """Raised when a handle holds no open document: it was closed, or its lease ran out."""
-
-    code = "BUFFER_CLOSED"
-    action = "Open the document again; unsaved text of an expired handle is among the versions of its path."
 
     def __init__(self, path: str | None = None) -> None:
         super().__init__("This handle holds no open document any more", path=path)
 
 
-class ResyncRequiredError(FileToolsError):
+class ResyncRequiredError(
+    FileToolsError, code="RESYNC", action="Read the document's newest text and version, and repeat the edits on it."
+):
     """Raised when edits were made on a text of a document too old for them to be carried to the newest."""
-
-    code = "RESYNC"
-    action = "Read the document's newest text and version, and repeat the edits on it."
 
     def __init__(self, path: str, buffer_version: int, newest: int) -> None:
         super().__init__(
@@ -707,131 +697,115 @@ class ResyncRequiredError(FileToolsError):
         )
 
 
-class DescriptorError(FileToolsError, LookupError):
+class DescriptorError(
+    FileToolsError, LookupError, code="FD_READ_ERROR", action="Call the tool that gave the text again."
+):
     """Raised when a descriptor cannot be read; subclasses say why."""
-
-    code = "FD_READ_ERROR"
-    action = "Call the tool that gave the text again."
 
     def __init__(self, fd: str, message: str) -> None:
         super().__init__(message, details={"fd": fd, "type": self.code.removeprefix("FD_").lower()})
 
 
-class DescriptorNotFoundError(DescriptorError):
+class DescriptorNotFoundError(
+    DescriptorError, code="FD_NOT_FOUND", action="Use one of the ids that the message names, or list_fds."
+):
     """Raised when the owner has no descriptor with this id."""
-
-    code = "FD_NOT_FOUND"
-    action = "Use one of the ids that the message names, or list_fds."
 
     def __init__(self, fd: str, known: Sequence[str]) -> None:
         super().__init__(fd, f"File descriptor {fd} not found. Available FDs: {', '.join(known) or 'none'}")
 
 
-class DescriptorExpiredError(DescriptorError):
+class DescriptorExpiredError(DescriptorError, code="FD_EXPIRED"):
     """Raised when the text of a descriptor is no longer kept: it was not used for long, or room was needed."""
-
-    code = "FD_EXPIRED"
 
     def __init__(self, fd: str) -> None:
         super().__init__(fd, f"File descriptor {fd} has expired")
 
 
-class InvalidPageError(DescriptorError):
+class InvalidPageError(
+    DescriptorError, code="FD_INVALID_PAGE", action="Ask for a page in the range that the message names."
+):
     """Raised when a descriptor has no page with this number."""
-
-    code = "FD_INVALID_PAGE"
-    action = "Ask for a page in the range that the message names."
 
     def __init__(self, fd: str, last: int) -> None:
         super().__init__(fd, f"Invalid page number. Valid range: 1-{last}")
 
 
-class InvalidRangeError(DescriptorError):
+class InvalidRangeError(DescriptorError, code="FD_INVALID_RANGE", action="Start in the range that the message names."):
     """Raised when a descriptor has no such line or character."""
-
-    code = "FD_INVALID_RANGE"
-    action = "Start in the range that the message names."
 
     def __init__(self, fd: str, unit: str, first: int, last: int) -> None:
         super().__init__(fd, f"Invalid {unit} start position. Valid range: {first}-{last}")
 
 
-class ProjectNotFoundError(FileToolsError, LookupError):
+class ProjectNotFoundError(
+    FileToolsError, LookupError, code="PROJECT_NOT_FOUND", action="Use the id of a registered project, or pass path."
+):
     """Raised when no project has this id."""
-
-    code = "PROJECT_NOT_FOUND"
-    action = "Use the id of a registered project, or pass path."
 
     def __init__(self, project_id: str) -> None:
         super().__init__(f"Project not found: {project_id}")
 
 
-class RunNotFoundError(FileToolsError, LookupError):
+class RunNotFoundError(FileToolsError, LookupError, code="RUN_NOT_FOUND", action="Use an id from the list of runs."):
     """Raised when no run has this id."""
-
-    code = "RUN_NOT_FOUND"
-    action = "Use an id from the list of runs."
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f"Run not found: {run_id}")
 
 
-class ProjectExistsError(FileToolsError, ValueError):
+class ProjectExistsError(FileToolsError, ValueError, code="PROJECT_EXISTS", action="Use the existing project."):
     """Raised when a folder to be registered as a project is one already."""
-
-    code = "PROJECT_EXISTS"
-    action = "Use the existing project."
 
     def __init__(self, path: str, project_id: str) -> None:
         super().__init__(f"A project already exists at {path}: {project_id}", details={"id": project_id})
 
 
-class AgentFailedError(FileToolsError):
+class AgentFailedError(
+    FileToolsError,
+    code="AGENT_FAILED",
+    action="Check that the agent's command is installed, and answers when it is run by hand.",
+):
     """Raised when an agent's program cannot be started, or ended without an answer."""
-
-    code = "AGENT_FAILED"
-    action = "Check that the agent's command is installed, and answers when it is run by hand."
 
     def __init__(self, program: str, reason: str) -> None:
         super().__init__(f"The agent {program!r} failed: {reason}")
 
 
-class TooManyRunsError(FileToolsError):
+class TooManyRunsError(
+    FileToolsError,
+    code="TOO_MANY_RUNS",
+    retryable=True,
+    action="Wait until one of the runs has ended, or stop one, then retry.",
+):
     """Raised when the maximum number of agents is running."""
-
-    code = "TOO_MANY_RUNS"
-    retryable = True
-    action = "Wait until one of the runs has ended, or stop one, then retry."
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} agents run already, which is the limit", details={"limit": limit})
 
 
-class GitFailedError(FileToolsError):
+class GitFailedError(
+    FileToolsError, code="GIT_FAILED", action="Ask the user to run the command in a terminal, or continue without git."
+):
     """Raised when git failed; subclasses say why where that is known."""
-
-    code = "GIT_FAILED"
-    action = "Ask the user to run the command in a terminal, or continue without git."
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Git command failed: {reason}")
 
 
-class NotARepositoryError(GitFailedError):
+class NotARepositoryError(
+    GitFailedError, code="NOT_A_REPOSITORY", action="Continue without git: this folder has no commits."
+):
     """Raised when a folder is in no git repository."""
-
-    code = "NOT_A_REPOSITORY"
-    action = "Continue without git: this folder has no commits."
 
     def __init__(self) -> None:
         super().__init__("not a git repository")
 
 
-class GitNotFoundError(GitFailedError):
+class GitNotFoundError(
+    GitFailedError, code="GIT_NOT_FOUND", action="Ask the user to install git, or continue without it."
+):
     """Raised when git is not installed."""
-
-    code = "GIT_NOT_FOUND"
-    action = "Ask the user to install git, or continue without it."
 
     def __init__(self) -> None:
         super().__init__("git is not installed")

@@ -166,6 +166,10 @@ _EXPECTED: Final = {
 }
 
 
+_PATHS: Final = ("path", "file_path", "notebook_path", "source", "old_path")
+"""Parameters that name what a call is mainly about, the first of them that is given."""
+
+
 class Parameters(BaseModel):
     """Base of the parameters of tools: nothing unknown is taken, and nothing that could mean two things.
 
@@ -176,7 +180,7 @@ class Parameters(BaseModel):
 
     def about(self) -> str | None:
         """Return the path that the call is mainly about, for logs and events."""
-        return getattr(self, "path", None) or getattr(self, "source", None)
+        return next((path for name in _PATHS if (path := getattr(self, name, None))), None)
 
 
 class NoParameters(Parameters):

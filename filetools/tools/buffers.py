@@ -46,11 +46,6 @@ class SaveBuffer(Parameters):
     buffer_version: Annotated[int | None, Field(ge=0, description="Version that you know")] = None
 
 
-async def buffer_open(context: ToolContext, given: OnePath) -> BufferResult:
-    """Open the document of a path."""
-    return await context.files.buffers.open(given.path)
-
-
 async def buffer_change(context: ToolContext, given: ChangeBuffer) -> BufferChange:
     """Put edits into a document."""
     if (given.edits is None) == (given.text is None):
@@ -61,16 +56,6 @@ async def buffer_change(context: ToolContext, given: ChangeBuffer) -> BufferChan
     )
 
 
-async def buffer_save(context: ToolContext, given: SaveBuffer) -> BufferSave:
-    """Write a document to its file."""
-    return await context.files.buffers.save(given.handle, buffer_version=given.buffer_version)
-
-
-async def buffer_close(context: ToolContext, given: OneHandle) -> BufferClose:
-    """Give up a document."""
-    return await context.files.buffers.close(given.handle)
-
-
 BUFFERS: tuple[AnyTool, ...] = (
     Tool(
         name="buffer_open",
@@ -79,7 +64,7 @@ BUFFERS: tuple[AnyTool, ...] = (
             " A handle expires 60 s after its last use; resources/updated of the buffer reports others' changes."
         ),
         parameters=OnePath,
-        handler=buffer_open,
+        handler=lambda context, given: context.files.buffers.open(given.path),
         group="editor",
         result=BufferResult,
     ),
@@ -101,7 +86,7 @@ BUFFERS: tuple[AnyTool, ...] = (
             " both sides: change the document, save again."
         ),
         parameters=SaveBuffer,
-        handler=buffer_save,
+        handler=lambda context, given: context.files.buffers.save(given.handle, buffer_version=given.buffer_version),
         group="editor",
         result=BufferSave,
     ),
@@ -109,7 +94,7 @@ BUFFERS: tuple[AnyTool, ...] = (
         name="buffer_close",
         description="Close a document. Unsaved text that nobody else has open is kept as kept_version of the path.",
         parameters=OneHandle,
-        handler=buffer_close,
+        handler=lambda context, given: context.files.buffers.close(given.handle),
         group="editor",
         result=BufferClose,
     ),

@@ -69,7 +69,7 @@ class CallDesk(Struct, frozen=True, kw_only=True):
 
 
 class ToolCall:
-    """One call; counts its own time, as `CallWatch` asks. Used once.
+    """One call. Used once.
 
     Args:
         desk: What it shares with other calls.
@@ -96,7 +96,6 @@ class ToolCall:
         self._partial = partial
         self._abort = abort or AbortSignal()  # the log can stop a call that came without one
         self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
-        self._deadline: Deadline | None = None
         self._attempts = 1
         self._parameters: Parameters | None = None
         self._repairs: tuple[str, ...] = ()
@@ -131,24 +130,6 @@ class ToolCall:
         self._report.completed(envelope["data"], self._attempts)
         return envelope
 
-    def pause(self) -> None:
-        """Stop counting the call's time."""
-        if self._deadline is not None:
-            self._deadline.pause()
-
-    def resume(self) -> None:
-        """Go on counting the call's time."""
-        if self._deadline is not None:
-            self._deadline.resume()
-
-    def note_approval(self, approval: str) -> None:
-        """Keep that a person allowed something in this call."""
-        self._report.approval = approval
-
-    def is_over(self) -> bool:
-        """Whether the call's time is used up, or it was aborted."""
-        return self._deadline is not None and self._deadline.is_over
-
     async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
         tool = self._desk.find(self._name)
         try:
@@ -181,15 +162,15 @@ class ToolCall:
     async def _within_limit(self, tool: AnyTool, parameters: Parameters) -> Result | Mapping[str, Any]:
         limit = tool.time_limit_seconds or self._desk.files.settings.tool_timeout_seconds
         deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
-        context, self._deadline = self._context(), deadline
         self._abort.add_callback(deadline.abort)
         try:
             if self._abort.is_aborted():  # since the work was told to begin; a signal that is set calls nobody back
                 raise AbortedError(self._name)
-            with watched(self):
+            with watched(deadline):
                 async with deadline:
-                    return await self._attempted(tool, context, parameters)
+                    return await self._attempted(tool, self._context(), parameters)
         finally:
+            self._report.approval = deadline.approval
             self._abort.remove_callback(deadline.abort)
 
     def _context(self) -> ToolContext:

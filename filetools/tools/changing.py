@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Final
 
 from msgspec.structs import replace
@@ -59,16 +60,6 @@ async def write_file(context: ToolContext, given: WriteFile) -> WriteResult:
     )
 
 
-async def create_file(context: ToolContext, given: PathAndContent) -> WriteResult:
-    """Create a file that must not exist."""
-    return await context.files.create_file(given.path, given.content)
-
-
-async def append_file(context: ToolContext, given: PathAndContent) -> WriteResult:
-    """Add to the end of a file."""
-    return await context.files.append_file(given.path, given.content)
-
-
 WRITING: tuple[AnyTool, ...] = (
     Tool(
         name="write_file",
@@ -89,7 +80,7 @@ WRITING: tuple[AnyTool, ...] = (
             " write_file to replace it."
         ),
         parameters=PathAndContent,
-        handler=create_file,
+        handler=lambda context, given: context.files.create_file(given.path, given.content),
         group="files",
         result=WriteResult,
     ),
@@ -100,7 +91,7 @@ WRITING: tuple[AnyTool, ...] = (
             " begin with a line end if the file does not end with one."
         ),
         parameters=PathAndContent,
-        handler=append_file,
+        handler=lambda context, given: context.files.append_file(given.path, given.content),
         group="files",
         result=WriteResult,
     ),
@@ -153,11 +144,6 @@ async def edit_file(context: ToolContext, given: EditFile) -> EditResult:
         raise
 
 
-async def insert_lines(context: ToolContext, given: InsertLines) -> EditResult:
-    """Insert text after a line."""
-    return await context.files.insert_lines(given.path, given.line, given.text, dry_run=given.dry_run)
-
-
 async def apply_patch(context: ToolContext, given: ApplyPatch) -> PatchResult:
     """Apply a patch."""
     try:
@@ -171,14 +157,10 @@ def _edits(given: EditFile) -> list[Edit]:
     if given.edits is not None:
         if given.old_string is not None or given.new_string is not None:
             raise InvalidArgumentError("Give old_string and new_string, or edits, not both", path=given.path)
-        return [_edit(one.old_string, one.new_string, replace_all=one.replace_all) for one in given.edits]
+        return [Edit(old=one.old_string, new=one.new_string, replace_all=one.replace_all) for one in given.edits]
     if given.old_string is None or given.new_string is None:
         raise InvalidArgumentError("edit_file needs old_string and new_string, or edits", path=given.path)
-    return [_edit(given.old_string, given.new_string, replace_all=given.replace_all)]
-
-
-def _edit(old: str, new: str, *, replace_all: bool) -> Edit:
-    return Edit(old=old, new=new, replace_all=replace_all)
+    return [Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)]
 
 
 EDITING: tuple[AnyTool, ...] = (
@@ -197,7 +179,9 @@ EDITING: tuple[AnyTool, ...] = (
         name="insert_lines",
         description="Insert text after a line of a file; line 0 inserts before the first.",
         parameters=InsertLines,
-        handler=insert_lines,
+        handler=lambda context, given: context.files.insert_lines(
+            given.path, given.line, given.text, dry_run=given.dry_run
+        ),
         group="files",
         result=EditResult,
     ),
@@ -233,19 +217,11 @@ class DeleteFile(Parameters):
     recursive: bool = False
 
 
-async def move_file(context: ToolContext, given: FromTo) -> MoveResult:
-    """Move a file or folder."""
+async def move_or_copy(context: ToolContext, given: FromTo, *, move: bool) -> MoveResult | WriteResult:
+    """Move a file or folder, or copy a file."""
+    work = context.files.move_file if move else context.files.copy_file
     try:
-        return await context.files.move_file(given.source, given.destination, overwrite=given.overwrite)
-    except (PathExistsError, PathIsDirectoryError) as exc:
-        exc.suggested_action = _way_out(exc, given)
-        raise
-
-
-async def copy_file(context: ToolContext, given: FromTo) -> WriteResult:
-    """Copy a file."""
-    try:
-        return await context.files.copy_file(given.source, given.destination, overwrite=given.overwrite)
+        return await work(given.source, given.destination, overwrite=given.overwrite)
     except (PathExistsError, PathIsDirectoryError) as exc:
         exc.suggested_action = _way_out(exc, given)
         raise
@@ -274,11 +250,6 @@ async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
         raise
 
 
-async def create_directory(context: ToolContext, given: OnePath) -> DirectoryResult:
-    """Create a folder and its missing parents."""
-    return await context.files.create_directory(given.path)
-
-
 ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="move_file",
@@ -287,7 +258,7 @@ ARRANGING: tuple[AnyTool, ...] = (
             " overwrite."
         ),
         parameters=FromTo,
-        handler=move_file,
+        handler=partial(move_or_copy, move=True),
         group="core",
         result=MoveResult,
     ),
@@ -295,7 +266,7 @@ ARRANGING: tuple[AnyTool, ...] = (
         name="copy_file",
         description="Copy a file. FILE_EXISTS: choose another destination, or pass overwrite to replace it.",
         parameters=FromTo,
-        handler=copy_file,
+        handler=partial(move_or_copy, move=False),
         group="files",
         result=WriteResult,
     ),
@@ -315,7 +286,7 @@ ARRANGING: tuple[AnyTool, ...] = (
         name="create_directory",
         description="Create a folder and its missing parents. write_file does not need it. An existing folder is not an error.",
         parameters=OnePath,
-        handler=create_directory,
+        handler=lambda context, given: context.files.create_directory(given.path),
         group="files",
         is_idempotent=True,
         result=DirectoryResult,
@@ -357,11 +328,6 @@ async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchRes
     )
 
 
-async def delete_multiple(context: ToolContext, given: Paths) -> BatchResult:
-    """Delete several files, all or nothing."""
-    return await context.files.delete_multiple(given.paths, abort=context.is_aborted, progress=context.percent)
-
-
 BATCHES: tuple[AnyTool, ...] = (
     Tool(
         name="read_multiple",
@@ -392,7 +358,9 @@ BATCHES: tuple[AnyTool, ...] = (
         name="delete_multiple",
         description="Delete several files, all or nothing. BATCH_FAILED: nothing was deleted; the error names the file.",
         parameters=Paths,
-        handler=delete_multiple,
+        handler=lambda context, given: context.files.delete_multiple(
+            given.paths, abort=context.is_aborted, progress=context.percent
+        ),
         group="batches",
         effect="delete",
         result=BatchResult,

@@ -44,7 +44,7 @@ WARNING_SHARE: Final = 5 / 6
 
 
 class Deadline:
-    """Ends the block `async with deadline` when its time is used up or it is aborted; used once.
+    """Ends the block `async with deadline` when its time is used up or it is aborted; the `CallWatch` of a call. Used once.
 
     What the block does is cancelled, and the block waits until it has ended: nothing is left half done behind it.
 
@@ -70,6 +70,8 @@ class Deadline:
         self._is_aborted = False
         self._pauses = 0
         self._since = 0.0
+        self.approval: str | None = None
+        """What a person allowed in the block."""
 
     async def __aenter__(self) -> Deadline:
         self._loop = asyncio.get_running_loop()
@@ -104,13 +106,16 @@ class Deadline:
         if self._pauses == 0 and self._may_change:
             self._count()
 
+    def note_approval(self, approval: str) -> None:
+        """Keep that a person allowed something in the block."""
+        self.approval = approval
+
     def abort(self) -> None:
         """End the block now, paused or not."""
         if self._may_change:
             self._is_aborted = True
             self._timeout.reschedule(self._loop.time())
 
-    @property
     def is_over(self) -> bool:
         """Whether the time is used up or the block was aborted."""
         return self._timeout.expired()

@@ -92,10 +92,6 @@ class FdToFile(OneFd):
     create: bool = True
     exist_ok: bool = True
 
-    def about(self) -> str | None:
-        """Return the path that is written."""
-        return self.file_path
-
 
 def _telling(
     handler: Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]], otherwise: str

@@ -11,7 +11,7 @@ from msgspec import Struct
 from filetools.errors import InvalidArgumentError
 from filetools.tools.envelope import output_schema
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.seen import Medium, ShownCall
+from filetools.tools.seen import ShownCall
 from filetools.tools.shown import has_schema
 from filetools.tools.tool import AnyTool, Published
 
@@ -321,10 +321,6 @@ def _tool_result(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": asked.id, "content": content, "is_error": seen.is_error}
 
 
-def _tool_message(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": asked.id, "content": _text(seen)}
-
-
 def _function_call_output(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
     output: str | list[dict[str, Any]] = _text(seen)
     if seen.media is not None and seen.media.kind == "image":
@@ -333,27 +329,12 @@ def _function_call_output(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": asked.id, "output": output}
 
 
-def _apply_patch_output(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
-    status = "failed" if seen.is_error else "completed"
-    return {"type": "apply_patch_call_output", "call_id": asked.id, "status": status, "output": _text(seen)}
-
-
-def _custom_output(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
-    return {"type": "custom_tool_call_output", "call_id": asked.id, "output": _text(seen)}
-
-
 def _call_tool_result(asked: ModelCall, seen: ShownCall) -> dict[str, Any]:
     content = _text_blocks(seen, "text")
     if seen.media is not None:
-        content.append(_content_of(seen.media))
+        content.append(seen.media.content)
     structured = {} if seen.structured is None else {"structuredContent": dict(seen.structured)}
     return {"content": content, **structured, "isError": seen.is_error}
-
-
-def _content_of(media: Medium) -> dict[str, Any]:
-    if media.kind == "bytes":
-        return {"type": "resource", "resource": {"uri": media.uri, "mimeType": media.mime_type, "blob": media.data}}
-    return {"type": media.kind, "data": media.data, "mimeType": media.mime_type}
 
 
 def _text(seen: ShownCall) -> str:
@@ -366,10 +347,19 @@ def _text_blocks(seen: ShownCall, kind: str) -> list[dict[str, Any]]:
 
 _RESULTS: Final[Mapping[CallForm, Callable[[ModelCall, ShownCall], dict[str, Any]]]] = {
     "anthropic": _tool_result,
-    "openai-chat": _tool_message,
+    "openai-chat": lambda asked, seen: {"role": "tool", "tool_call_id": asked.id, "content": _text(seen)},
     "openai-responses": _function_call_output,
-    "openai-apply-patch": _apply_patch_output,
-    "openai-custom": _custom_output,
+    "openai-apply-patch": lambda asked, seen: {
+        "type": "apply_patch_call_output",
+        "call_id": asked.id,
+        "status": "failed" if seen.is_error else "completed",
+        "output": _text(seen),
+    },
+    "openai-custom": lambda asked, seen: {
+        "type": "custom_tool_call_output",
+        "call_id": asked.id,
+        "output": _text(seen),
+    },
     "mcp": _call_tool_result,
 }
 

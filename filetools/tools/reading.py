@@ -103,11 +103,6 @@ async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
     return read.model_copy(update={"is_page": True}) if is_page else read
 
 
-async def file_info(context: ToolContext, given: OnePath) -> InfoResult:
-    """Return what is known of a path."""
-    return await context.files.file_info(given.path)
-
-
 async def exists(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
     """Tell whether anything stands at a path."""
     return {"path": given.path, "exists": await context.files.exists(given.path)}
@@ -161,7 +156,7 @@ READING: tuple[AnyTool, ...] = (
         name="file_info",
         description=("Facts about a file or folder without content: type, size, version, encoding, lock, last change."),
         parameters=OnePath,
-        handler=file_info,
+        handler=lambda context, given: context.files.file_info(given.path),
         group="core",
         level="auto",
         effect="read",

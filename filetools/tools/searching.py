@@ -124,13 +124,6 @@ def _relative(files: FileToolsFacade, pattern: str) -> str:
     return pattern
 
 
-async def watch_changes(context: ToolContext, given: WatchChanges) -> WatchResult:
-    """Return changes after a position, waiting for the first one."""
-    return await context.files.watch_changes(
-        given.since, path=given.path, wait_seconds=given.wait_seconds, limit=given.limit
-    )
-
-
 SEARCHING: tuple[AnyTool, ...] = (
     Tool(
         name="search_files",
@@ -166,7 +159,9 @@ SEARCHING: tuple[AnyTool, ...] = (
             "Changes by anybody after position since (none: now), waiting for one. Returns next position; resync: reread."
         ),
         parameters=WatchChanges,
-        handler=watch_changes,
+        handler=lambda context, given: context.files.watch_changes(
+            given.since, path=given.path, wait_seconds=given.wait_seconds, limit=given.limit
+        ),
         group="core",
         level="auto",
         effect="read",

@@ -24,6 +24,13 @@ class Medium(Struct, frozen=True, kw_only=True):
     uri: str = ""
     """Where bytes of other kinds come from."""
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content block of MCP."""
+        if self.kind == "bytes":
+            return {"type": "resource", "resource": {"uri": self.uri, "mimeType": self.mime_type, "blob": self.data}}
+        return {"type": self.kind, "data": self.data, "mimeType": self.mime_type}
+
 
 class FileLink(Struct, frozen=True, kw_only=True):
     """A file that the text only names."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from msgspec import Struct
-
 from filetools.content.diff import narrowed
 from filetools.models.files import (
     BatchResult,
@@ -37,18 +35,10 @@ _PATCHED: Final = {"add": "added", "delete": "deleted", "update": "updated", "mo
 Facts = Mapping[str, Any]
 
 
-class _SummaryRow(Struct, frozen=True, kw_only=True):
-    """One line above the facts, and the hunks that belong to it."""
-
-    head: str = ""
-    """Empty where the facts say it."""
-    hunks: Sequence[Facts] = ()
-
-
-class _Summary(Struct, frozen=True, kw_only=True):
-    facts: Sequence[str]
-    rows: Sequence[_SummaryRow] = ()
-    most_rows: int = MOST_ROWS
+Row = tuple[str, Sequence[Facts]]
+"""A line above the facts, empty where the facts say it, and the hunks that belong to it."""
+Summary = tuple[Sequence[str], Sequence[Row]]
+"""Facts, of which empty ones are left out, and rows."""
 
 
 def summary_of(result: type[Result], data: Facts) -> Body | None:
@@ -61,22 +51,24 @@ def summary_of(result: type[Result], data: Facts) -> Body | None:
     summarise = _SUMMARIES.get(result)
     if summarise is None:
         return None
-    found = summarise(data)
-    return Body(text="".join(f"{line}\n" for line in _lines(found)), footer=" · ".join(filter(None, found.facts)))
+    facts, rows = summarise(data)
+    # Of changes that were watched all: the position is behind the last.
+    lines = _lines(rows, len(rows) if result is WatchResult else MOST_ROWS)
+    return Body(text="".join(f"{line}\n" for line in lines), footer=" · ".join(filter(None, facts)))
 
 
-def _lines(found: _Summary) -> Iterator[str]:
+def _lines(rows: Sequence[Row], most_rows: int) -> Iterator[str]:
     left, more = MOST_HUNK_LINES, 0
-    for row in found.rows[: found.most_rows]:
-        if row.head:
-            yield row.head
-        lines = _hunk_lines(row.hunks)
+    for head, hunks in rows[:most_rows]:
+        if head:
+            yield head
+        lines = _hunk_lines(hunks)
         yield from map(_narrow, lines[:left])
         more += max(0, len(lines) - left)
         left -= min(left, len(lines))
     if more:
         yield f"… {counted(more, 'more line')} of the change"
-    if rest := len(found.rows[found.most_rows :]):
+    if rest := len(rows[most_rows:]):
         yield f"… {rest} more"
 
 
@@ -92,41 +84,39 @@ def _narrow(line: str) -> str:
     return line if len(line) <= MOST_LINE_CHARACTERS else f"{line[:MOST_LINE_CHARACTERS]}…"
 
 
-def _write(data: Facts) -> _Summary:
+def _write(data: Facts) -> Summary:
     done = "unchanged" if data.get("unchanged") else "created" if data["created"] else "written"
     merged = "merged with what others wrote, shown above" if data.get("merged") else ""
     facts = (data["path"], done, counted(data["bytes_written"], "byte"), *_versions(data), merged, *_state(data))
-    return _Summary(facts=facts, rows=[_SummaryRow(hunks=data.get("foreign", ()))])
+    return facts, [("", data.get("foreign", ()))]
 
 
-def _edit(data: Facts) -> _Summary:
+def _edit(data: Facts) -> Summary:
     count = sum(data.get("counts", ()))
     done = "unchanged" if data.get("unchanged") else f"{count} replaced" if count else "changed"
-    facts = (data["path"], done, *_versions(data), *_state(data))
-    return _Summary(facts=facts, rows=[_SummaryRow(hunks=data["structured_patch"])])
+    return (data["path"], done, *_versions(data), *_state(data)), [("", data["structured_patch"])]
 
 
-def _patch(data: Facts) -> _Summary:
+def _patch(data: Facts) -> Summary:
     files = data["files"]
     told = [" · ".join((_moved(each), _PATCHED[each["kind"]], *_versions(each))) for each in files]
     # What a patch adds stands in the call, word for word.
     hunks = [() if each["kind"] == "add" else each.get("structured_patch", ()) for each in files]
     if len(files) == 1:
-        return _Summary(facts=(told[0], *_state(data)), rows=[_SummaryRow(hunks=hunks[0])])
-    rows = [_SummaryRow(head=head, hunks=each) for head, each in zip(told, hunks, strict=True)]
-    return _Summary(facts=(counted(len(files), "file"), *_state(data)), rows=rows)
+        return (told[0], *_state(data)), [("", hunks[0])]
+    return (counted(len(files), "file"), *_state(data)), list(zip(told, hunks, strict=True))
 
 
-def _undo(data: Facts) -> _Summary:
-    rows = [_SummaryRow(head=_undone(each), hunks=each.get("structured_patch", ())) for each in data.get("files", ())]
-    rows += [_SummaryRow(head=f"in the way: {each['path']}: {each['reason']}") for each in data.get("conflicts", ())]
-    rows += [_SummaryRow(head=f"stays: {each['path']}: {each['reason']}") for each in data.get("not_undone", ())]
-    rows += [_SummaryRow(head=f"could not be read: {path}") for path in data.get("unread", ())]
+def _undo(data: Facts) -> Summary:
+    rows: list[Row] = [(_undone(each), each.get("structured_patch", ())) for each in data.get("files", ())]
+    rows += [(f"in the way: {each['path']}: {each['reason']}", ()) for each in data.get("conflicts", ())]
+    rows += [(f"stays: {each['path']}: {each['reason']}", ()) for each in data.get("not_undone", ())]
+    rows += [(f"could not be read: {path}", ()) for path in data.get("unread", ())]
     changes = data.get("changes", ())
     if not changes:
-        return _Summary(facts=("nothing to undo",), rows=rows)
+        return ("nothing to undo",), rows
     undone = sum(each["outcome"] == "undone" for each in changes)
-    return _Summary(facts=(f"{undone} of {counted(len(changes), 'change')} undone", *_state(data)), rows=rows)
+    return (f"{undone} of {counted(len(changes), 'change')} undone", *_state(data)), rows
 
 
 def _undone(file: Facts) -> str:
@@ -138,33 +128,28 @@ def _moved(file: Facts) -> str:
     return path if old is None else f"{old} → {path}"
 
 
-def _move(data: Facts) -> _Summary:
-    return _Summary(
-        facts=(printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data))
-    )
+def _move(data: Facts) -> Summary:
+    return (printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data)), ()
 
 
-def _delete(data: Facts) -> _Summary:
+def _delete(data: Facts) -> Summary:
     version = data.get("deleted_version")
     was = f"was {short(version)}" if version else counted(data.get("entries", 1), "entry", "entries")
-    return _Summary(facts=(data["path"], "deleted", was, *_state(data)))
+    return (data["path"], "deleted", was, *_state(data)), ()
 
 
-def _directory(data: Facts) -> _Summary:
-    return _Summary(facts=(data["path"], "created" if data["created"] else "there already", *_state(data)))
+def _directory(data: Facts) -> Summary:
+    return (data["path"], "created" if data["created"] else "there already", *_state(data)), ()
 
 
-def _batch(data: Facts) -> _Summary:
+def _batch(data: Facts) -> Summary:
     results = data["results"]
-    parts = [_delete(each) if "created" not in each else _write(each) for each in results]
-    rows = [
-        _SummaryRow(head=" · ".join(filter(None, part.facts)), hunks=part.rows[0].hunks if part.rows else ())
-        for part in parts
-    ]
-    return _Summary(facts=(counted(len(results), "file"), *_state(data)), rows=rows)
+    parts = (_write(each) if "created" in each else _delete(each) for each in results)
+    rows = [(" · ".join(filter(None, facts)), rows[0][1] if rows else ()) for facts, rows in parts]
+    return (counted(len(results), "file"), *_state(data)), rows
 
 
-def _info(data: Facts) -> _Summary:
+def _info(data: Facts) -> Summary:
     last, size, lines = data.get("last_change"), data.get("size"), data.get("total_lines")
     is_text = data.get("encoding") is not None and not data.get("is_binary")
     facts = (
@@ -182,17 +167,14 @@ def _info(data: Facts) -> _Summary:
         "being written just now" if data.get("locked") else "",
         "" if last is None else f"last change {last['number']} by {printable(sayable(last['actor']))}",
     )
-    return _Summary(facts=facts)
+    return facts, ()
 
 
-def _watch(data: Facts) -> _Summary:
+def _watch(data: Facts) -> Summary:
     changes = data["changes"]
-    rows = [_SummaryRow(head=_change(each)) for each in changes]
     again = "too much has changed to list: look at the files again" if data.get("resync") else ""
-    count = counted(len(changes), "change")
-    facts = (data["path"] or ".", count, again, f"position {data['position']}")
-    # All of them: the position is behind the last.
-    return _Summary(facts=facts, rows=rows, most_rows=len(rows))
+    facts = (data["path"] or ".", counted(len(changes), "change"), again, f"position {data['position']}")
+    return facts, [(_change(each), ()) for each in changes]
 
 
 def _change(change: Facts) -> str:
@@ -227,7 +209,7 @@ def _state(data: Facts) -> Iterator[str]:
         yield f"change {number}"
 
 
-_SUMMARIES: Final[Mapping[type[Result], Callable[[Facts], _Summary]]] = {
+_SUMMARIES: Final[Mapping[type[Result], Callable[[Facts], Summary]]] = {
     WriteResult: _write,
     EditResult: _edit,
     PatchResult: _patch,

@@ -112,8 +112,13 @@ def _type_of(schema: dict[str, Any]) -> str:
 
 
 def _error_classes() -> Iterator[type[FileToolsError]]:
-    for value in vars(errors).values():
-        if inspect.isclass(value) and issubclass(value, FileToolsError) and value is not FileToolsError:
+    for name, value in vars(errors).items():
+        if (
+            inspect.isclass(value)
+            and issubclass(value, FileToolsError)
+            and value is not FileToolsError
+            and name[0] != "_"
+        ):
             yield value
 
 

@@ -45,7 +45,7 @@ STATUS: Final[Mapping[int, tuple[str, ...]]] = {
     502: ("AGENT_FAILED",),
     503: (
         "SYNC_FAILED", "NETWORK_ERROR", "WORKSPACE_GONE", "STATE_DAMAGED", "STATE_VERSION", "STATE_ELSEWHERE",
-        "STATE_UNTRUSTED", "OUTCOME_UNKNOWN", "GIT_NOT_FOUND",
+        "STATE_UNTRUSTED", "GIT_NOT_FOUND",
     ),
     504: ("TIMEOUT",),
     507: ("DISK_FULL",),

@@ -10,6 +10,7 @@ from typing import Any, Final
 import mcp_types as wire
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
 
 from filetools.errors import FileToolsError
 from filetools.printable import printable
@@ -19,7 +20,7 @@ from filetools.servers.mcp.resources import descriptor_address, file_address
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
-from filetools.tools.seen import FileLink, Medium, ShownCall
+from filetools.tools.seen import FileLink, ShownCall
 from filetools.tools.shown import shown
 from filetools.tools.tool import AnyTool, ReportProgress
 
@@ -29,6 +30,8 @@ _LATER: Final = ("context", "runs", "descriptors")
 """Groups whose tools a client may load when they are needed."""
 MOST_CHARACTERS: Final = 500_000
 """The most that can be asked for: a body is cut here, and a client need not do it again."""
+
+_BLOCK: Final[TypeAdapter[wire.ContentBlock]] = TypeAdapter(wire.ContentBlock)
 
 
 class ToolCalls:
@@ -166,19 +169,10 @@ def _result(seen: ShownCall) -> wire.CallToolResult:
     if seen.text or seen.media is None:
         content.append(wire.TextContent(text=seen.text))
     if seen.media is not None:
-        content.append(_medium(seen.media))
+        content.append(_BLOCK.validate_python(seen.media.content))
     content += [_link(link) for link in seen.links]
     content += [wire.TextContent(text=note) for note in seen.notes]
     return wire.CallToolResult(content=content, structured_content=seen.structured, is_error=seen.is_error)
-
-
-def _medium(media: Medium) -> wire.ContentBlock:
-    if media.kind == "image":
-        return wire.ImageContent(data=media.data, mime_type=media.mime_type)
-    if media.kind == "bytes":
-        contents = wire.BlobResourceContents(uri=media.uri, mime_type=media.mime_type, blob=media.data)
-        return wire.EmbeddedResource(resource=contents)
-    return wire.AudioContent(data=media.data, mime_type=media.mime_type)
 
 
 def _link(link: FileLink) -> wire.ResourceLink:

@@ -22,7 +22,8 @@ from filetools.errors import (
 from filetools.paths.lexical import names_folder
 from filetools.printable import printable
 from filetools.tools.dialects.dialect import Dialect, presented, reworded
-from filetools.tools.dialects.text_editor import Editor, EditorCommand, Words, check, run, shown_lines
+from filetools.tools.dialects.text_editor import WORDS as TEXT_EDITOR_WORDS
+from filetools.tools.dialects.text_editor import Editor, EditorCommand, check, run, shown_lines
 from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import Tool, ToolContext
 
@@ -31,21 +32,15 @@ TYPE: Final = "memory_20250818"
 FOLDER: Final = "memories"
 _ENCODINGS: Final = 3
 """How often a path is decoded to see what it might mean to somebody."""
-WORDS: Final = Words(
-    created="File created successfully at: {path}",
-    exists="File {path} already exists",
-    replaced="The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}",
-    inserted="The file {path} has been edited.",
-    not_found="No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}.",
-    ambiguous=(
+WORDS: Final = TEXT_EDITOR_WORDS | {
+    "exists": "File {path} already exists",
+    "replaced": "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}",
+    "inserted": "The file {path} has been edited.",
+    "ambiguous": (
         "No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {lines}. Please ensure it is"
         " unique"
     ),
-    insert_line=(
-        "Invalid `insert_line` parameter: {line}. It should be within the range of lines of the file: [0, {total}]"
-    ),
-    suggests_paths=False,
-)
+}
 
 
 class MemoryCommand(EditorCommand):
@@ -54,10 +49,6 @@ class MemoryCommand(EditorCommand):
     command: Literal["view", "create", "str_replace", "insert", "delete", "rename"]
     old_path: str | None = None
     new_path: str | None = None
-
-    def about(self) -> str | None:
-        """Return the path that the call is mainly about."""
-        return self.path or self.old_path
 
 
 async def remember(context: ToolContext, given: MemoryCommand) -> dict[str, Any]:
@@ -70,7 +61,7 @@ async def remember(context: ToolContext, given: MemoryCommand) -> dict[str, Any]
     inside = inside_memories(path)
     if given.command == "delete":
         return head | await _delete(context, path, inside)
-    editor = Editor(context, WORDS, path, inside)
+    editor = Editor(context, WORDS, path, inside, suggests_paths=False)
     if given.command == "view" and inside == FOLDER and not await context.files.exists(inside):
         return head | {"path": path, "entries": [], "truncated": False}
     return head | await run(editor, given)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from filetools.content.edits import Edit
 from filetools.errors import (
@@ -30,20 +30,6 @@ from filetools.tools.dialects.dialect import Dialect, numbered_part, presented, 
 from filetools.tools.nearby import similar_paths
 from filetools.tools.seen import TextLimits
 from filetools.tools.tool import Tool, ToolContext
-
-
-class Words(Struct, frozen=True, kw_only=True):
-    """The sentences of one dialect, with `{path}` and what else belongs in each."""
-
-    created: str
-    exists: str
-    replaced: str
-    inserted: str
-    not_found: str
-    ambiguous: str
-    insert_line: str
-    suggests_paths: bool
-    """Whether a path that leads nowhere is answered with paths of the whole root."""
 
 
 class EditorCommand(Parameters):
@@ -101,16 +87,20 @@ class Editor:
 
     Args:
         context: The call.
-        words: How it answers.
+        words: The sentences it answers with, `{path}` and what else belongs in each in braces.
         shown: The path as the caller gave it.
         path: The same in the workspace.
+        suggests_paths: Whether a path that leads nowhere is answered with paths of the whole root.
     """
 
-    def __init__(self, context: ToolContext, words: Words, shown: str, path: str) -> None:
+    def __init__(
+        self, context: ToolContext, words: Mapping[str, str], shown: str, path: str, *, suggests_paths: bool = True
+    ) -> None:
         self._files = context.files
         self._words = words
         self._shown = printable(shown)
         self._path = path
+        self._suggests_paths = suggests_paths
 
     async def view(self, view_range: list[int] | None) -> dict[str, Any]:
         """Return lines of a file, or the paths in a folder.
@@ -196,7 +186,7 @@ class Editor:
             return reworded(error, f"The path {self._shown} is not a file.", "View it to see which files are there.")
         if not isinstance(error, PathNotFoundError | DirectoryNotFoundError):
             return error
-        found = await similar_paths(self._files, error.path or "") if self._words.suggests_paths else []
+        found = await similar_paths(self._files, error.path or "") if self._suggests_paths else []
         error.details.update({"similar": found} if found else {})
         return reworded(error, f"The path {self._shown} does not exist. Please provide a valid path.")
 
@@ -211,8 +201,7 @@ class Editor:
         }
 
     def _say(self, word: str, **facts: object) -> str:
-        sentence: str = getattr(self._words, word)
-        return sentence.format(path=self._shown, **facts)
+        return self._words[word].format(path=self._shown, **facts)
 
 
 def _range(view_range: list[int] | None) -> tuple[int, int | None]:
@@ -243,28 +232,27 @@ def _row(entry: Entry, folder: str) -> dict[str, Any] | None:
 NAME: Final = "text-editor"
 TOOL: Final = "str_replace_based_edit_tool"
 TYPE: Final = "text_editor_20250728"
-WORDS: Final = Words(
-    created="File created successfully at: {path}",
-    exists="File already exists at: {path}. Cannot overwrite files using command `create`.",
-    replaced=(
+WORDS: Final = {
+    "created": "File created successfully at: {path}",
+    "exists": "File already exists at: {path}. Cannot overwrite files using command `create`.",
+    "replaced": (
         "The file {path} has been edited. Here's the result of running `cat -n` on a snippet of {path}:\n{snippet}"
         "Review the changes and make sure they are as expected. Edit the file again if necessary."
     ),
-    inserted=(
+    "inserted": (
         "The file {path} has been edited. Here's the result of running `cat -n` on a snippet of the edited file:\n{snippet}"
         "Review the changes and make sure they are as expected (correct indentation, no duplicate lines, etc). Edit the file"
         " again if necessary."
     ),
-    not_found="No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}.",
-    ambiguous=(
+    "not_found": "No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}.",
+    "ambiguous": (
         "No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines {lines}. Please ensure it is"
         " unique"
     ),
-    insert_line=(
+    "insert_line": (
         "Invalid `insert_line` parameter: {line}. It should be within the range of lines of the file: [0, {total}]"
     ),
-    suggests_paths=True,
-)
+}
 
 
 class TextEditorCommand(EditorCommand):

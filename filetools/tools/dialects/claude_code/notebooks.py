@@ -134,10 +134,6 @@ class NotebookEdit(Parameters):
     cell_type: Annotated[CellType | None, Field(description="Needed for insert")] = None
     edit_mode: Literal["replace", "insert", "delete"] = "replace"
 
-    def about(self) -> str | None:
-        """Return the notebook."""
-        return self.notebook_path
-
 
 def _changed(notebook: Notebook, given: NotebookEdit, known: str | None, path: str) -> dict[str, Any]:
     """Change a notebook, and return what is told of the cell.

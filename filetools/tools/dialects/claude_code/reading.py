@@ -30,10 +30,6 @@ class Read(Parameters):
     offset: Annotated[int | None, Field(ge=0, description="First line, from 1")] = None
     limit: Annotated[int | None, Field(ge=1, description="Number of lines")] = None
 
-    def about(self) -> str | None:
-        """Return the file."""
-        return self.file_path
-
 
 async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     """Read a file, or some of its lines."""

@@ -34,10 +34,6 @@ class Write(Parameters):
     file_path: Annotated[str, Field(description="Absolute, or relative to the root")]
     content: str
 
-    def about(self) -> str | None:
-        """Return the file."""
-        return self.file_path
-
 
 class EditText(Parameters):
     """Parameters of Edit."""
@@ -46,10 +42,6 @@ class EditText(Parameters):
     old_string: str
     new_string: Annotated[str, Field(description="Must differ from old_string")]
     replace_all: bool = False
-
-    def about(self) -> str | None:
-        """Return the file."""
-        return self.file_path
 
 
 async def write(context: ToolContext, given: Write) -> dict[str, Any]:

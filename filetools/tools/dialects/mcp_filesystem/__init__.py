@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
 
-from msgspec import structs
-
 from filetools.tools.arguments import P
 from filetools.tools.changing import PathAndContent
-from filetools.tools.dialects.dialect import Dialect
+from filetools.tools.dialects.dialect import Dialect, Present
 from filetools.tools.dialects.mcp_filesystem.files import (
     EditTexts,
     ReadMultiple,
@@ -37,17 +35,12 @@ from filetools.tools.dialects.mcp_filesystem.looking import (
 )
 from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, present, present_bytes
 from filetools.tools.reading import OnePath
-from filetools.tools.tool import AnyTool, Effect, Published, Tool, ToolContext
+from filetools.tools.tool import AnyTool, Published, Tool, ToolContext
 
 GROUP: Final = "mcp-filesystem"
 TEXT: Final[dict[str, Any]] = {"type": "string"}
 PATTERNS: Final[dict[str, Any]] = {"default": [], "type": "array", "items": TEXT}
 _DIALECT: Final = "http://json-schema.org/draft-07/schema#"
-
-
-def number(description: str) -> dict[str, Any]:
-    """Return the schema of a number."""
-    return {"description": description, "type": "number"}
 
 
 def record(required: tuple[str, ...] = (), *, is_closed: bool = False, **properties: Any) -> dict[str, Any]:
@@ -71,6 +64,7 @@ def _reading_tool(
     title: str | None = None,
     output: Mapping[str, Any] = CONTENT,
     looks_at: Literal["file", "folder"] = "file",
+    show: Present = present,
 ) -> Tool[P]:
     """Return a tool that only reads; without `title` it is that of the name."""
     return Tool(
@@ -84,7 +78,7 @@ def _reading_tool(
         looks_at=looks_at,
         is_idempotent=True,
         has_body=True,
-        present=present,
+        present=show,
         published=_published(name, schema, {"readOnlyHint": True, "openWorldHint": False}, title=title, output=output),
     )
 
@@ -106,14 +100,12 @@ def _changing_tool(
         "destructiveHint": not is_additive,
         "openWorldHint": False,
     }
-    effect: Effect = "change"
     return Tool(
         name=name,
         description=description,
         parameters=parameters,
         handler=handler,
         group=GROUP,
-        effect=effect,
         is_idempotent=is_idempotent,
         present=present,
         published=_published(name, schema, hints),
@@ -140,8 +132,11 @@ _PATH: Final = record(("path",), path=TEXT)
 _TEXT_PART: Final = record(
     ("path",),
     path=TEXT,
-    tail=number("Only the last N lines; a line end at the end of the file begins no further line"),
-    head=number("Only the first N lines"),
+    tail={
+        "description": "Only the last N lines; a line end at the end of the file begins no further line",
+        "type": "number",
+    },
+    head={"description": "Only the first N lines", "type": "number"},
 )
 _MEDIUM: Final = record(
     ("type", "data", "mimeType"), is_closed=True, type={**TEXT, "enum": ["image", "audio"]}, data=TEXT, mimeType=TEXT
@@ -154,7 +149,7 @@ _RESOURCE: Final = record(
 )
 _BLOCKS: Final = {"type": "array", "items": {"anyOf": [_MEDIUM, _RESOURCE]}}
 
-_READING: Final[tuple[AnyTool, ...]] = (
+TOOLS: Final[tuple[AnyTool, ...]] = (
     _reading_tool(
         "read_file", ReadText, read_text_file, schema=_TEXT_PART, title="Read File (Deprecated)",
         description="The same as read_text_file, which is its present name.",
@@ -166,21 +161,16 @@ _READING: Final[tuple[AnyTool, ...]] = (
             " last (tail) lines. Read a file whole before you replace it with write_file."
         ),
     ),
-    structs.replace(
-        _reading_tool(
-            "read_media_file", OnePath, read_media_file, schema=_PATH,
-            output=record(("content",), is_closed=True, content=_BLOCKS),
-            description="Read a picture or a sound; any other file is embedded with its bytes in base64.",
-        ),
-        present=present_bytes,
+    _reading_tool(
+        "read_media_file", OnePath, read_media_file, schema=_PATH, show=present_bytes,
+        output=record(("content",), is_closed=True, content=_BLOCKS),
+        description="Read a picture or a sound; any other file is embedded with its bytes in base64.",
     ),
     _reading_tool(
         "read_multiple_files", ReadMultiple, read_multiple_files,
         schema=record(("paths",), paths={"minItems": 1, "type": "array", "items": TEXT, "description": "Paths of text files"}),
         description="Read several text files at once, each below its path. One that fails does not stop the others.",
     ),
-)  # fmt: skip
-_CHANGING: Final[tuple[AnyTool, ...]] = (
     _changing_tool(
         "write_file", PathAndContent, write_file, is_idempotent=True,
         schema=record(("path", "content"), path=TEXT, content=TEXT),
@@ -213,8 +203,6 @@ _CHANGING: Final[tuple[AnyTool, ...]] = (
         "create_directory", OnePath, create_directory, schema=_PATH, is_idempotent=True, is_additive=True,
         description="Create a folder with its missing parents. An existing folder is not an error.",
     ),
-)  # fmt: skip
-_LISTING: Final[tuple[AnyTool, ...]] = (
     _reading_tool(
         "list_directory", OnePath, list_directory, schema=_PATH, looks_at="folder",
         description="List a folder, one entry a line: [DIR] or [FILE], then the name.",
@@ -233,14 +221,10 @@ _LISTING: Final[tuple[AnyTool, ...]] = (
         schema=record(("path",), path=TEXT, excludePatterns=PATTERNS),
         description="Show all that is below a folder as JSON: name, type, and children of folders.",
     ),
-)  # fmt: skip
-_MOVING: Final[tuple[AnyTool, ...]] = (
     _changing_tool(
         "move_file", SourceAndDestination, move_file, schema=record(("source", "destination"), source=TEXT, destination=TEXT),
         description="Move or rename a file or folder inside one root. FILE_EXISTS: choose another destination.",
     ),
-)  # fmt: skip
-_LOOKING: Final[tuple[AnyTool, ...]] = (
     _reading_tool(
         "search_files", Search, search_files, looks_at="folder",
         schema=record(("path", "pattern"), path=TEXT, pattern=TEXT, excludePatterns=PATTERNS),
@@ -261,7 +245,7 @@ _LOOKING: Final[tuple[AnyTool, ...]] = (
 
 MCP_FILESYSTEM: Final = Dialect(
     name=GROUP,
-    tools=(*_READING, *_CHANGING, *_LISTING, *_MOVING, *_LOOKING),
+    tools=TOOLS,
     takes_absolute_paths=True,
     takes_several_roots=True,
     called={"list_files": "list_directory", "read_file": "read_text_file", "file_info": "get_file_info"},

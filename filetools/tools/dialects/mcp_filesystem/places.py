@@ -144,14 +144,7 @@ def present_bytes(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
         return present(envelope, limits)
     data = envelope["data"]
     medium = Medium(kind=data["kind"], data=data["content"], mime_type=data["mime_type"], uri=data["uri"])
-    return ShownCall(text="", media=medium, structured={"content": [_block(medium)]}, notes=_notes(envelope))
-
-
-def _block(medium: Medium) -> dict[str, Any]:
-    if medium.kind == "bytes":
-        resource = {"uri": medium.uri, "mimeType": medium.mime_type, "blob": medium.data}
-        return {"type": "resource", "resource": resource}
-    return {"type": medium.kind, "data": medium.data, "mimeType": medium.mime_type}
+    return ShownCall(text="", media=medium, structured={"content": [medium.content]}, notes=_notes(envelope))
 
 
 def _notes(envelope: Mapping[str, Any]) -> tuple[str, ...]:
