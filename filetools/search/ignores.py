@@ -58,7 +58,7 @@ def _rules(
     return rules
 
 
-def _outer_ignore_files(root: Path) -> Iterator[tuple[Path, str, Identity]]:
+def outer_ignore_files(root: Path) -> Iterator[tuple[Path, str, Identity]]:
     """Yield the ignore files that hold in a root and lie outside it, the weakest first.
 
     They are the user's own (`core.excludesFile`), the repository's `info/exclude`, and `.gitignore` in each folder from the
@@ -118,7 +118,7 @@ def _users_file(top: Path) -> Path:
 def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
     """Return the ignore files from outside the root, the weakest first."""
     stack = IgnoreStack()
-    for path, above, identity in _outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
+    for path, above, identity in outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
         try:
             rules = _rules(cache, identity, f"{path}\0{above}", path.read_bytes, above=above)
         except OSError as exc:
