@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
@@ -29,7 +30,6 @@ from filetools.facade.turn_calls import TurnCall, TurnTask
 from filetools.facade.turns import Turns
 from filetools.facade.way import Outcome
 from filetools.facade.worker_pool import CLOSED, InFlight
-from filetools.facade.writers import Writers
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
@@ -58,7 +58,7 @@ class CallRunner:
         """Has recorded what other programs did anywhere in the tree, before anything is said of all of it."""
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
         """Called before a change waits for its turn."""
-        self.writers = Writers(parts.workspace)
+        self._at_work: Counter[str] = Counter()
         self.turns = Turns(parts)
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
@@ -165,6 +165,10 @@ class CallRunner:
             raise
         finally:
             self._long.discard(task)
+
+    def is_at_work(self, path: WorkspacePath) -> bool:
+        """Whether a call of this process is changing a path, or will have told of it soon."""
+        return bool(self._at_work) and self.parts.workspace.key(path) in self._at_work
 
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
         """Wait up to 2 s until nobody is at work on a path who was before this call; False if somebody still is."""
@@ -276,8 +280,11 @@ class CallRunner:
         )
         is_cancelled = False
         try:
-            with self.writers.at_work(keys):
+            self._at_work.update(keys)
+            try:
                 await self.turns.run(call)
+            finally:
+                self._at_work -= Counter(keys)  # without those that are at zero then
         except asyncio.CancelledError:
             if call.hop.cancelled() or not call.hop.done():
                 raise
