@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
+from filetools.errors import DiskFullError, FileToolsError
 from filetools.facade.left_out import LeftOut
 from filetools.journal.core.log import LogDraft
 from filetools.journal.core.tree_rows import TreeTable
@@ -84,7 +84,10 @@ class TreeObserver:
         differing = [path for path in dict.fromkeys(paths) if not path.is_root and self._differs(path)]
         if not differing:
             return None
-        found = self._observe(lambda observation: observation.named(differing))
+        try:
+            found = self._observe(lambda observation: observation.named(differing))
+        except DiskFullError:
+            return None  # a deletion goes on, and makes room
         self.on_observed(found.observation)
         return found.records
 
