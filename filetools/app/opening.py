@@ -41,7 +41,6 @@ from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice, PolicyChanged
-from filetools.permissions.rule_file import RuleFile
 from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
@@ -302,8 +301,8 @@ class Opening:
         )
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
-        rules = RuleFile((state.rules or state.directory) / "permissions.json")
-        gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run, refusal=state.refusal)
+        rules = (state.rules or state.directory) / "permissions.json"
+        gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=crew.run, notify=notify, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 

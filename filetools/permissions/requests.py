@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.content.diff import shortened
 from filetools.content.merging import merge_keeping
@@ -117,27 +117,15 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form, without the fields that are None."""
-        plain: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN if getattr(self, name) is not None}
-        plain |= {"paths": list(self.paths), "created": self.created, "expires": self.expires}
-        return plain | {"actor": self.actor.to_dict()}
+        plain = {name: value for name, value in structs.asdict(self).items() if value is not None}
+        return plain | {"paths": list(self.paths), "actor": self.actor.to_dict()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ApprovalRequest:
         """Return the request of a form that `to_dict` gave."""
-        fields: dict[str, Any] = {name: plain.get(name) for name in _PLAIN}
-        return cls(
-            **{**fields, "path": WorkspacePath(plain["path"])},
-            paths=tuple(WorkspacePath(path) for path in plain["paths"]),
-            actor=Actor(**plain["actor"]),
-            created=plain["created"],
-            expires=plain["expires"],
-        )
-
-
-_PLAIN: Final = (
-    "id", "tool", "path", "version", "description", "risk", "reason", "old_text", "new_text", "base_text", "by_words",
-    "diff", "can_merge",
-)  # fmt: skip
+        fields: dict[str, Any] = dict.fromkeys(cls.__struct_fields__) | dict(plain)
+        fields |= {"path": WorkspacePath(plain["path"]), "paths": tuple(map(WorkspacePath, plain["paths"]))}
+        return cls(**fields | {"actor": Actor(**plain["actor"])})
 
 
 MOST_SHOWN_CHARACTERS: Final = 4000
