@@ -48,11 +48,11 @@ class Approvals(Ledger):
 
         def leave() -> None:
             self._asks_for_all -= 1
-            self._presence.stir()
+            self.stir()
 
         self._asks_for_all += 1
         await self.renew()
-        self._presence.stir()
+        self.stir()
         await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: whoever calls after this has returned is asked
         return Attendance(leave)
 
@@ -115,13 +115,14 @@ class Approvals(Ledger):
     async def aclose(self) -> None:
         """Stop asking; calls that wait are told that nobody answers. May be called twice."""
         self._is_closed = True
-        was_present = await self._presence.aclose()
-        tickets = self.tickets
-        is_first = bool(tickets) or self._is_needed
-        for ticket in list(tickets.values()):
-            tickets.end(ticket)
+        is_first = bool(self.tickets) or self._is_needed
+        if self._presence is not None:
+            self._presence.cancel()
+            await asyncio.gather(self._presence, return_exceptions=True)
+        for ticket in list(self.tickets.values()):
+            self._end(ticket)
         await self._audience.aclose()
-        if was_present and is_first:
+        if self._presence is not None and is_first:
             with suppress(FileToolsError):
                 await self._run(self._book.leave)
 

@@ -17,6 +17,7 @@ Line: TypeAlias = tuple[int, tuple[str, str]]
 """Number, sign and text of a line of a search: a colon where it matches, a dash where it is around a match."""
 Lines: TypeAlias = tuple[list[Line], list[Line], list[Line]]
 """Lines above a match, its own, and those below."""
+UNSAVED: Final = "  (unsaved text of an editor)"
 
 
 def match_rows(data: Mapping[str, Any]) -> list[str]:
@@ -46,7 +47,7 @@ def line_groups(matches: Iterable[Lines]) -> Iterator[list[Line]]:
 
 def _remark(match: Mapping[str, Any]) -> str:
     column = f"  (column {match['column']})" if match.get("clipped") else ""
-    return column + ("  (unsaved text of an editor)" if match.get("origin") == "buffer" else "")
+    return column + (UNSAVED if match.get("origin") == "buffer" else "")
 
 
 def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
@@ -65,7 +66,7 @@ def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
 
 def _file_row(found: Mapping[str, Any]) -> str:
     count = "" if found.get("count") is None else f":{found['count']}"
-    remark = "  (unsaved text of an editor)" if found.get("origin") == "buffer" else ""
+    remark = UNSAVED if found.get("origin") == "buffer" else ""
     return f"{found['path']}{count}{remark}"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mcp.server import ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
@@ -21,7 +21,6 @@ from filetools.printable import printable
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool
 
 SESSION_KEY: Final = "filetools/session"
@@ -32,17 +31,8 @@ _CALLS: Final = ("tools/call", "resources/read")
 _LONGEST_NAME: Final = 120
 _DIGEST_DIGITS: Final = 32
 Request: TypeAlias = ServerRequestContext[Any, Any]
-
-
-class KnowsCallers(Protocol):
-    """Tells what callers may call; `McpCallers` and `RootedCallers` do."""
-
-    @property
-    def limits(self) -> TextLimits:
-        """Most of a text that a caller gets at once."""
-
-    async def registry(self, request: Request) -> ToolRegistry:
-        """Return the tools of a request's caller."""
+FindRegistry: TypeAlias = Callable[[Request], Awaitable[ToolRegistry]]
+"""Returns the tools of a request's caller."""
 
 
 class McpCallers:
@@ -64,12 +54,6 @@ class McpCallers:
         self._log = CallLog() if log is None else log
         self._process = options.session or new_session()
         self._bound = lru_cache(MOST_CALLERS)(self._bind)
-
-    @property
-    def limits(self) -> TextLimits:
-        """Most of a text that a caller gets at once."""
-        settings = self._files.settings
-        return TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
 
     def files(self, request: Request) -> FileToolsFacade:
         """Return the workspace of a request's caller."""

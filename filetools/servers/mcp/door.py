@@ -68,10 +68,14 @@ class Door:
     ) -> None:  # fmt: skip
         tools = options.selected()
         log = CallLog() if log is None else log
-        options.registry(files, tools, log, owner="")  # what is wrong with them is told here, not by every call
+        # What is wrong with them is told here, not by every call.
+        limits = options.registry(files, tools, log, owner="").limits
         callers = McpCallers(files, options, tools, log)
         asking = Asking(lambda: [files], options)
-        self._calls = ToolCalls(callers, tools, asking, structured=options.structured, is_deferred=options.is_deferred)
+        self._calls = ToolCalls(
+            callers.registry, tools, asking,
+            limits=limits, structured=options.structured, is_deferred=options.is_deferred,
+        )  # fmt: skip
         self._notices = Notices(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(

@@ -117,7 +117,7 @@ async def roots_server(
         usual = await workspaces.roots(folders)
         callers = RootedCallers(workspaces, usual, dialect, options, tools)
         asking = Asking(workspaces.all, options)
-        calls = ToolCalls(callers, tools, asking, is_deferred=options.is_deferred)
+        calls = ToolCalls(callers.registry, tools, asking, limits=TextLimits(), is_deferred=options.is_deferred)
         async with Registration(workspaces.all) as registration, aclosing(calls):
             server: Server[Any] = Server(
                 "filetools",
@@ -168,11 +168,6 @@ class RootedCallers:
         self._process = options.session or new_session()
         self._served: asyncio.Task[Roots] | None = None
         self._bound = lru_cache(MOST_CALLERS)(self._bind)
-
-    @property
-    def limits(self) -> TextLimits:
-        """Most of an error's text that a caller gets at once."""
-        return TextLimits()
 
     def session(self, request: Request) -> str:
         """Return the session of a request."""

@@ -24,7 +24,6 @@ from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.execution import Execution
 from filetools.tools.execution import execute as execute_call
-from filetools.tools.seen import TextLimits
 
 router: Final = APIRouter(tags=["tools"])
 PATHS: Final = ("/v1/tools/", "/v1/execute")
@@ -240,9 +239,7 @@ def _shown(caller: Caller, envelope: dict[str, Any]) -> dict[str, Any]:
     """What a caller gets of an envelope: models get only so much of a text at once, people's programs all of it."""
     if caller.is_person or not envelope["success"]:
         return envelope
-    settings = caller.files.settings
-    limits = TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
-    return {**envelope, "data": bounded(envelope["data"], limits)}
+    return {**envelope, "data": bounded(envelope["data"], caller.registry.limits)}
 
 
 async def _json(request: Request) -> object:
