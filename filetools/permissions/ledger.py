@@ -22,10 +22,8 @@ from filetools.models.records import ApprovalRow
 from filetools.permissions.audience import Audience, Case, Ticket
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import (
-    ApprovalAsked,
     ApprovalDecision,
-    ApprovalGranted,
-    ApprovalRefused,
+    ApprovalNotice,
     ApprovalRequest,
     Notify,
     ignore_notice,
@@ -135,6 +133,8 @@ class Ledger:
         self._known_until = 0.0
         self._asks_for_all = 0
         """How many in this process want agents asked in all processes."""
+        self._opening: set[str] = set()
+        """Requests of this process that may be in the book already: their calls admit them, not a look."""
         self._looking = asyncio.Lock()
         self._looks = 0
 
@@ -149,7 +149,11 @@ class Ledger:
         """
         ask = partial(self._book.ask, request.id, case.key, json.dumps(request.to_dict()))
         here = self._audience.is_here
-        asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
+        self._opening.add(request.id)
+        try:
+            asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
+        finally:
+            self._opening.discard(request.id)
         if asked is None:
             raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
         row, others_listen = asked
@@ -250,7 +254,7 @@ class Ledger:
             known = set(self.tickets)
             rows, others_listen, new = await self._run(partial(self._read, known, now))
             for request in new:
-                if request.id not in self.tickets and request.id not in self._ended:
+                if not any(request.id in known for known in (self.tickets, self._ended, self._opening)):
                     self._admit(request)
             for row in rows:
                 self._see(row)
@@ -269,7 +273,7 @@ class Ledger:
         ticket = Ticket(request=request, born=self._looks, expires=request.expires)
         self.tickets[request.id] = ticket
         self.stir()
-        self._notify(ApprovalAsked(request=request))
+        self._notify(ApprovalNotice(request=request, outcome="asked", reason=request.reason))
         return ticket
 
     def _end(self, ticket: Ticket, *, is_used: bool = False) -> None:
@@ -308,9 +312,9 @@ class Ledger:
                 self._trust.add(ticket.request.actor, ticket.request.tool, path)
         ticket.settled.set()
         if decision.answer == "deny":
-            self._notify(ApprovalRefused(request=ticket.request, reason="denied"))
+            self._notify(ApprovalNotice(request=ticket.request, outcome="refused", reason="denied"))
         else:
-            self._notify(ApprovalGranted(request=ticket.request, answer=decision.answer))
+            self._notify(ApprovalNotice(request=ticket.request, outcome="allowed"))
 
     def _vanish(self, ticket: Ticket, *, is_late: bool) -> None:
         """End a ticket that is no longer in the book: its time has passed, or its process has ended."""
@@ -320,7 +324,7 @@ class Ledger:
         self._end(ticket)
         if is_unanswered:
             reason = "nobody answered in time" if is_late else "its process has ended"
-            self._notify(ApprovalRefused(request=ticket.request, reason=reason))
+            self._notify(ApprovalNotice(request=ticket.request, outcome="refused", reason=reason))
 
 
 def not_open(approval_id: str) -> InvalidArgumentError:

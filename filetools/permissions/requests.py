@@ -193,24 +193,13 @@ def _both_texts(request: ApprovalRequest) -> str:
     return text
 
 
-class ApprovalAsked(Struct, frozen=True, kw_only=True):
-    """A request was opened; told as `tool:approval_required`."""
+class ApprovalNotice(Struct, frozen=True, kw_only=True):
+    """What became of a request; told as `tool:approval_required`, `tool:approved` and `tool:rejected`."""
 
     request: ApprovalRequest
-
-
-class ApprovalGranted(Struct, frozen=True, kw_only=True):
-    """A person allowed a request; told as `tool:approved`."""
-
-    request: ApprovalRequest
-    answer: ApprovalAnswer
-
-
-class ApprovalRefused(Struct, frozen=True, kw_only=True):
-    """A person denied a request, or nobody answered in time; told as `tool:rejected`."""
-
-    request: ApprovalRequest
-    reason: str
+    outcome: Literal["asked", "allowed", "refused"]
+    reason: str | None = None
+    """Why somebody must be asked, or why it is refused: also because nobody answered in time."""
 
 
 class PolicyChanged(Struct, frozen=True, kw_only=True):
@@ -221,7 +210,7 @@ class PolicyChanged(Struct, frozen=True, kw_only=True):
     """The one tool whose rule changed; None if more than that changed."""
 
 
-Notice = ApprovalAsked | ApprovalGranted | ApprovalRefused | PolicyChanged
+Notice = ApprovalNotice | PolicyChanged
 Notify = Callable[[Notice], None]
 """Receives every notice on the loop; the floor above makes events of them, since this floor cannot know the bus."""
 
