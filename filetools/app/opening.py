@@ -350,7 +350,11 @@ async def _forget_ephemeral(parts: Parts) -> None:
         await parts.crew.run(parts.tracker.forget_ephemeral)
 
 
-_OUTCOMES: Mapping[str, Callable[..., Event]] = {"asked": ApprovalRequired, "allowed": ToolApproved, "refused": ToolRejected}
+_OUTCOMES: Mapping[str, Callable[..., Event]] = {
+    "asked": ApprovalRequired,
+    "allowed": ToolApproved,
+    "refused": ToolRejected,
+}
 
 
 def _event_of(notice: Notice) -> Event:

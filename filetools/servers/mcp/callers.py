@@ -64,7 +64,7 @@ class McpCallers:
         return self._of(request)[1]
 
     def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
-        actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
+        actor = Actor(kind=self._options.kind, id=client_of(request), session=session_of(request, self._process))
         return self._bound(actor, usual_conflict(request, self._options), self.principal(request))
 
     def _bind(self, actor: Actor, on_conflict: OnConflict, owner: str) -> tuple[FileToolsFacade, ToolRegistry]:
@@ -77,10 +77,6 @@ class McpCallers:
             ephemeral=self._options.session is None and actor.session == self._process,
         )
         return files, self._options.registry(files, self._tools, self._log, owner=owner)
-
-    def session(self, request: Request) -> str:
-        """Return the session of a request."""
-        return session_of(request, self._process)
 
     def principal(self, request: Request) -> str:
         """Return what tells the caller of a request from others, in every process on the root."""

@@ -80,7 +80,7 @@ class Door:
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
             "filetools",
-            version=product_version(),
+            version=installed_version() or "0",  # from a checkout that was never installed
             title="filetools",
             instructions=INSTRUCTIONS if options.dialect is None else options.dialect.instructions,
             on_list_tools=self._calls.list_tools,
@@ -166,8 +166,3 @@ class Sealing(RequestStateBoundary):
             return isinstance(token, str) and bool(self._codec.unseal(token))
         except InvalidRequestState:
             return False
-
-
-def product_version() -> str:
-    """Return the version of what serves."""
-    return installed_version() or "0"  # run from a checkout that was never installed

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from filetools.app.opening import Opening
 from filetools.app.registration import Registration
+from filetools.distribution import installed_version
 from filetools.errors import FileToolsError, InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -36,7 +37,7 @@ from filetools.servers.mcp.callers import (
     usual_conflict,
 )
 from filetools.servers.mcp.calls import ToolCalls
-from filetools.servers.mcp.door import Sealing, product_version
+from filetools.servers.mcp.door import Sealing
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
@@ -121,7 +122,7 @@ async def roots_server(
         async with Registration(workspaces.all) as registration, aclosing(calls):
             server: Server[Any] = Server(
                 "filetools",
-                version=product_version(),
+                version=installed_version() or "0",  # from a checkout that was never installed
                 title="filetools",
                 instructions=dialect.instructions,
                 on_list_tools=calls.list_tools,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, nullcontext
 from typing import Final, TypeVar
 
@@ -88,7 +88,7 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
     _refuse_partial(request)
     conditions = conditions_of(request)
     async with caller.files.upload() as upload:
-        async for part in body_parts(request):
+        async for part in request.stream():
             await upload.write(part)
         async with shared.large_bodies if upload.size > LARGE_BYTES else nullcontext():
             result = await put(caller.files, path, conditions, await upload.content())
@@ -109,7 +109,7 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
 async def patch_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Change parts of a file's text: replace exact texts, or apply a unified diff. All or nothing."""
     conditions = conditions_of(request)
-    change = patch(caller.files, path, await whole_body(request), request.headers.get("content-type", ""))
+    change = patch(caller.files, path, await request.body(), request.headers.get("content-type", ""))
     result = await under(conditions, caller.files, path, change)
     is_on_disk = not (result.dry_run or result.in_buffer or result.disk_version)
     return JSONResponse(result.to_dict(), headers={"ETag": etag(result.version)} if is_on_disk else {})
@@ -251,31 +251,6 @@ def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResu
         return await files.patch_file(path, text, expected_version=version)
 
     return change
-
-
-async def body_parts(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body as it comes.
-
-    Raises:
-        Refusal: It breaks a limit, or the client has gone, who then gets no answer.
-    """
-    more = True
-    while more:
-        message = await request.receive()
-        if message["type"] != "http.request":
-            raise Refusal(400, "ABORTED", "The client has gone")
-        more = message.get("more_body", False)
-        if part := message.get("body", b""):
-            yield part
-
-
-async def whole_body(request: Request) -> bytes:
-    """Return the body.
-
-    Raises:
-        Refusal: The client has gone.
-    """
-    return b"".join([part async for part in body_parts(request)])
 
 
 def file_headers(file: OpenedFile) -> dict[str, str]:
