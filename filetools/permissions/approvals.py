@@ -19,7 +19,7 @@ from filetools.models.records import Actor
 from filetools.permissions.audience import Approver, Attendance, Case, Ticket
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.permissions.ledger import KNOWN_SECONDS, Ledger, not_open
-from filetools.permissions.requests import ApprovalDecision, ApprovalRequest, Risk, decided
+from filetools.permissions.requests import ApprovalDecision, ApprovalRequest, Risk, ShownChange, decided
 from filetools.permissions.rules import DELETING_TOOLS, READING_TOOLS
 
 logger = logging.getLogger(__name__)
@@ -157,22 +157,14 @@ class Approvals(Ledger):
 
 
 def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
-    proposal = case.proposal
     return ApprovalRequest(
+        **{name: getattr(case.proposal, name) for name in ShownChange.__struct_fields__},
         id=f"approval-{secrets.token_hex(8)}",
         tool=case.tool,
         path=case.path,
         paths=case.paths,
-        version=proposal.version,
-        description=proposal.description,
         risk=_risk_of(case),
         reason=case.reason,
-        old_text=proposal.old_text,
-        new_text=proposal.new_text,
-        base_text=proposal.base_text,
-        by_words=proposal.by_words,
-        diff=proposal.diff,
-        can_merge=proposal.can_merge,
         actor=case.actor,
         created=now,
         expires=now + open_seconds,

@@ -56,24 +56,32 @@ def digest_of(arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-class Proposal(Struct, frozen=True, kw_only=True):
+class ShownChange(Struct, frozen=True, kw_only=True):
     """What a call would do, in the words and texts a person decides by."""
 
     description: str
     """One sentence, such as "Replace src/app.py"."""
-    digest: str
-    """`digest_of` everything the call would do; an approval holds for this digest only."""
     version: str | None = None
     """Version of the path before the change; None if nothing is there."""
     old_text: str | None = None
+    """What stands there; for conflicts the unsaved text."""
     new_text: str | None = None
+    """What would stand there; for conflicts what the call wants to write."""
     base_text: str | None = None
     """For conflicts: the text that both sides started from."""
     by_words: bool | None = None
     """For conflicts: whether the file is prose, in which lines may be merged by words."""
     diff: str | None = None
+    """From the old to the new text, unified."""
     can_merge: bool = False
-    """Whether the call writes one text file, so that a person can give it another text."""
+    """Whether the call writes one text file, so that a person can give it another text, by "merge"."""
+
+
+class Proposal(ShownChange, frozen=True, kw_only=True):
+    """A call before anybody is asked about it."""
+
+    digest: str
+    """`digest_of` everything the call would do; an approval holds for this digest only."""
     unsaved_version: str | None = None
     """Version of the unsaved text that was shown in place of the file's."""
     is_destructive: bool = False
@@ -82,7 +90,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """Whether the difference leaves something out."""
 
 
-class ApprovalRequest(Struct, frozen=True, kw_only=True):
+class ApprovalRequest(ShownChange, frozen=True, kw_only=True):
     """One question to a person. Open until it is answered or expires."""
 
     id: str
@@ -92,23 +100,9 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """The path that made the question necessary."""
     paths: tuple[WorkspacePath, ...]
     """All paths of the call."""
-    version: str | None
-    description: str
     risk: Risk
     reason: AskReason
     """"protected" where the path is protected, "conflict" where a text would meet another's unsaved one, else "prompt"."""
-    old_text: str | None
-    """What stands there; for conflicts the unsaved text."""
-    new_text: str | None
-    """What would stand there; for conflicts what the call wants to write."""
-    base_text: str | None = None
-    """For conflicts: the text that both sides started from."""
-    by_words: bool | None = None
-    """For conflicts: whether the file is prose, in which lines may be merged by words."""
-    diff: str | None
-    """From the old to the new text, unified."""
-    can_merge: bool = False
-    """Whether "merge" with an edited text is an answer."""
     actor: Actor
     created: float
     """Seconds since the epoch."""
@@ -123,9 +117,8 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ApprovalRequest:
         """Return the request of a form that `to_dict` gave."""
-        fields: dict[str, Any] = dict.fromkeys(cls.__struct_fields__) | dict(plain)
-        fields |= {"path": WorkspacePath(plain["path"]), "paths": tuple(map(WorkspacePath, plain["paths"]))}
-        return cls(**fields | {"actor": Actor(**plain["actor"])})
+        paths = {"path": WorkspacePath(plain["path"]), "paths": tuple(map(WorkspacePath, plain["paths"]))}
+        return cls(**{**plain, **paths, "actor": Actor(**plain["actor"])})
 
 
 MOST_SHOWN_CHARACTERS: Final = 4000

@@ -208,11 +208,6 @@ class Outbox:
         return len(self._waiting)
 
     @property
-    def characters(self) -> int:
-        """Characters of all frames that wait."""
-        return self._characters
-
-    @property
     def has_room(self) -> bool:
         """Whether another frame may go in now."""
         return len(self._waiting) < self._most_frames and self._characters < self._most_characters

@@ -96,7 +96,7 @@ class Aborted(BaseModel):
 @router.get("/v1/tools", responses=failures())
 async def tools(caller: Calling, groups: Annotated[list[str] | None, Query()] = None) -> ToolsPage:
     """Return the definitions of all tools, or of those in some groups."""
-    return ToolsPage(tools=caller.registry.definitions(groups=groups))
+    return ToolsPage(tools=caller.registry.definitions(groups))
 
 
 @router.post("/v1/tools/{name}", responses=_ANSWERS, response_model=None, openapi_extra=_ARGUMENTS)
