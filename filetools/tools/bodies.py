@@ -102,36 +102,6 @@ def body_of(data: Mapping[str, Any], limits: TextLimits) -> Body:
     return Body(text=text, footer="cut" if cut else "end", is_cut=cut is not None)
 
 
-def bounded(data: Mapping[str, Any], limits: TextLimits) -> dict[str, Any]:
-    """Return a result whose texts keep the limits, each by itself; `next_offset` tells where to go on reading.
-
-    For doors that hand a model the result itself, and not its body as text.
-    """
-    found = dict(data)
-    if "items" in data:
-        found["items"] = [_bounded_item(item, limits) for item in data["items"]]
-    if not isinstance(data.get("content"), str) or data.get("is_binary"):
-        return found
-    count = count_lines(data["content"])
-    text, kept = clipped(data["content"], limits, count=count)
-    if kept is None:
-        return found
-    first = _first_line(count, data)
-    found |= {"content": text, "truncated": True}
-    for name in ("next_offset", "next_column"):
-        found.pop(name, None)
-    if first is not None:
-        found |= {"next_offset": first + kept}
-    if first is not None and _is_inside(text, kept):
-        found |= {"next_offset": first, "next_column": data.get("column", 1) + len(text)}
-    return found
-
-
-def _bounded_item(item: Mapping[str, Any], limits: TextLimits) -> dict[str, Any]:
-    result = item.get("result")
-    return dict(item) if result is None else {**item, "result": bounded(result, limits)}
-
-
 def short(version: str) -> str:
     """Return the form of a version that a model can type: its first 12 digits."""
     return version.removeprefix("sha256:")[:SHORT_DIGITS] if version.startswith("sha256:") else version
