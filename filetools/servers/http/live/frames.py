@@ -13,10 +13,10 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
+from filetools.tools.buffers import MAX_EDITS, BufferEdit
 from filetools.tools.envelope import failure_envelope
 
 PROTOCOL: Final = 1
-MOST_EDITS: Final = 10_000
 MOST_FRAMES: Final = 1000
 MOST_CHARACTERS: Final = 512 * 1024
 _UNTOLD: Final = ("success", "attempts")
@@ -56,16 +56,6 @@ class Open(ClientFrame):
     """With a handle: the version whose text the client still has, to go on from."""
 
 
-class FrameEdit(BaseModel):
-    """One edit, its places in UTF-16 units of the LF text before any edit of the frame."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    start: Place
-    end: Place
-    text: str
-
-
 class ChangeFrame(ClientFrame):
     """Type into an open document."""
 
@@ -73,7 +63,7 @@ class ChangeFrame(ClientFrame):
     handle: str
     buffer_version: Place
     """Version of the text that was edited."""
-    edits: Annotated[list[FrameEdit], Field(max_length=MOST_EDITS)] | None = None
+    edits: Annotated[list[BufferEdit], Field(max_length=MAX_EDITS)] | None = None
     text: str | None = None
     """Whole new text, instead of edits."""
     change_id: Annotated[str, Field(pattern=r"^[!-~]{1,64}$")] | None = None
