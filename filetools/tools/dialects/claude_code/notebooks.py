@@ -98,7 +98,8 @@ def _change_cell(cell: Cell, source: str, cell_type: str) -> None:
     value = cell.value
     made = {name: each for name, each in value.items() if name not in _OF_CODE} | {"cell_type": cell_type}
     made |= _OF_CODE if cell_type == "code" else {}
-    made["source"] = source if isinstance(value["source"], str) else _lines(source)
+    is_text = isinstance(value["source"], str) and cell_type == cell.type
+    made["source"] = source if is_text else _lines(source)
     ordered = {name: made[name] for name in dict.fromkeys((*value, *made)) if name in made}
     value.clear()
     value.update(ordered)
