@@ -9,8 +9,9 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec import Struct
+
 from filetools.journal.database import Database
-from filetools.models.records import ApprovalRow
 
 LEASE_SECONDS: Final = 6.0
 """How long a process counts as alive after it last said so."""
@@ -29,6 +30,22 @@ _ASKS_FOR_ALL: Final = (
 _IS_HEARD: Final = (
     "SELECT EXISTS (SELECT 1 FROM approval_processes WHERE listens & 1 AND leased_until > :now AND process != :process)"
 )
+
+
+class ApprovalRow(Struct, frozen=True, kw_only=True):
+    """A request as every process sees it."""
+
+    id: str
+    call: str
+    """Equal for identical calls."""
+    asks: int
+    """How often a call began to wait for it."""
+    expires: float
+    """Seconds since the epoch; without an answer until then it is denied."""
+    answer: str | None
+    edited_text: str | None
+    is_used: bool
+    """Whether a call has used the answer."""
 
 
 class ApprovalTable:

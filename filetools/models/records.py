@@ -117,19 +117,3 @@ class ChangeRecord(Struct, frozen=True, kw_only=True):
     state: RecordState = RecordState.PENDING
     transaction: int | None = None
     """Number of the first record committed together with this one; None if it was alone."""
-
-
-class ApprovalRow(Struct, frozen=True, kw_only=True):
-    """A request as every process sees it."""
-
-    id: str
-    call: str
-    """Equal for identical calls."""
-    asks: int
-    """How often a call began to wait for it."""
-    expires: float
-    """Seconds since the epoch; without an answer until then it is denied."""
-    answer: str | None
-    edited_text: str | None
-    is_used: bool
-    """Whether a call has used the answer."""

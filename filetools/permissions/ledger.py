@@ -18,7 +18,6 @@ from typing import Final, Protocol, TypeVar
 from msgspec import structs
 
 from filetools.errors import ApprovalRequiredError, FileToolsError, InvalidArgumentError, StateDamagedError
-from filetools.models.records import ApprovalRow
 from filetools.permissions.audience import Audience, Case, Ticket
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import (
@@ -33,6 +32,34 @@ from filetools.permissions.requests import (
 T = TypeVar("T")
 
 
+class BookRow(Protocol):
+    """A request as every process sees it."""
+
+    @property
+    def id(self) -> str:
+        """Name of the request."""
+
+    @property
+    def asks(self) -> int:
+        """How often a call began to wait for it."""
+
+    @property
+    def expires(self) -> float:
+        """Seconds since the epoch."""
+
+    @property
+    def answer(self) -> str | None:
+        """What a person said."""
+
+    @property
+    def edited_text(self) -> str | None:
+        """What shall be written instead."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a call has used the answer."""
+
+
 class ApprovalBook(Protocol):
     """The requests of all processes; speaks for one of them. Blocks: call it in a worker thread.
 
@@ -41,7 +68,7 @@ class ApprovalBook(Protocol):
 
     def ask(
         self, new_id: str, call: str, request: str, *, now: float, expires: float, is_heard: bool
-    ) -> tuple[ApprovalRow, bool] | None:
+    ) -> tuple[BookRow, bool] | None:
         """Return the request of an identical call, or open one, and whether another process listens; None if too many."""
 
     def answer(self, approval_id: str, answer: str, edited_text: str | None, *, now: float, expires: float) -> bool:
@@ -50,7 +77,7 @@ class ApprovalBook(Protocol):
     def take(self, approval_id: str) -> bool:
         """Use an answer, which one call can do once."""
 
-    def live(self, *, now: float) -> tuple[Sequence[ApprovalRow], bool]:
+    def live(self, *, now: float) -> tuple[Sequence[BookRow], bool]:
         """Return the requests that are open or answered, oldest first, and whether another process listens."""
 
     def request(self, approval_id: str) -> str | None:
@@ -264,7 +291,7 @@ class Ledger:
                     self._vanish(ticket, is_late=ticket.expires <= now)
             self._audience.note_others(others_listen)
 
-    def _read(self, known: set[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
+    def _read(self, known: set[str], now: float) -> tuple[Sequence[BookRow], bool, list[ApprovalRequest]]:
         rows, others_listen = self._book.live(now=now)
         texts = [self._book.request(row.id) for row in rows if row.id not in known and row.answer is None]
         return rows, others_listen, [ApprovalRequest.from_dict(json.loads(text)) for text in texts if text is not None]
@@ -286,7 +313,7 @@ class Ledger:
         if is_used:
             self._ended.append(ticket.request.id)
 
-    def _see(self, row: ApprovalRow) -> None:
+    def _see(self, row: BookRow) -> None:
         ticket = self.tickets.get(row.id)
         if ticket is None:
             return

@@ -7,9 +7,8 @@ from typing import Final
 
 import pytest
 
-from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalTable
+from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow, ApprovalTable
 from filetools.journal.journal import Journal
-from filetools.models.records import ApprovalRow
 from tests.support.journals import OpenJournal
 
 NOW: Final = 1000.0

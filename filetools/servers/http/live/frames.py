@@ -8,11 +8,12 @@ import time
 from collections import deque
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
+from filetools.tools.arguments import Parameters
 from filetools.tools.buffers import MAX_EDITS, BufferEdit
 from filetools.tools.envelope import failure_envelope
 
@@ -26,10 +27,8 @@ FrameId = Annotated[str, Field(max_length=64)] | Annotated[int, Field(ge=0, le=_
 Place = Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
 
 
-class ClientFrame(BaseModel):
+class ClientFrame(Parameters):
     """Base of the frames that clients send."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     id: FrameId | None = None
     """Comes back in the answer."""

@@ -124,11 +124,10 @@ async def patch_file(request: Request, path: FilePath, caller: Calling) -> Respo
 )
 async def delete_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Delete a file; its bytes stay readable by their version."""
-
-    async def delete(version: str | None) -> DeleteResult:
-        return await caller.files.delete_file(path, expected_version=version)
-
-    result = await under(conditions_of(request), caller.files, path, delete)
+    files = caller.files
+    result = await under(
+        conditions_of(request), files, path, lambda version: files.delete_file(path, expected_version=version)
+    )
     return JSONResponse(result.to_dict())
 
 
@@ -234,11 +233,7 @@ def _edits(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditRes
     except ValidationError as exc:
         raise InvalidArgumentError(told_faults(exc.errors())) from exc
     edits = [each.edit() for each in given.edits]
-
-    async def change(version: str | None) -> EditResult:
-        return await files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
-
-    return change
+    return lambda version: files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
 
 
 def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResult]:
@@ -246,11 +241,7 @@ def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResu
         text = body.decode("utf-8")
     except UnicodeDecodeError as exc:
         raise InvalidArgumentError("A diff is text in UTF-8") from exc
-
-    async def change(version: str | None) -> EditResult:
-        return await files.patch_file(path, text, expected_version=version)
-
-    return change
+    return lambda version: files.patch_file(path, text, expected_version=version)
 
 
 def file_headers(file: OpenedFile) -> dict[str, str]:
