@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from filetools.errors import FileToolsError
+from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.project.registry import Registry
 
@@ -91,7 +91,11 @@ class Registration:
             name = self.name or "mcp"
             self._ids[files] = registry.register_instance(name, _folder(files), pid=os.getpid(), is_server=True)
         if is_called:
-            registry.touch_instance(self._ids[files], name=self.name)
+            try:
+                registry.touch_instance(self._ids[files], name=self.name)
+            except InvalidArgumentError:  # after a day without a call, another container took this server for dead
+                del self._ids[files]
+                raise
 
     async def __aenter__(self) -> Registration:
         if self.name is not None:
@@ -106,11 +110,7 @@ class Registration:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         for files, instance in self._ids.items():
-            await self._put(files, partial(_close, instance))
-
-
-def _close(instance: str, registry: Registry) -> None:
-    registry.close_instance(instance)
+            await self._put(files, partial(Registry.close_instance, instance_id=instance))
 
 
 def _folder(files: FileToolsFacade) -> str:

@@ -30,7 +30,7 @@ from filetools.content.edits import (
 )
 from filetools.content.facts import ContentFacts, describe, text_of
 from filetools.content.formats import TextFormat, decode
-from filetools.content.text_edits import TextEdit, apply_text_edits, tally_after
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError, PathNotFoundError
 from filetools.paths.workspace_path import WorkspacePath
@@ -165,7 +165,6 @@ def changed_text(
     text_format: TextFormat | None,
     change: ChangeBytes,
     *,
-    known: ContentFacts | None = None,
     context_lines: int = CONTEXT_LINES,
 ) -> EditAnswer:
     """Return what a change makes of a file's bytes.
@@ -175,7 +174,6 @@ def changed_text(
         content: Its bytes; b"" for a new file.
         text_format: How they are text, as the actor reads them; None if they are not.
         change: The change.
-        known: Facts of the bytes in this format.
         context_lines: Unchanged lines around each change in the hunks.
 
     Raises:
@@ -187,15 +185,12 @@ def changed_text(
         raise InvalidArgumentError(f"{path} is binary; it can only be replaced as a whole", path=path)
     made = change(content, text_format)
     text, edits = made.outcome.text, made.outcome.spans
-    tallied = None
-    if known is not None and known.newline is not None and known.total_lines is not None:
-        tallied = tally_after((known.newline, known.total_lines), made.before, text, edits)
     after, version = made.text_format or text_format, version_of(made.content)
     return EditAnswer(
         path=path,
         content=made.content,
         text=text,
-        facts=describe(made.content, text, after, name=path, version=version, tallied=tallied),
+        facts=describe(made.content, text, after, name=path, version=version),
         before=now,
         unchanged=version == now.version,
         counts=made.outcome.counts,
@@ -214,9 +209,7 @@ def _decided(
     context_lines: int = CONTEXT_LINES,
 ) -> Decided:
     facts = facts_now(seen, now, knowledge)
-    answer = changed_text(
-        now, bytes_now(seen, now), facts.text_format, change, known=facts, context_lines=context_lines
-    )
+    answer = changed_text(now, bytes_now(seen, now), facts.text_format, change, context_lines=context_lines)
     operations = put_operations(seen, now, answer.content, answer.facts.version, settings)
     return Decided(operations=operations, answer=replace(answer, unchanged=not operations))
 

@@ -175,7 +175,7 @@ def _patched(seen: Seen, target: PatchTarget, settings: Settings) -> tuple[Patch
     content = bytes_now(seen, now)
     if target.to is None or patch.hunks:
         facts = facts_now(seen, now, target.knowledge)
-        edit = changed_text(replace(now, path=target.to or now.path), content, facts.text_format, change, known=facts)
+        edit = changed_text(replace(now, path=target.to or now.path), content, facts.text_format, change)
         content, file = edit.content, replace(file, edit=edit, version=edit.facts.version)
     else:  # only name and mode change; it need not be text
         file = replace(file, version=now.version)

@@ -21,15 +21,6 @@ _Shown = Callable[[str], str]
 NO_END: Final = "\\ No newline at end of file"
 
 
-class Hunk(Struct, frozen=True, kw_only=True):
-    """Lines that were replaced; counted from 0, ends excluded."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
-
-
 class PatchHunk(Struct, frozen=True, kw_only=True):
     """One hunk of a structured patch: changed lines and the unchanged ones around them."""
 
@@ -51,23 +42,6 @@ class PatchHunk(Struct, frozen=True, kw_only=True):
             "newLines": self.new_lines,
             "lines": list(self.lines),
         }
-
-
-def diff_lines(old: Sequence[str], new: Sequence[str], *, max_cost: int = MAX_COST) -> list[Hunk]:
-    """Return which lines were replaced by which, as few as possible.
-
-    A change that could lie in several places lies in the last of them. Where the search would cost more than allowed,
-    hunks are coarser: they may hold lines that both sides have.
-
-    Args:
-        old: Lines, with or without their ends.
-        new: Lines in the same form.
-        max_cost: Steps of the search; the default is about a third of a second.
-    """
-    return [
-        Hunk(old_start=span[0], old_end=span[1], new_start=span[2], new_end=span[3])
-        for span in differences(old, new, max_cost=max_cost)
-    ]
 
 
 def structured_patch(old_text: str, new_text: str, context: int = 3) -> list[PatchHunk]:

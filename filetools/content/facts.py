@@ -81,7 +81,6 @@ def describe(
     *,
     name: str,
     version: str,
-    tallied: tuple[Newline, int] | None = None,
 ) -> ContentFacts:
     """Return the facts of bytes that were made from a text, or looked at as one, without decoding them again.
 
@@ -91,12 +90,11 @@ def describe(
         text_format: How the text was encoded.
         name: Name or path of the file, for the MIME type.
         version: `version_of(content)`.
-        tallied: `tally(text)`, where it is known.
     """
     # What an encoding without mark wrote, others take for something else: facts follow from the bytes alone.
     if text is None or "\0" in text or not (text_format.bom or text_format.encoding == "utf-8"):
         return inspect(content, name=name)[0]
-    newline, total_lines = tallied or tally(text)
+    newline, total_lines = tally(text)
     return ContentFacts(
         version=version,
         size=len(content),

@@ -53,6 +53,11 @@ UTF8: Final = TextFormat(encoding="utf-8", bom=b"")
 LATIN1: Final = TextFormat(encoding="latin-1", bom=b"")
 
 
+def unit_bytes(encoding: str) -> int:
+    """Return the size of a code unit: 2 for UTF-16, 4 for UTF-32, else 1."""
+    return {"utf-16": 2, "utf-32": 4}.get(encoding[:6], 1)
+
+
 def marked_format(head: bytes) -> TextFormat | None:
     """Return the format that a byte-order mark at the start of `head` announces, or None if there is no mark."""
     if not head.startswith(_ALL_MARKS):

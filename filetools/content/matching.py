@@ -106,11 +106,8 @@ def meant_by(old: str, new: str, text: str, *, first: int = 0, whole_lines: bool
         return None
     if not whole_lines and (last := _without_last_end(old, new, text)) is not None:
         return last
-    numbered = list(_unnumbered(old, new))
-    variants = [(old, new, ""), *((*each, _NUMBERS) for each in numbered)]
-    return _only(_exact(old, text, first, each, whole_lines=whole_lines) for each in variants[1:]) or _only(
-        _but_for_blanks(old, text, first, each, whole_lines=whole_lines) for each in variants
-    )
+    variants = [(old, new, ""), *((*each, _NUMBERS) for each in _unnumbered(old, new))]
+    return _only(_but_for_blanks(old, text, first, each, whole_lines=whole_lines) for each in variants)
 
 
 def without_line_numbers(text: str) -> str | None:
@@ -176,15 +173,6 @@ def _behind_number(line: str, separator: str) -> str:
     return line.partition(separator)[2] if line else line
 
 
-def _exact(old: str, text: str, first: int, variant: tuple[str, str, str], *, whole_lines: bool) -> Meant | None:
-    plain, new, why = variant
-    found = matches_of(plain, text, overlapping=True) if plain.strip() else []
-    places = [place for place in found if _is_possible(text, *place, first, whole_lines=whole_lines)]
-    if len(places) != 1 or not _is_numbered_right(old, text, why, places[0][0]):
-        return None
-    return Meant(start=places[0][0], end=places[0][1], new=new, why=why)
-
-
 def _but_for_blanks(
     old: str, text: str, first: int, variant: tuple[str, str, str], *, whole_lines: bool
 ) -> Meant | None:
@@ -213,9 +201,9 @@ def _but_for_blanks(
         made += [*there[at:old_start], *after[new_start:new_end]]
         at = old_end
     made += there[at:]
-    return Meant(
-        start=start, end=end, new="\n".join(made), why=" and ".join(filter(None, (why, "blanks at line ends")))
-    )
+    has_other_blanks = not matches_of(plain, text[start:end])
+    reasons = (why, "blanks at line ends" if has_other_blanks else "")
+    return Meant(start=start, end=end, new="\n".join(made), why=" and ".join(filter(None, reasons)))
 
 
 def _stripped_places(needle: str, text: str, *, is_line_end: bool) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ from filetools.content.ends import ends_like, sole_end, split_lines, with_ends
 from filetools.content.formats import TextFormat, decode
 from filetools.content.lines import newline_of
 from filetools.content.text_edits import TextEdit, apply_text_edits, splice
-from filetools.content.weaving import WovenPlace, weave
+from filetools.content.weaving import weave
 from filetools.content.words import merge_words, starts_of
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
@@ -73,13 +73,9 @@ class BytesMerge(Struct, frozen=True, kw_only=True):
     result: MergeResult
 
 
-class _Sides(Struct, frozen=True, kw_only=True):
-    base: list[str]
-    ours: list[str]
-    theirs: list[str]
-
-
-def merge(base: str, ours: str, theirs: str, *, by_words: bool, with_foreign: bool = True) -> MergeResult:
+def merge(
+    base: str, ours: str, theirs: str, *, by_words: bool, keep: Kept | None = None, with_foreign: bool = True
+) -> MergeResult:
     """Merge two changes of one text.
 
     No line that both sides kept or that one side added is dropped; the same change on both sides counts once; changes
@@ -91,48 +87,50 @@ def merge(base: str, ours: str, theirs: str, *, by_words: bool, with_foreign: bo
         theirs: The text that the caller proposes.
         by_words: Whether a place where lines conflict is merged by words, as it may be in prose: two changes of one line
             of code can each be right and wrong together.
-        with_foreign: Whether `foreign` is wanted. Without it, as a rule only what is near the changes of `theirs` is
-            compared; the outcome is the same.
+        keep: What becomes of places in conflict, if somebody has said so: "both" puts theirs behind ours, "theirs" puts
+            it in the place of ours.
+        with_foreign: Whether `foreign` is wanted.
 
     Returns:
         The merged text, or every conflict.
     """
-    return _woven(base, ours, theirs, by_words=by_words, with_foreign=with_foreign)
-
-
-def merge_keeping(base: str, ours: str, theirs: str, keep: Kept, *, by_words: bool) -> str | None:
-    """Merge two changes of one text, where somebody has said what becomes of the places in which they conflict.
-
-    Args:
-        base: The text that both sides started from.
-        ours: The text that is there now.
-        theirs: The text that is proposed.
-        keep: "both" puts theirs behind ours there; "theirs" puts it in the place of ours.
-        by_words: As in `merge`.
-
-    Returns:
-        The merged text; None if the texts are too large to be compared.
-    """
-    return _woven(base, ours, theirs, by_words=by_words, keep=keep).text
-
-
-def _woven(
-    base: str, ours: str, theirs: str, *, by_words: bool, keep: Kept | None = None, with_foreign: bool = True
-) -> MergeResult:
-    settled = _settled_at_once(base, ours, theirs)
-    if settled is not None:
-        return settled
+    if theirs in (ours, base):
+        return MergeResult(text=ours, is_clean=True, conflicts=(), foreign=(), edits=())
+    if max(len(base), len(ours), len(theirs)) > MAX_CHARACTERS:
+        return _conflicted([], is_too_large=True)
     base, theirs = aligned_ends(base, ours, theirs)
-    sides = _Sides(base=split_lines(base), ours=split_lines(ours), theirs=split_lines(theirs))
-    if max(len(sides.base), len(sides.ours), len(sides.theirs)) > MAX_LINES:
-        return _too_large()
-    places = weave(*numbered(sides.base, sides.ours, sides.theirs), max_cost=_MAX_COST)
-    weaver = _Weaver(sides, places, by_words=by_words, keep=keep, with_foreign=with_foreign)
-    if weaver.conflicts:
-        return _conflicted(weaver.conflicts)
-    edits = tuple(weaver.edits)
+    sides = split_lines(base), split_lines(ours), split_lines(theirs)
+    if max(map(len, sides)) > MAX_LINES:
+        return _conflicted([], is_too_large=True)
+    starts, lines_added = starts_of(sides[1]), 0
+    conflicts: list[Conflict] = []
+    foreign: list[PatchHunk] = []
+    edits: list[TextEdit] = []
+    for place in weave(*numbered(*sides), max_cost=_MAX_COST):
+        old, now, new = (
+            side[slice(*part)] for side, part in zip(sides, (place.base, place.ours, place.theirs), strict=True)
+        )
+        texts = "".join(old), "".join(now), "".join(new)
+        merged, made = now, None
+        if place.kind == "theirs":
+            merged, made = new, [TextEdit(0, len(texts[1]), texts[2])]
+        elif place.kind in ("conflict", "doubt"):
+            # Where equal lines leave a doubt, words are no clearer.
+            made = merge_words(*texts) if by_words and place.kind == "conflict" else None
+            if made is None and keep is None:
+                conflicts.append(Conflict(base=texts[0], ours=texts[1], theirs=texts[2], line=place.ours[0] + 1))
+                continue
+            made = made or [TextEdit(len(texts[1]) if keep == "both" else 0, len(texts[1]), texts[2])]
+            merged = split_lines(apply_text_edits(texts[1], made))
+        start = starts[place.ours[0]]
+        edits += [TextEdit(edit.start + start, edit.end + start, edit.text) for edit in made or ()]
+        if with_foreign and merged != new:
+            foreign.append(changed_hunk(new, place.theirs[0], merged, place.ours[0] + lines_added))
+        lines_added += len(merged) - len(now)
+    if conflicts:
+        return _conflicted(conflicts)
     return MergeResult(
-        text=apply_text_edits(ours, edits), is_clean=True, conflicts=(), foreign=tuple(weaver.foreign), edits=edits
+        text=apply_text_edits(ours, edits), is_clean=True, conflicts=(), foreign=tuple(foreign), edits=tuple(edits)
     )
 
 
@@ -180,71 +178,6 @@ def aligned_ends(base: str, ours: str, theirs: str) -> tuple[str, str]:
     return base, theirs
 
 
-def _settled_at_once(base: str, ours: str, theirs: str) -> MergeResult | None:
-    if theirs in (ours, base):
-        return MergeResult(text=ours, is_clean=True, conflicts=(), foreign=(), edits=())
-    return _too_large() if max(len(base), len(ours), len(theirs)) > MAX_CHARACTERS else None
-
-
-def _too_large() -> MergeResult:
-    nothing = Conflict(base="", ours="", theirs="", line=1)
-    return MergeResult(text=None, is_clean=False, conflicts=(nothing,), foreign=(), edits=(), is_too_large=True)
-
-
-def _conflicted(conflicts: Sequence[Conflict]) -> MergeResult:
-    return MergeResult(text=None, is_clean=False, conflicts=tuple(conflicts), foreign=(), edits=())
-
-
-class _Weaver:
-    """Turns the places of one merge into edits of the current lines, conflicts and foreign hunks; lives for one call."""
-
-    def __init__(
-        self, sides: _Sides, places: Sequence[WovenPlace], *, by_words: bool, keep: Kept | None, with_foreign: bool
-    ) -> None:
-        self._sides = sides
-        self._with_foreign = with_foreign
-        self._keep = keep
-        self._by_words = by_words
-        self._starts = starts_of(sides.ours)
-        self._lines_added = 0
-        self.edits: list[TextEdit] = []
-        self.conflicts: list[Conflict] = []
-        self.foreign: list[PatchHunk] = []
-        for place in places:
-            self._weave(place)
-
-    def _weave(self, place: WovenPlace) -> None:
-        base, ours, theirs = self._lines(place)
-        start = self._starts[place.ours[0]]
-        if place.kind == "ours":
-            self._note_foreign(place, ours)
-        elif place.kind == "theirs":
-            self.edits.append(TextEdit(start, self._starts[place.ours[1]], "".join(theirs)))
-            self._lines_added += len(theirs) - len(ours)
-        elif place.kind != "both":
-            texts = "".join(base), "".join(ours), "".join(theirs)
-            # Where equal lines leave a doubt, words are no clearer.
-            edits = merge_words(*texts) if self._by_words and place.kind == "conflict" else None
-            if edits is None and self._keep is not None:
-                edits = [TextEdit(len(texts[1]) if self._keep == "both" else 0, len(texts[1]), texts[2])]
-            if edits is None:
-                self.conflicts.append(self._conflict(place, *texts))
-                return
-            self.edits += [TextEdit(edit.start + start, edit.end + start, edit.text) for edit in edits]
-            merged = split_lines(apply_text_edits(texts[1], edits))
-            self._note_foreign(place, merged)
-            self._lines_added += len(merged) - len(ours)
-
-    def _note_foreign(self, place: WovenPlace, merged: list[str]) -> None:
-        if not self._with_foreign:
-            return
-        theirs = self._lines(place)[2]
-        new_at = place.ours[0] + self._lines_added
-        self.foreign.append(changed_hunk(theirs, place.theirs[0], merged, new_at))
-
-    def _conflict(self, place: WovenPlace, base: str, ours: str, theirs: str) -> Conflict:
-        return Conflict(base=base, ours=ours, theirs=theirs, line=place.ours[0] + 1)
-
-    def _lines(self, place: WovenPlace) -> tuple[list[str], list[str], list[str]]:
-        sides = self._sides
-        return sides.base[slice(*place.base)], sides.ours[slice(*place.ours)], sides.theirs[slice(*place.theirs)]
+def _conflicted(conflicts: Sequence[Conflict], *, is_too_large: bool = False) -> MergeResult:
+    found = tuple(conflicts) or (Conflict(base="", ours="", theirs="", line=1),)
+    return MergeResult(text=None, is_clean=False, conflicts=found, foreign=(), edits=(), is_too_large=is_too_large)

@@ -28,8 +28,15 @@ def encode_cursor(fields: Mapping[str, CursorValue]) -> str:
     return base64.urlsafe_b64encode(_checksum(body) + body).rstrip(b"=").decode("ascii")
 
 
-def decode_cursor(text: str) -> dict[str, CursorValue]:
+def decode_cursor(
+    text: str, kinds: Mapping[str, type] | None = None, *, of: CursorValue | None = None
+) -> dict[str, CursorValue]:
     """Return the fields of a cursor made by `encode_cursor`.
+
+    Args:
+        text: The cursor.
+        kinds: Fields that it must have, and of which type.
+        of: What its field "of" must be; None for any.
 
     Raises:
         InvalidArgumentError: The text is not such a cursor, or was shortened or changed on its way.
@@ -38,6 +45,12 @@ def decode_cursor(text: str) -> dict[str, CursorValue]:
     if fields is None:
         raise InvalidArgumentError(
             "bad cursor", suggested_action="Pass next_cursor unchanged, or leave it out to start again."
+        )
+    is_complete = all(isinstance(fields.get(name), kind) for name, kind in (kinds or {}).items())
+    if not is_complete or (of is not None and fields.get("of") != of):
+        raise InvalidArgumentError(
+            "The cursor belongs to a listing or search of another path or with other options",
+            suggested_action="Pass next_cursor with the arguments of the first page, or leave it out to start again.",
         )
     return fields
 

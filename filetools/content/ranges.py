@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.formats import RAW_UTF8, TextFormat, undecodable
+from filetools.content.formats import RAW_UTF8, TextFormat, undecodable, unit_bytes
 from filetools.errors import InvalidArgumentError
 
 STEP_BYTES: Final = 65_536
@@ -17,57 +17,38 @@ _UNFIT: Final = ("utf-7", "hz", "iso2022_", "big5", "cp932", "cp949", "cp950", "
 """Encodings in which only decoding all before it tells where a character begins."""
 
 
-class ByteSource(Protocol):
-    """An open file, or bytes in memory."""
-
-    @property
-    def size(self) -> int:
-        """Bytes of the whole file."""
-
-    def read_at(self, offset: int, count: int) -> bytes:
-        """Return `count` bytes from `offset`; fewer only at the end of the file."""
+ReadAt = Callable[[int, int], bytes]
+"""Returns so many bytes of a file from a place on, fewer only at its end."""
 
 
-class MemorySource:
-    """Bytes in memory, read like an open file. Lives as long as its reader."""
+class ByteSource(Struct, frozen=True):
+    """An open file, or bytes in memory. Lives for one reading."""
 
-    def __init__(self, content: bytes) -> None:
-        self._content = content
+    size: int
+    """Bytes of the whole file."""
+    read_at: ReadAt
 
-    @property
-    def size(self) -> int:
-        """Bytes of the whole content."""
-        return len(self._content)
 
-    def read_at(self, offset: int, count: int) -> bytes:
-        """Return `count` bytes from `offset`; fewer only at the end."""
-        return self._content[offset : offset + count]
+def memory_source(content: bytes) -> ByteSource:
+    """Return bytes in memory as a source."""
+    return ByteSource(len(content), lambda offset, count: content[offset : offset + count])
 
 
 class TextSource(Struct, frozen=True):
-    """An open file with what is needed to decode parts of it. Lives for one reading."""
+    """A source with what is needed to decode parts of it. Lives for one reading."""
 
-    source: ByteSource
+    file: ByteSource
     text_format: TextFormat
     path: str
-
-    @property
-    def size(self) -> int:
-        """Bytes of the whole file."""
-        return self.source.size
 
     @property
     def first(self) -> int:
         """Byte where the text begins, behind the mark."""
         return len(self.text_format.bom)
 
-    def read_at(self, offset: int, count: int) -> bytes:
-        """Return `count` bytes from `offset`; fewer only at the end of the file."""
-        return self.source.read_at(offset, count)
-
     def pieces(self, position: int) -> Iterator[bytes]:
         """Yield the bytes from `position` to the end in pieces of `STEP_BYTES`."""
-        while piece := self.source.read_at(position, STEP_BYTES):
+        while piece := self.file.read_at(position, STEP_BYTES):
             yield piece
             position += len(piece)
 
@@ -103,11 +84,6 @@ class PartDecoder:
     def position(self) -> int:
         """Byte of the file up to which whole characters have been returned."""
         return self._fed - len(self._decoder.getstate()[0])
-
-
-def unit_bytes(text_format: TextFormat) -> int:
-    """Return the size of a code unit: 2 for UTF-16, 4 for UTF-32, else 1."""
-    return {"utf-16": 2, "utf-32": 4}.get(text_format.encoding[:6], 1)
 
 
 class TextWindow(Struct, frozen=True, kw_only=True):
@@ -180,9 +156,9 @@ def _decode(source: TextSource, start: int, stop: int) -> tuple[str, int]:
     if start >= stop:
         return "", start
     decoder = source.decoder(start)
-    text = decoder.feed(source.read_at(start, stop - start), final=stop >= source.size)
-    while not text and stop < source.size:
-        text = decoder.feed(source.read_at(stop, 1), final=stop + 1 >= source.size)
+    text = decoder.feed(source.file.read_at(start, stop - start), final=stop >= source.file.size)
+    while not text and stop < source.file.size:
+        text = decoder.feed(source.file.read_at(stop, 1), final=stop + 1 >= source.file.size)
         stop += 1
     return text, decoder.position
 
@@ -190,7 +166,7 @@ def _decode(source: TextSource, start: int, stop: int) -> tuple[str, int]:
 def _character_start(source: TextSource, offset: int) -> int:
     if offset <= source.first:
         return source.first
-    unit = unit_bytes(source.text_format)
+    unit = unit_bytes(source.text_format.encoding)
     aligned = offset + (source.first - offset) % unit
     if unit == 2:
         return aligned + 2 * _is_inside_pair(source, aligned)
@@ -199,7 +175,7 @@ def _character_start(source: TextSource, offset: int) -> int:
 
 def _utf8_start(source: TextSource, offset: int) -> int:
     before = max(source.first, offset - 3)
-    around = source.read_at(before, offset - before + 3)
+    around = source.file.read_at(before, offset - before + 3)
     here = offset - before
     lead = here
     while lead >= 0 and lead < len(around) and 0x80 <= around[lead] < 0xC0:
@@ -216,6 +192,6 @@ def _utf8_start(source: TextSource, offset: int) -> int:
 
 
 def _is_inside_pair(source: TextSource, offset: int) -> bool:
-    around = source.read_at(offset - 2, 4) if offset - 2 >= source.first else b""
+    around = source.file.read_at(offset - 2, 4) if offset - 2 >= source.first else b""
     high, low = (0, 2) if source.text_format.encoding == "utf-16-be" else (1, 3)
     return len(around) == 4 and around[high] & 0xFC == 0xD8 and around[low] & 0xFC == 0xDC

@@ -4,127 +4,23 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.formats import TextFormat, decode, encode
-from filetools.content.lines import tally
+from filetools.content.formats import TextFormat, decode, encode, unit_bytes
 from filetools.errors import EncodingError
-from filetools.models.words import Newline
 
-_CHUNK_BYTES: Final = 1024
-_CHARACTER_BYTES: Final = 8
-
-_LEAST_BYTES: Final = {
-    "utf-8": 1, "latin-1": 1, "ascii": 1, "utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4,
-}  # fmt: skip
-"""Least size of a character in the codecs whose decoders take what they give and give what they take."""
-
-
-class ByteSpan(Struct, frozen=True, kw_only=True):
-    """Bytes that can be replaced without touching others, and the characters they are."""
-
-    start: int
-    end: int
-    first: int
-    """Index of the first character of these bytes; it may stand before the one asked for."""
-    last: int
-    """Index of the character behind them."""
+_EXACT: Final = frozenset(("utf-8", "latin-1", "ascii", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"))
+"""Codecs whose decoders take what they give and give what they take."""
 
 
 def is_exact(encoding: str) -> bool:
     """Whether bytes can be cut between any two characters, and parts put together again say what each of them says."""
-    return encoding in _LEAST_BYTES
-
-
-def byte_spans(content: bytes, encoding: str, head: int, spans: Sequence[tuple[int, int]]) -> list[ByteSpan]:
-    """Return the bytes of spans of a text, as they can be replaced.
-
-    Args:
-        content: All bytes of the file.
-        encoding: Name of the codec, as in `TextFormat`.
-        head: Size of the byte-order mark in the content.
-        spans: Start and end, in characters, of each; in order, not overlapping.
-    """
-    cuts = _Cuts(content, encoding, head)
-    found = []
-    for start, end in spans:
-        first, start_byte = cuts.at_or_before(start)
-        last, end_byte = (first, start_byte) if first == start == end else cuts.at_or_behind(end)
-        found.append(ByteSpan(start=start_byte, end=end_byte, first=first, last=last))
-    return found
-
-
-def even_size(encoding: str, characters: int, size: int) -> int | None:
-    """Return how many bytes each character of a text has; None if they differ.
-
-    Args:
-        encoding: A codec that `is_exact`.
-        characters: How many characters the text has.
-        size: How many bytes it has.
-    """
-    least = _LEAST_BYTES[encoding]
-    return least if size == least * characters else None
-
-
-class _Cuts:
-    """The places where a file can be cut: the decoder holds nothing back and is in the state it began with.
-
-    The file is decoded once, in chunks; a chunk that holds a place asked for is decoded again byte by byte. Lives for
-    one call; places are asked for in rising order.
-    """
-
-    def __init__(self, content: bytes, encoding: str, head: int) -> None:
-        self._content = content
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._fresh = self._decoder.getstate()
-        self._place = (0, head)
-        """Characters and bytes up to the last chunk that ended in a cut before all that will be asked for."""
-
-    def at_or_before(self, index: int) -> tuple[int, int]:
-        """Return characters and bytes up to the last cut that is not behind a character."""
-        found = self._place = self._skip(index)
-        for cut in self._steps(found):
-            if cut[0] > index:
-                break
-            found = cut
-        return found
-
-    def at_or_behind(self, index: int) -> tuple[int, int]:
-        """Return characters and bytes up to the first cut that is not before a character."""
-        self._place = self._skip(index)
-        return next((cut for cut in self._steps(self._place) if cut[0] >= index), self._place)
-
-    def _skip(self, index: int) -> tuple[int, int]:
-        """Return the last known cut before a character, chunk by chunk."""
-        cut = (characters, offset) = self._place
-        self._decoder.setstate(self._fresh)
-        while offset < len(self._content):
-            end = min(offset + _CHUNK_BYTES, len(self._content))
-            characters += len(self._decoder.decode(self._content[offset:end]))
-            offset = end
-            # A chunk that cuts a character takes the rest of it along: in a run of two-byte characters all would.
-            for end in range(offset + 1, min(offset + _CHARACTER_BYTES, len(self._content)) + 1):
-                if self._decoder.getstate() == self._fresh:
-                    break
-                characters += len(self._decoder.decode(self._content[end - 1 : end]))
-                offset = end
-            if characters > index:
-                break
-            if self._decoder.getstate() == self._fresh:
-                cut = (characters, offset)
-        return cut
-
-    def _steps(self, cut: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        characters, offset = cut
-        self._decoder.setstate(self._fresh)
-        yield cut
-        for end in range(offset + 1, len(self._content) + 1):
-            characters += len(self._decoder.decode(self._content[end - 1 : end]))
-            if self._decoder.getstate() == self._fresh:
-                yield characters, end
+    return encoding in _EXACT
 
 
 class TextEdit(Struct, frozen=True):
@@ -173,8 +69,6 @@ def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[Text
 
     What `second` removes of `first`'s new text vanishes; edits that come to touch become one.
     """
-    if not first:
-        return list(_touching_as_one(second))
     left = list(_pieces(first))[::-1]
     taken: list[_Piece] = []
     place = 0
@@ -184,25 +78,6 @@ def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[Text
         taken.append((0, len(edit.text), edit.text))
         place = edit.end
     return list(_edits([*taken, *reversed(left)]))
-
-
-def tally_after(
-    tallied: tuple[Newline, int], before: str, after: str, edits: Sequence[TextEdit]
-) -> tuple[Newline, int]:
-    """Return the `tally` of a text after edits; where lines end in LF alone, only what the edits touch is counted.
-
-    Args:
-        tallied: `tally(before)`.
-        before: The text before the edits.
-        after: The text after them.
-        edits: The edits, in order, not overlapping.
-    """
-    newline, lines = tallied
-    if newline not in ("lf", "none") or any("\r" in edit.text for edit in edits):
-        return tally(after)
-    feeds = lines - (before != "" and not before.endswith("\n"))
-    feeds += sum(edit.text.count("\n") - before.count("\n", edit.start, edit.end) for edit in edits)
-    return ("lf" if feeds else "none"), feeds + (after != "" and not after.endswith("\n"))
 
 
 def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[TextEdit], *, path: str) -> bytes:
@@ -227,12 +102,15 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
         return content
     head = len(text_format.bom) if content.startswith(text_format.bom) else 0
     bare = TextFormat(encoding=text_format.encoding, bom=b"")
+    parts: list[bytes] = []
+    place = 0
     try:
-        if is_exact(bare.encoding):
-            return b"".join(_exact_parts(content, text, bare, edits, head, path))
-        spans = byte_spans(content, bare.encoding, head, [(edit.start, edit.end) for edit in edits])
-        new = _joined(content, text, bare, list(zip(edits, spans, strict=True)), path)
-        is_right = decode(new, text_format, path=path) == apply_text_edits(text, edits)
+        for first, start, last, end, inner in _grown_together(edits, _spans(content, text, bare.encoding, head, edits)):
+            shifted = [TextEdit(edit.start - first, edit.end - first, edit.text) for edit in inner]
+            parts += content[place:start], encode(apply_text_edits(text[first:last], shifted), bare, path=path)
+            place = end
+        new = b"".join((*parts, content[place:]))
+        is_right = is_exact(bare.encoding) or decode(new, text_format, path=path) == apply_text_edits(text, edits)
     except EncodingError:
         # Said again for the whole text, so that the position is one in the text the caller knows.
         encode(apply_text_edits(text, edits), text_format, path=path)
@@ -242,59 +120,63 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
     return new
 
 
-def _exact_parts(
-    content: bytes, text: str, bare: TextFormat, edits: Sequence[TextEdit], head: int, path: str
-) -> Iterator[bytes]:
-    """Yield the parts of a file after edits, in a codec whose bytes can be cut between any two characters."""
-    encoding = bare.encoding
-    each = even_size(encoding, len(text), len(content) - head)
-    place, offset, kept = 0, head, 0
+_ByteSpan = tuple[int, int, int, int]
+"""First character and its byte, the character behind the last and its byte; bytes that can be replaced alone."""
+
+
+def _spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]) -> Iterator[_ByteSpan]:
+    """Yield the bytes of each edit of a text, behind a byte-order mark of the size `head`."""
+    if not is_exact(encoding):
+        yield from _grown_spans(content, text, encoding, head, edits)
+        return
+    unit = unit_bytes(encoding)
+    is_even = len(content) - head == unit * len(text)
+    place, offset = 0, head
     for edit in edits:
-        offset += each * (edit.start - place) if each else len(text[place : edit.start].encode(encoding))
-        yield content[kept:offset]
-        yield encode(edit.text, bare, path=path)
-        offset += each * (edit.end - edit.start) if each else len(text[edit.start : edit.end].encode(encoding))
-        place, kept = edit.end, offset
-    yield content[kept:]
+        before, inside = text[place : edit.start], text[edit.start : edit.end]
+        start = offset + (unit * len(before) if is_even else len(before.encode(encoding)))
+        offset = start + (unit * len(inside) if is_even else len(inside.encode(encoding)))
+        yield edit.start, start, edit.end, offset
+        place = edit.end
 
 
-def _joined(
-    content: bytes, text: str, bare: TextFormat, placed: Sequence[tuple[TextEdit, ByteSpan]], path: str
-) -> bytes:
-    parts: list[bytes] = []
-    place = 0
-    for group in _grown_together(placed):
-        first, last = group[0][1], group[-1][1]
-        inner = [TextEdit(e.start - first.first, e.end - first.first, e.text) for e, _ in group]
-        replaced = apply_text_edits(text[first.first : last.last], inner)
-        parts += (content[place : first.start], encode(replaced, bare, path=path))
-        place = last.end
-    parts.append(content[place:])
-    return b"".join(parts)
-
-
-def _grown_together(placed: Sequence[tuple[TextEdit, ByteSpan]]) -> Iterator[list[tuple[TextEdit, ByteSpan]]]:
-    group = [placed[0]]
-    for one in placed[1:]:
-        if one[1].start < group[-1][1].end:
-            group.append(one)
-        else:
-            yield group
-            group = [one]
-    yield group
-
-
-def _touching_as_one(edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
-    last: TextEdit | None = None
+def _grown_spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]) -> Iterator[_ByteSpan]:
+    """Yield the bytes of edits up to the next places where the file can be cut: the decoder is as it began."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    fresh = decoder.getstate()
+    characters, offset = 0, head
+    if text.count("\n") == content.count(b"\n"):
+        characters = text.rfind("\n", 0, edits[0].start) + 1
+        for _ in range(text.count("\n", 0, characters)):
+            offset = content.index(b"\n", offset) + 1
+    cuts = [(characters, offset)]
+    for end in range(offset + 1, len(content) + 1):
+        characters += len(decoder.decode(content[end - 1 : end]))
+        if decoder.getstate() == fresh:
+            cuts.append((characters, end))
+            if characters > edits[-1].end:
+                break
     for edit in edits:
-        if last is not None and edit.start == last.end:
-            last = TextEdit(last.start, edit.end, last.text + edit.text)
-            continue
-        if last is not None and (last.text or last.start < last.end):
-            yield last
-        last = edit
-    if last is not None and (last.text or last.start < last.end):
-        yield last
+        first = cuts[bisect_right(cuts, edit.start, key=itemgetter(0)) - 1]
+        is_gap = first[0] == edit.start == edit.end
+        at = bisect_left(cuts, edit.end, key=itemgetter(0))
+        yield *first, *(first if is_gap else cuts[min(at, len(cuts) - 1)])
+
+
+def _grown_together(
+    edits: Sequence[TextEdit], spans: Iterable[_ByteSpan]
+) -> Iterator[tuple[int, int, int, int, list[TextEdit]]]:
+    """Yield spans of bytes with the edits in them; those that overlap as one."""
+    group: list[TextEdit] = []
+    first = start = last = end = 0
+    for edit, span in zip(edits, spans, strict=True):
+        if group and span[1] >= end:
+            yield first, start, last, end, group
+            group = []
+        first, start = (first, start) if group else span[:2]
+        last, end = span[2:]
+        group.append(edit)
+    yield first, start, last, end, group
 
 
 _Piece = tuple[int, int, str | None]

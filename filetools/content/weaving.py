@@ -7,8 +7,10 @@ would give another result: then nobody knows what was meant, and it is a conflic
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import product
+from operator import itemgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -57,15 +59,14 @@ class _Loom:
     def places(self) -> Iterator[WovenPlace]:
         """Yield the places of the certain alignments, each resolved."""
         ours, theirs = self._ours_alignment, self._theirs_alignment
-        candidates = _Candidates(ours), _Candidates(theirs)
         for place in self._joined(ours.certain, theirs.certain):
             if place.kind != "conflict" or self._is_certain:
                 yield place
             else:
-                yield from self._resolved(place, *candidates)
+                yield from self._resolved(place)
 
-    def _resolved(self, place: WovenPlace, ours: _Candidates, theirs: _Candidates) -> list[WovenPlace]:
-        o, t = ours.within(place.base), theirs.within(place.base)
+    def _resolved(self, place: WovenPlace) -> list[WovenPlace]:
+        o, t = _within(self._ours_alignment, place.base), _within(self._theirs_alignment, place.base)
         o_shift, t_shift = place.ours[0] - place.base[0], place.theirs[0] - place.base[0]
         late = list(self._joined(o.late, t.late, o_shift, t_shift))
         if any(part.kind == "conflict" for part in late):
@@ -120,26 +121,13 @@ class _Loom:
         return [*found, *self._ours[at : place.ours[1]]]
 
 
-class _Candidates:
-    """The ways one side may have changed, handed out by rising parts of the base. Lives for one merge."""
-
-    def __init__(self, alignment: Alignment) -> None:
-        self._spans = (alignment.late, alignment.early, *alignment.others)
-        self._at = [0] * len(self._spans)
-
-    def within(self, base: Range) -> Alignment:
-        """Return the changes that lie in a part of the base; it is a changed place, so none lies half in it."""
-        found: list[list[Span]] = []
-        for number, spans in enumerate(self._spans):
-            at = self._at[number]
-            while at < len(spans) and spans[at][0] < base[0]:
-                at += 1
-            start = at
-            while at < len(spans) and spans[at][1] <= base[1]:
-                at += 1
-            self._at[number] = at
-            found.append(spans[start:at])
-        return Alignment(late=found[0], early=found[1], certain=[], others=tuple(found[2:]))
+def _within(alignment: Alignment, base: Range) -> Alignment:
+    """Return the changes that lie in a part of the base; it is a changed place, so none lies half in it."""
+    late, early, *others = (
+        spans[bisect_left(spans, base[0], key=itemgetter(0)) : bisect_right(spans, base[1], key=itemgetter(1))]
+        for spans in (alignment.late, alignment.early, *alignment.others)
+    )
+    return Alignment(late=late, early=early, certain=[], others=tuple(others))
 
 
 def _shift(spans: Sequence[Span], taken: int, before: int) -> int:

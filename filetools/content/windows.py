@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.formats import TextFormat
+from filetools.content.formats import TextFormat, unit_bytes
 from filetools.content.identity_cache import Identity, IdentityCache
-from filetools.content.ranges import STEP_BYTES, ByteSource, TextSource, TextWindow, unit_bytes
+from filetools.content.ranges import STEP_BYTES, ByteSource, TextSource, TextWindow
 from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024
@@ -87,15 +87,15 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
     texts: list[str] = []
     chars = lines = 0
     position, left = start, column - 1
-    while position < source.size and chars <= max_chars and (limit is None or lines < limit):
-        piece = source.read_at(position, STEP_BYTES)
+    while position < source.file.size and chars <= max_chars and (limit is None or lines < limit):
+        piece = source.file.read_at(position, STEP_BYTES)
         found = end.count(piece)
         if limit is not None and lines + found >= limit:
             found = limit - lines
             piece = piece[: end.after(piece, found)]
         # A file that was shortened meanwhile ends here.
-        position = position + len(piece) if piece else source.size
-        text = decoder.feed(piece, final=position >= source.size)
+        position = position + len(piece) if piece else source.file.size
+        text = decoder.feed(piece, final=position >= source.file.size)
         if left and 0 <= (length := text.find(end.character)) < left:
             raise _behind(first, column, column - 1 - left + length)
         texts.append(text[left:])
@@ -105,7 +105,7 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
     if left:
         raise _behind(first, column, column - 1 - left)
     text = "".join(texts)
-    is_cut, ends_file = False, position >= source.size and chars <= max_chars
+    is_cut, ends_file = False, position >= source.file.size and chars <= max_chars
     if chars > max_chars:
         text = text[: text.rfind(end.character, 0, max_chars) + 1]
         is_cut, lines = not text, text.count(end.character)
@@ -159,7 +159,7 @@ def line_end(character: str, text_format: TextFormat) -> LineEnd:
     return LineEnd(
         character=character,
         encoding=text_format.encoding,
-        unit=unit_bytes(text_format),
+        unit=unit_bytes(text_format.encoding),
         encoded=character.encode(text_format.encoding),
     )
 
@@ -182,13 +182,13 @@ class LineScan:
         kept = None if identity is None else _PLACES.get(identity, place=encoding)
         if kept is not None and kept[1] < line:
             position, ends = kept
-        if ends == line - 1 and self.source.size > position:
+        if ends == line - 1 and self.source.file.size > position:
             return position
         for piece in self.source.pieces(position):
             found = self.end.count(piece)
             if ends + found >= line - 1:
                 start = position + self.end.after(piece, line - 1 - ends)
-                if start < self.source.size:
+                if start < self.source.file.size:
                     if identity is not None:
                         _PLACES.put(identity, (start, line - 1), taken_ns=self._taken_ns, place=encoding)
                     return start
@@ -211,11 +211,11 @@ class LineScan:
         source, tail = self.source, self._has_tail()
         # The wanted end is the one before the first of the lines; text behind the last end is one of them.
         wanted = lines + 1 - tail
-        ends, position, unit = 0, source.size, self.end.unit
+        ends, position, unit = 0, source.file.size, self.end.unit
         while position > source.first:
             begin = max(source.first, position - STEP_BYTES)
             begin -= (begin - source.first) % unit
-            piece = source.read_at(begin, position - begin)
+            piece = source.file.read_at(begin, position - begin)
             found = self.end.count(piece)
             if ends + found >= wanted:
                 return begin + self.end.after(piece, ends + found - wanted + 1), False
@@ -226,11 +226,11 @@ class LineScan:
 
     def _has_tail(self) -> bool:
         """Whether text stands behind the last line end."""
-        size, unit = self.source.size, self.end.unit
+        size, unit = self.source.file.size, self.end.unit
         length = size - self.source.first
         if length <= 0 or length % unit:
             return length > 0
-        return self.source.read_at(size - unit, unit) != self.end.encoded
+        return self.source.file.read_at(size - unit, unit) != self.end.encoded
 
 
 def _end_of(source: TextSource) -> LineEnd:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from html import escape
 from typing import Any, Final
 
-from msgspec import Struct
-
 from filetools.content.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame
-from filetools.descriptors.memory import MemoryTable, MemoryTexts, Texts
+from filetools.descriptors.memory import MemoryTable
 from filetools.descriptors.rows import DescriptorInfo, OwnedRows, Source, info_of
 from filetools.errors import (
     InvalidArgumentError,
     InvalidPageError,
     InvalidRangeError,
 )
+from filetools.journal.contents import Contents
 from filetools.journal.table import Table, TableRow
 from filetools.models.words import VERSION_PREFIX
 from filetools.settings import DescriptorSettings
@@ -26,6 +26,8 @@ from filetools.settings import DescriptorSettings
 PREVIEW_SHARE: Final = 20
 """Of the longest input that stays as it is, this part is shown of a longer one."""
 VERSION_DIGITS: Final = 12
+MOST_TEXTS: Final = 2
+"""Texts, with their cuts, that stay in memory once they were read: each may be large, and each caller has its own."""
 _MODES: Final = ("page", "line", "char")
 _BLANKS: Final = re.compile(r"\s+")
 _UNITS: Final = {"line": "line", "char": "character"}
@@ -36,21 +38,13 @@ _TAG: Final = re.compile(
 _ATTRIBUTE: Final = re.compile(r"""\s++([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 
 
-class Reference(Struct, frozen=True, kw_only=True):
-    """A marked part of a text."""
-
-    id: str
-    content: str
-    """Exactly what stands between the tags, inner tags included."""
-
-
 class Descriptors:
     """The descriptors of one owner. Any thread may call; what one process makes every process of the root knows.
 
     Args:
         settings: Sizes and switches.
         table: Where their rows are; in memory by default.
-        texts: Where their texts are.
+        contents: Where the table keeps their texts.
         owner: Whose they are: nobody else can tell them from missing ones.
         is_opaque: Whether ids are random and expire, for owners who are told from others by little.
         clock: Tells the time in seconds since the epoch.
@@ -61,16 +55,22 @@ class Descriptors:
         settings: DescriptorSettings | None = None,
         *,
         table: Table | None = None,
-        texts: Texts | None = None,
+        contents: Contents | None = None,
         owner: str = "",
         is_opaque: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings = settings or DescriptorSettings()
-        memory = MemoryTexts()
+        memory: dict[str, bytes] = {}
+        kept = memory.__getitem__ if contents is None else contents.get
+
+        @lru_cache(MOST_TEXTS)
+        def paged(version: str, page_size: int) -> PagedText:
+            return PagedText(kept(version).decode("utf-8", "surrogatepass"), page_size)
+
         self._rows = OwnedRows(
-            table=table or MemoryTable(memory), texts=texts or memory, owner=owner, is_opaque=is_opaque,
-            max_bytes=self.settings.max_bytes, clock=clock,
+            table=table or MemoryTable(memory), keep_all=memory.update if contents is None else contents.keep_all,
+            paged=paged, owner=owner, is_opaque=is_opaque, max_bytes=self.settings.max_bytes, clock=clock,
         )  # fmt: skip
 
     def create(
@@ -207,11 +207,10 @@ class Descriptors:
         if not self.settings.enable_references:
             return []
         found = find_references(text)
-        for each in found:
-            self._rows.keep(each.content, "reference", self.settings.default_page_size, name=f"ref:{each.id}")
+        for name, content in found:
+            self._rows.keep(content, "reference", self.settings.default_page_size, name=f"ref:{name}")
         return [
-            {"id": each.id, "fd_id": f"ref:{each.id}", "content": each.content, "length": len(each.content)}
-            for each in found
+            {"id": name, "fd_id": f"ref:{name}", "content": content, "length": len(content)} for name, content in found
         ]
 
     def fork(self) -> Descriptors:
@@ -279,19 +278,19 @@ def _bad_parameter(fd: str, message: str) -> InvalidArgumentError:
     return InvalidArgumentError(message, details={"type": "invalid_parameter", "fd": fd})
 
 
-def find_references(text: str) -> list[Reference]:
-    """Return the references of a text in the order in which they are closed.
+def find_references(text: str) -> list[tuple[str, str]]:
+    """Return id and content of the references of a text in the order in which they are closed.
 
     Tags without a partner or without an id, and those closed in themselves, are no references and hide none.
     """
-    found: list[Reference] = []
+    found: list[tuple[str, str]] = []
     opened: list[tuple[str, int]] = []
     for tag in _TAG.finditer(text):
         if tag["attributes"] is None:
             if opened:
                 name, start = opened.pop()
                 if name:
-                    found.append(Reference(id=name, content=text[start : tag.start()]))
+                    found.append((name, text[start : tag.start()]))
         elif not tag["closed"]:
             opened.append((_id_of(tag["attributes"]), tag.end()))
     return found

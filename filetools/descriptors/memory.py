@@ -1,83 +1,25 @@
-"""Where descriptors live: texts among the journal's contents, or, without a workspace, rows and texts in memory."""
+"""Rows in memory: where descriptors live without a workspace."""
 
 from __future__ import annotations
 
-import secrets
-import sys
 import threading
 from collections.abc import Sequence
-from typing import Protocol
 
 from msgspec.structs import replace
 
-from filetools.content.version import version_of
-from filetools.errors import VersionGoneError
-from filetools.journal.contents import Contents
 from filetools.journal.table import TableRow
 
 
-class Texts(Protocol):
-    """Texts by name."""
-
-    def keep(self, text: str) -> tuple[str, int]:
-        """Keep a text and return its name, and how many bytes it takes."""
-
-    def get(self, name: str) -> str:
-        """Return a text.
-
-        Raises:
-            VersionGoneError: It is not kept any more.
-        """
-
-
-class JournalTexts:
-    """Texts as contents of the journal, in UTF-8 that also carries lone surrogates; implements `Texts`."""
-
-    def __init__(self, contents: Contents) -> None:
-        self._contents = contents
-
-    def keep(self, text: str) -> tuple[str, int]:
-        """Keep a text and return the version of its bytes, and how many there are."""
-        content = text.encode("utf-8", "surrogatepass")
-        version = version_of(content)
-        self._contents.keep_all({version: content})
-        return version, len(content)
-
-    def get(self, name: str) -> str:
-        """Return a text."""
-        return self._contents.get(name).decode("utf-8", "surrogatepass")
-
-
-class MemoryTexts:
-    """Texts in memory; implements `Texts`."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, str] = {}
-
-    def keep(self, text: str) -> tuple[str, int]:
-        """Keep a text and return its name, and how many bytes it takes."""
-        name = secrets.token_hex(16)
-        self._kept[name] = text
-        return name, len(text) if text.isascii() else sys.getsizeof(text)
-
-    def get(self, name: str) -> str:
-        """Return a text."""
-        try:
-            return self._kept[name]
-        except KeyError:
-            raise VersionGoneError(None, name) from None
-
-    def drop(self, name: str) -> None:
-        """Forget a text."""
-        self._kept.pop(name, None)
-
-
 class MemoryTable:
-    """Rows in memory, which let go of their texts there; implements `Table`."""
+    """Rows in memory; implements `Table`.
 
-    def __init__(self, texts: MemoryTexts) -> None:
+    Args:
+        contents: The bytes that they keep, by version; those that rows let go of are taken out.
+    """
+
+    def __init__(self, contents: dict[str, bytes]) -> None:
         self._rows: dict[str, TableRow] = {}
-        self._texts = texts
+        self._contents = contents
         self._lock = threading.Lock()
 
     def get(self, key: str) -> TableRow | None:
@@ -87,10 +29,9 @@ class MemoryTable:
     def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
         """Put or remove all these rows, if each is still of the revision that it names; else none of them."""
         with self._lock:
-            for row in rows:
-                found = self._rows.get(row.key)
-                if row.revision != (0 if found is None else found.revision):
-                    return False
+            known = {row.key: found.revision for row in rows if (found := self._rows.get(row.key)) is not None}
+            if any(row.revision != known.get(row.key, 0) for row in rows):
+                return False
             self._rows |= {row.key: replace(row, revision=row.revision + 1) for row in rows}
             for row in rows:
                 if row.is_gone:
@@ -104,23 +45,16 @@ class MemoryTable:
             return [self._rows[key] for key in keys[:limit]]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
-        """Let rows go of their texts until all keep at most so many bytes, and forget old rows that have lost theirs."""
+        """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""
         with self._lock:
-            held: dict[str, list[TableRow]] = {}
-            for row in self._rows.values():
-                if row.version is not None:
-                    held.setdefault(row.version, []).append(row)
-            surplus = sum(rows[0].size for rows in held.values()) - keep_bytes
-            for name, rows in sorted(held.items(), key=lambda each: max(row.used for row in each[1])):
-                if surplus <= 0:
-                    break
-                surplus -= rows[0].size
-                self._texts.drop(name)
-                self._rows |= {row.key: replace(row, version=None, revision=row.revision + 1) for row in rows}
-            gone = [row.key for row in self._rows.values() if _is_old(row, unused_since)]
-            for key in gone:
-                del self._rows[key]
-
-
-def _is_old(row: TableRow, unused_since: float) -> bool:
-    return row.version is None and row.size > 0 and row.used < unused_since
+            newest = sorted(self._rows.values(), key=lambda row: row.used, reverse=True)
+            sizes, kept = {row.version: row.size for row in newest if row.version is not None}, 0
+            for version, size in sizes.items():
+                kept += size
+                if kept > keep_bytes:
+                    self._contents.pop(version, None)
+                    lost = [row for row in newest if row.version == version]
+                    self._rows |= {row.key: replace(row, version=None, revision=row.revision + 1) for row in lost}
+            for row in newest:
+                if self._rows[row.key].version is None and row.size > 0 and row.used < unused_since:
+                    del self._rows[row.key]

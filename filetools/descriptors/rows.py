@@ -5,31 +5,24 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Literal
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from filetools.content.paging import PagedText
-from filetools.descriptors.memory import Texts
+from filetools.content.version import version_of
 from filetools.errors import (
     DescriptorError,
     DescriptorExpiredError,
     DescriptorNotFoundError,
     FileToolsError,
-    VersionGoneError,
 )
 from filetools.journal.table import Table, TableRow
 
 Source = Literal["tool_result", "user_input", "reference", "extraction", "file"]
-MOST_TEXTS: Final = 8
-"""Texts, with their cuts, that stay in memory."""
-MOST_CHARACTERS: Final = 64 * 1024 * 1024
-"""Of all these texts, where there is more than one: each caller of a server has its own."""
 REMEMBERED_KEYS: Final = 1024
 NOTED_SECONDS: Final = 60.0
 """How exactly it is noted when a descriptor was used last."""
@@ -37,7 +30,6 @@ SHARED_SECONDS: Final = 24 * 3600.0
 """How long after its last use a descriptor with an opaque id expires."""
 FORGOTTEN_SECONDS: Final = 30 * 24 * 3600.0
 """How long an opaque id that has expired is known as such."""
-LONGEST_CHARACTER_BYTES: Final = 4
 _NUMBERED: Final = re.compile(r"fd:([1-9][0-9]{0,17})")
 
 
@@ -61,42 +53,20 @@ class DescriptorInfo(Struct, frozen=True, kw_only=True):
     """Of that file."""
 
 
-class RecentTexts(Struct):
-    """The texts used last, with their cuts; any thread may call."""
-
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _paged: OrderedDict[tuple[str, int], PagedText] = field(default_factory=OrderedDict)
-
-    def get(self, name: str, page_size: int) -> PagedText | None:
-        """Return a text and note that it was used, or None."""
-        with self._lock:
-            paged = self._paged.get((name, page_size))
-            if paged is not None:
-                self._paged.move_to_end((name, page_size))
-            return paged
-
-    def put(self, name: str, paged: PagedText) -> None:
-        """Have a text remembered."""
-        with self._lock:
-            self._paged[name, paged.page_size] = paged
-            self._paged.move_to_end((name, paged.page_size))
-            held = sum(len(each.text) for each in self._paged.values())
-            while len(self._paged) > MOST_TEXTS or (len(self._paged) > 1 and held > MOST_CHARACTERS):
-                held -= len(self._paged.popitem(last=False)[1].text)
-
-
 class OwnedRows(Struct, frozen=True, kw_only=True):
     """The descriptors of one owner. Any thread may call; several processes share the table."""
 
     table: Table
-    texts: Texts
+    keep_all: Callable[[Mapping[str, bytes]], object]
+    """Keeps bytes by their versions."""
+    paged: Callable[[str, int], PagedText]
+    """Returns the text of a version with its cuts into pages of a size."""
     owner: str
     is_opaque: bool
     """Whether ids are random and expire."""
     max_bytes: int
     """Longest text, and most of all texts of all owners."""
     clock: Callable[[], float]
-    recent: RecentTexts = field(default_factory=RecentTexts)
 
     def keep(
         self,
@@ -109,20 +79,23 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
         name: str | None = None,
     ) -> tuple[DescriptorInfo, PagedText]:
         """Keep a text under a name, or under the next number; other texts go for it if there is no room."""
-        kept = _clipped(text, self.max_bytes)
-        paged = PagedText(kept, page_size)
-        stored, size = self.texts.keep(kept)
+        kept, content = text, text.encode("utf-8", "surrogatepass")
+        if len(content) > (end := self.max_bytes):
+            while end > 0 and content[end] & 0xC0 == 0x80:  # inside a character
+                end -= 1
+            content = content[:end]
+            kept = content.decode("utf-8", "surrogatepass")
+        paged, stored = PagedText(kept, page_size), version_of(content)
+        self.keep_all({stored: content})
         value = {
             "source": source, "size": len(kept), "total_pages": paged.total_pages, "total_lines": paged.total_lines,
             "page_size": page_size, "created_at": self.clock(), "is_clipped": len(kept) < len(text),
             "path": path, "version": version,
         }  # fmt: skip
-        row = TableRow(key="", value=value, version=stored, size=max(1, min(size, self.max_bytes)), used=self.clock())
+        row = TableRow(key="", value=value, version=stored, size=max(1, len(content)), used=self.clock())
         # Room first: then the new one is never what goes, also where the clock was set back since the others were used.
         self.table.release(self.max_bytes - row.size, unused_since=self.clock() - FORGOTTEN_SECONDS)
-        given = self._put(row, name)
-        self.recent.put(stored, paged)
-        return info_of(given, row), paged
+        return info_of(self._put(row, name), row), paged
 
     def _put(self, row: TableRow, name: str | None) -> str:
         """Put a row under a name, in the place of one that is there; else under a name that nobody has been given."""
@@ -176,15 +149,12 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
         row = self.row(fd)
         info = info_of(fd, row)
         assert row.version is not None
-        paged = self.recent.get(row.version, info.page_size)
-        if paged is None:
-            try:
-                paged = PagedText(self.texts.get(row.version), info.page_size)
-            except VersionGoneError as exc:
-                raise DescriptorExpiredError(info.id) from exc
-            except OSError as exc:
-                raise DescriptorError(info.id, f"File descriptor {info.id} cannot be read: {exc}") from exc
-            self.recent.put(row.version, paged)
+        try:
+            paged = self.paged(row.version, info.page_size)
+        except LookupError as exc:
+            raise DescriptorExpiredError(info.id) from exc
+        except OSError as exc:
+            raise DescriptorError(info.id, f"File descriptor {info.id} cannot be read: {exc}") from exc
         if self.clock() - row.used > NOTED_SECONDS:
             with suppress(FileToolsError):  # on a full disk a text can still be read
                 self.table.put(
@@ -236,14 +206,3 @@ def _natural(name: str) -> tuple[int, str]:
 def info_of(name: str, row: TableRow) -> DescriptorInfo:
     """Return what is known of a descriptor from its row."""
     return DescriptorInfo(id=name, **row.value)
-
-
-def _clipped(text: str, most_bytes: int) -> str:
-    """Return the beginning of a text that takes at most so many bytes in UTF-8."""
-    if text.isascii() or len(text) * LONGEST_CHARACTER_BYTES <= most_bytes:
-        return text[:most_bytes]
-    content = text.encode("utf-8", "surrogatepass")
-    end = most_bytes
-    while 0 < end < len(content) and content[end] & 0xC0 == 0x80:  # inside a character
-        end -= 1
-    return content[:end].decode("utf-8", "surrogatepass")

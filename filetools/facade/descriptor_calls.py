@@ -8,7 +8,6 @@ from functools import partial
 from typing import TypeVar
 
 from filetools.descriptors.descriptors import Descriptors
-from filetools.descriptors.memory import JournalTexts
 from filetools.facade.parts import Parts
 from filetools.facade.worker_pool import WorkerPool
 from filetools.models.records import Actor
@@ -63,7 +62,7 @@ def kept_for(parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) 
     descriptors = Descriptors(
         parts.settings.file_descriptor,
         table=parts.journal.descriptors,
-        texts=JournalTexts(parts.journal.contents),
+        contents=parts.journal.contents,
         owner=owner or owner_of(actor),
         is_opaque=is_opaque,
     )

@@ -13,9 +13,9 @@ from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, EditAnswer, ch
 from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, is_version, read_as, require_version
 from filetools.content.diff import minimal_edits, patch_of_edits
 from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
-from filetools.content.facts import ContentFacts, describe
+from filetools.content.facts import describe
 from filetools.content.formats import TextFormat, encode
-from filetools.content.merging import merge, merge_keeping
+from filetools.content.merging import merge
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
 from filetools.errors import (
@@ -93,7 +93,7 @@ class TextChange:
         existing_file(at, seen.path, parts.settings)
         require_version(at, now, knowledge, self.expected_version)
         facts = facts_now(at, now, knowledge)
-        return self.made(bytes_now(at, now), facts.text_format, facts)
+        return self.made(bytes_now(at, now), facts.text_format)
 
     def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> PutDecision:
         """Apply the change to unsaved text; to the file's where that has what the unsaved one has not."""
@@ -142,7 +142,7 @@ class TextChange:
     def _question(self, parts: Parts, opened: OpenText, base: str, disk_version: str | None) -> UnsavedQuestion:
         # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
         by_words = parts.settings.is_prose(self.path)
-        merged = merge_keeping(base, opened.text, self.answer.text, "theirs", by_words=by_words)
+        merged = merge(base, opened.text, self.answer.text, keep="theirs", by_words=by_words).text
         proposed = self.answer.text if merged is None else merged
         return UnsavedQuestion(self.path, opened, base_text=base, proposed=proposed, disk_version=disk_version)
 
@@ -178,13 +178,12 @@ class TextChange:
         is_foreign = known.is_outdated(version_of(content))
         return read_as(content, known.encoding, name=path, is_foreign=is_foreign)[0].text_format
 
-    def made(self, content: bytes, text_format: TextFormat | None, known: ContentFacts | None = None) -> PutDecision:
+    def made(self, content: bytes, text_format: TextFormat | None) -> PutDecision:
         """Return the decision for a file's bytes.
 
         Args:
             content: The bytes.
             text_format: How they are text; None if they are not.
-            known: What is known of them, in this format.
 
         Raises:
             InvalidArgumentError: They are not text.
@@ -192,7 +191,7 @@ class TextChange:
         """
         # Here, in the worker, and not for the result on the loop: it takes time that grows with the text.
         now = SeenPath(path=self.path)
-        answer = changed_text(now, content, text_format, self._apply, known=known, context_lines=self.context_lines)
+        answer = changed_text(now, content, text_format, self._apply, context_lines=self.context_lines)
         self._keep(answer)
         self.version = answer.facts.version
         return PutDecision(content=answer.content, facts=answer.facts, edits=answer.edits)

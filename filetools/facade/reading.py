@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import UTF8, TextFormat, decode
 from filetools.content.kind import sniff
-from filetools.content.ranges import ByteSource, MemorySource, read_byte_range, read_text_range
+from filetools.content.ranges import ByteSource, memory_source, read_byte_range, read_text_range
 from filetools.content.version import stat_version, version_of
 from filetools.content.windows import read_lines
 from filetools.errors import (
@@ -216,7 +216,7 @@ def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadR
     form = facts.text_format
     if form is not None and not request.is_bytes:
         content, form = whole.content.encode(), UTF8  # lines are the same, and every encoding has them
-    part = _window(MemorySource(content), form, whole.path, request, max(len(content), 1))
+    part = _window(memory_source(content), form, whole.path, request, max(len(content), 1))
     return whole.model_copy(update=part)
 
 
@@ -231,7 +231,7 @@ def _part_of_large(parts: Parts, path: WorkspacePath, request: ReadRequest) -> R
 
 def _window_of(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadRequest) -> ReadResult:
     stat = reader.stat
-    source = _ReaderSource(reader)
+    source = ByteSource(stat.size, reader.read_at)
     sample = reader.read_at(0, 8192)
     kind = sniff(sample, complete=False, name=path)
     facts = parts.facts.get(stat.identity)
@@ -251,20 +251,6 @@ def _window_of(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadR
     return result.model_copy(update=part)
 
 
-class _ReaderSource:
-    """An open file as a source of windows."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    @property
-    def size(self) -> int:
-        return self._reader.stat.size
-
-    def read_at(self, offset: int, count: int) -> bytes:
-        return self._reader.read_at(offset, count)
-
-
 def _window(
     source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int,
     identity: tuple[int, int, int, int, int] | None = None,
@@ -273,13 +259,13 @@ def _window(
     if request.is_bytes:
         return _byte_part(source, text_format, path, request, most)
     if text_format is None:
-        whole = "Leave the lines out to read all of it."
+        is_large = identity is not None
         raise InvalidArgumentError(
             f"{path} is binary: ask for byte_offset and byte_count, not for lines",
             path=path,
-            suggested_action=whole
-            if isinstance(source, MemorySource)
-            else "Continue without it: as a whole it is too large.",
+            suggested_action="Continue without it: as a whole it is too large."
+            if is_large
+            else "Leave the lines out to read all of it.",
         )
     offset = 1 if request.offset is None else request.offset
     most = most if request.max_characters is None else min(most, request.max_characters)

@@ -20,7 +20,7 @@ from filetools.search.contents.candidates import Ripgrep, find_ripgrep
 from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions, OutputMode
 from filetools.search.contents.unsaved import Unsaved
-from filetools.search.names import search_files
+from filetools.search.listing import search_files
 from filetools.search.options import ListOptions
 from filetools.search.source import OpensDirectories
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
 from functools import lru_cache
 from typing import Any, Final
@@ -15,18 +16,8 @@ _AT_EMPTY_PATH: Final = 0x1000
 _STATX_BTIME: Final = 0x800
 
 
-class _Time(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_uint32), ("reserved", ctypes.c_int32))
-
-
-class _Statx(ctypes.Structure):
-    _fields_ = (
-        ("mask", ctypes.c_uint32),
-        ("before_times", ctypes.c_uint8 * 60),
-        ("accessed", _Time),
-        ("born", _Time),
-        ("after_times", ctypes.c_uint8 * 160),
-    )
+_BIRTH_OFFSET: Final = 80
+"""Of the seconds (64 bits) and nanoseconds (32 bits) in the record, which begins with the mask of what it holds."""
 
 
 def birth_ns(descriptor: int) -> int | None:
@@ -34,11 +25,11 @@ def birth_ns(descriptor: int) -> int | None:
     told = getattr(os.fstat(descriptor), "st_birthtime", None)  # BSD and macOS
     if told is not None:
         return int(told * 1_000_000_000)
-    statx = _statx()
-    found = _Statx()
-    if statx is None or statx(descriptor, b"", _AT_EMPTY_PATH, _STATX_BTIME, ctypes.byref(found)):
+    statx, found = _statx(), ctypes.create_string_buffer(256)
+    if statx is None or statx(descriptor, b"", _AT_EMPTY_PATH, _STATX_BTIME, found):
         return None
-    return int(found.born.seconds * 1_000_000_000 + found.born.nanoseconds) if found.mask & _STATX_BTIME else None
+    seconds, nanoseconds = struct.unpack_from("qI", found, _BIRTH_OFFSET)
+    return int(seconds * 1_000_000_000 + nanoseconds) if struct.unpack_from("I", found)[0] & _STATX_BTIME else None
 
 
 @lru_cache(maxsize=1)

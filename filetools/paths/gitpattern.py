@@ -115,15 +115,14 @@ def stars(pattern: str, start: int) -> tuple[Token, int]:
     return (Wild.FOLDERS, end + 1) if pattern[end] == "/" else (Wild.STAR, end)
 
 
-def compile_all(expressions: Sequence[str], end: str = "") -> re.Pattern[str]:
+def compile_all(expressions: Iterable[str]) -> re.Pattern[str]:
     """Return one compiled expression whose `lastindex` names the first of `expressions` that matches to the end.
 
     Args:
         expressions: Without capturing groups.
-        end: What may follow each of them.
     """
     body = "|".join(f"({expression})" for expression in expressions)
-    return re.compile(f"(?:{body}){end}\\Z", re.DOTALL)
+    return re.compile(f"(?:{body})\\Z", re.DOTALL)
 
 
 MAX_LINE_BYTES: Final = 4096
@@ -163,10 +162,14 @@ class GitPattern(Struct, frozen=True, kw_only=True):
     """From the first wildcard on, as written; "" if there is none."""
 
     @property
-    def ending(self) -> str | None:
-        """The literal text after a single star at the start of a name; None if it is another kind of pattern."""
+    def lookup(self) -> tuple[str, str] | None:
+        """The table in which it is found, and its text there; None if it needs an expression."""
+        if not self.rest:
+            return "paths" if self.is_path else "names", self.literal
         tail = self.rest[1:]
-        return tail if not self.literal and self.rest[:1] == "*" and not _SPECIAL.search(tail) else None
+        if self.is_path or self.rest[0] != "*" or _SPECIAL.search(tail) or (tail and self.literal):
+            return None
+        return ("starts", self.literal) if self.literal else ("endings", tail)
 
     @property
     def is_deep(self) -> bool:
@@ -196,6 +199,10 @@ def parse_line(line: str) -> GitPattern | None:
     Raises:
         BadPatternError: It can match nothing.
     """
+    if len(line) > MAX_LINE_BYTES:
+        raise BadPatternError(f"it is longer than {MAX_LINE_BYTES} bytes")
+    if "\0" in line:
+        raise BadPatternError("it contains NUL")
     if not line or line[0] == "#":
         return None
     text = trim(line)
@@ -206,10 +213,11 @@ def parse_line(line: str) -> GitPattern | None:
         if text or negated:
             raise BadPatternError("it names nothing")
         return None
-    return _pattern(body, negated=negated, directories_only=body != text)
+    return pattern_of(body, negated=negated, directories_only=body != text)
 
 
-def _pattern(body: str, *, negated: bool, directories_only: bool) -> GitPattern:
+def pattern_of(body: str, *, negated: bool, directories_only: bool) -> GitPattern:
+    """Return a pattern without the signs round it: "!" in front and a slash at the end."""
     is_path = "/" in body
     body = body.removeprefix("/")
     if body.startswith("**/") and "/" not in body[3:]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from msgspec import Struct, field
-
-from filetools.paths.gitpattern import MAX_LINE_BYTES, BadPatternError, GitPattern, compile_all, parse_line
-from filetools.paths.patterns import Sieve
+from filetools.paths.gitpattern import BadPatternError, GitPattern, compile_all, parse_line
 
 IGNORE_FILE: Final = ".gitignore"
 MAX_WILDCARD_BYTES: Final = 32 * 1024
@@ -23,97 +20,129 @@ MAX_GATE_TEXTS: Final = 64
 _NONE: Final = -1
 
 
-class IgnoreProblem(Struct, frozen=True, kw_only=True):
-    """A line that was skipped."""
+Sieve = Callable[[Sequence[str], bool], Sequence[str]]
+"""Returns those names of one certain folder that are not left out; the second argument says whether they are folders.
 
-    line: int
-    """Counted from 1."""
-    text: str
-    """Its first 80 characters."""
-    reason: str
-
-
-class _Table(Struct):
-    """Rules by a literal text. A rank is twice the line's number, plus one if it takes back; the last rule wins."""
-
-    any: dict[str, int] = field(default_factory=dict)
-    directories: dict[str, int] = field(default_factory=dict)
-    lengths: tuple[int, ...] = ()
-
-    def add(self, text: str, rank: int, *, directories_only: bool) -> None:
-        (self.directories if directories_only else self.any)[text] = rank
-
-    def texts(self) -> tuple[str, ...]:
-        return (*self.any, *self.directories)
-
-    def measure(self) -> None:
-        self.lengths = tuple(set(map(len, self.texts())))
-
-    def find(self, text: str, is_directory: bool) -> int:
-        rank = self.any.get(text, _NONE)
-        return max(rank, self.directories.get(text, _NONE)) if is_directory else rank
+It takes many names at once, because calling a function for each costs more than looking at it.
+"""
+Rule = tuple[GitPattern, str | None, int]
+"""A pattern, its expression if it needs one, and its rank: twice the line's number, plus one if it takes back."""
 
 
-class _Expressions:
-    """Rules that need an expression, the last first, in one expression for folders and one for everything else."""
+def rule_of(pattern: GitPattern, number: int) -> Rule:
+    """Return the rule of the pattern in a line.
 
-    __slots__ = ("_any", "_directories", "_files", "bounds")
+    Raises:
+        BadPatternError: A bracket is not closed, a class is unknown, or a backslash stands at the end.
+    """
+    return pattern, None if pattern.lookup else pattern.expression(), 2 * number + pattern.negated
 
-    def __init__(self, rules: Sequence[tuple[GitPattern, str, int]]) -> None:
-        newest_first = sorted(rules, key=lambda rule: -rule[2])
-        found = "|".join(expression for _, expression, _ in rules)
-        # A slash stands before and behind each name. Most sets of names are settled by this one search.
-        self._any = re.compile(f"/(?:{found})(?=/)", re.DOTALL).search if rules else None
-        self.bounds = tuple({(rule.literal, rule.slashes) for rule, _, _ in rules})
-        self._directories = _compiled(newest_first)
-        self._files = _compiled([rule for rule in newest_first if not rule[0].directories_only])
 
-    def may_fit(self, names: Sequence[str]) -> bool:
-        """Whether a rule may fit one of some names; False is certain."""
-        return self._any is not None and self._any(as_bytes_text(f"/{'/'.join(names)}/")) is not None
+class _Side:
+    """The rules that hold for folders, or for everything else, by how they are found; the rule of the last rank wins."""
 
-    def find(self, text: str, is_directory: bool) -> int:
-        compiled = self._directories if is_directory else self._files
-        if compiled is None:
-            return _NONE
-        match, ranks = compiled
-        found = match(text)
-        return ranks[found.lastindex - 1] if found and found.lastindex else _NONE
+    __slots__ = (
+        "_ending_lengths",
+        "_start_lengths",
+        "_wild_names",
+        "_wild_paths",
+        "endings",
+        "names",
+        "paths",
+        "starts",
+    )
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        tables: dict[str, dict[str, int]] = {"names": {}, "paths": {}, "endings": {}, "starts": {}}
+        for pattern, _, rank in rules:
+            if found := pattern.lookup:
+                tables[found[0]][found[1]] = rank
+        self.names, self.paths, self.endings, self.starts = tables.values()
+        self._ending_lengths, self._start_lengths = ({*map(len, texts)} for texts in (self.endings, self.starts))
+        self._wild_names, self._wild_paths = (_compiled(rules, is_path) for is_path in (False, True))
+
+    def rank_of_name(self, name: str) -> int:
+        rank = self.names.get(name, _NONE)
+        for length in self._ending_lengths:
+            rank = max(rank, self.endings.get(name[-length:] if length else "", _NONE))
+        for length in self._start_lengths:
+            rank = max(rank, self.starts.get(name[:length], _NONE))
+        return max(rank, _rank(self._wild_names, name))
+
+    def rank_of_path(self, relative: str) -> int:
+        return max(self.paths.get(relative, _NONE), _rank(self._wild_paths, relative))
 
 
 _Compiled = tuple[Callable[[str], "re.Match[str] | None"], tuple[int, ...]]
 
 
-def _compiled(rules: Sequence[tuple[GitPattern, str, int]]) -> _Compiled | None:
-    if not rules:
+def _compiled(rules: Iterable[Rule], is_path: bool) -> _Compiled | None:
+    newest_first = [(each, rank) for pattern, each, rank in rules if each is not None and pattern.is_path is is_path][
+        ::-1
+    ]
+    if not newest_first:
         return None
-    return compile_all([expression for _, expression, _ in rules]).match, tuple(rank for _, _, rank in rules)
+    return compile_all(expression for expression, _ in newest_first).match, tuple(rank for _, rank in newest_first)
+
+
+def _rank(compiled: _Compiled | None, text: str) -> int:
+    found = compiled[0](text) if compiled is not None else None
+    return compiled[1][found.lastindex - 1] if compiled and found and found.lastindex else _NONE
+
+
+def as_bytes_text(path: str) -> str:
+    """Return the UTF-8 bytes of a path as code points 0 to 255, the form in which the rules of ignore files compare."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 class IgnoreRules:
-    """The rules of one ignore file. Immutable and usable from every thread; lives as long as anybody keeps it."""
+    """The rules of one ignore file. Immutable and usable from every thread; lives as long as anybody keeps it.
+
+    Args:
+        rules: In the order of their lines.
+        base: The folder in which they hold, relative to the root; "" is the root.
+        above: Where they hold above the root: the root, relative to that folder.
+        problems: Number and reason of lines that were skipped.
+        text: Makes of a path what the rules compare.
+    """
 
     __slots__ = (
-        "_endings",
+        "_any",
+        "_bounds",
         "_gate",
-        "_name_expressions",
-        "_names",
+        "_is_quick",
         "_parents",
-        "_path_expressions",
-        "_paths",
-        "_starts",
+        "_sides",
+        "_signs",
         "above",
         "base",
+        "is_empty",
         "problems",
+        "text",
     )
 
-    def __init__(self, base: str, above: str) -> None:
-        self.base, self.above = base, above
-        self.problems: tuple[IgnoreProblem, ...] = ()
-        self._names, self._paths, self._starts, self._endings = _Table(), _Table(), _Table(), _Table()
-        self._parents: frozenset[str] = frozenset()
-        self._gate: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-        self._name_expressions = self._path_expressions = _Expressions(())
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        base: str = "",
+        above: str = "",
+        problems: Sequence[tuple[int, str]] = (),
+        text: Callable[[str], str] = as_bytes_text,
+    ) -> None:
+        self.base, self.above, self.problems, self.text = base, above, tuple(problems), text
+        self.is_empty = not rules
+        of_files = [rule for rule in rules if not rule[0].directories_only]
+        folders = _Side(rules)
+        self._sides = (folders if len(of_files) == len(rules) else _Side(of_files), folders)
+        self._parents = frozenset(path[: max(path.rfind("/"), 0)] for path in folders.paths)
+        self._bounds = {(rule.literal, rule.slashes) for rule, wild, _ in rules if wild is not None and rule.is_path}
+        found = "|".join(wild for rule, wild, _ in rules if wild is not None and not rule.is_path)
+        # A slash stands before and behind each name. Most sets of names are settled by this one search.
+        self._any = re.compile(f"/(?:{found})(?=/)", re.DOTALL).search if found else None
+        # The gate looks at names as they are, which is the same as their bytes only where rules are ASCII.
+        endings, starts = self._gate = tuple(folders.endings), tuple(folders.starts)
+        self._signs = (*(f"{each}/" for each in endings), *(f"/{each}" for each in starts))
+        self._is_quick = len(self._signs) <= MAX_GATE_TEXTS and all(map(str.isascii, (*self._signs, *folders.names)))
 
     @classmethod
     def parse(cls, text: str | bytes, base: str = "", *, above: str = "") -> IgnoreRules:
@@ -122,20 +151,29 @@ class IgnoreRules:
         Args:
             text: Its content. Lines that cannot match anything, lines of more than 4096 bytes, and wildcards beyond
                 32 KiB in all are skipped; `problems` tells the first 100 of them.
-            base: The folder it lies in, relative to the root; "" is the root.
+            base: The folder it lies in.
             above: Where it lies above the root: the root, relative to that folder.
         """
-        return _Parser(IgnoreRules(base, above)).parse(
-            text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
-        )
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no line of it is a rule."""
-        tables = (self._names, self._paths, self._starts, self._endings)
-        return not (
-            any(table.texts() for table in tables) or self._name_expressions.bounds or self._path_expressions.bounds
-        )
+        content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        rules: list[Rule] = []
+        problems: list[tuple[int, str]] = []
+        wildcard_bytes = deep_rules = 0
+        for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n"), start=1):
+            try:
+                pattern = parse_line(line.removesuffix("\r"))
+                if pattern is None:
+                    continue
+                wildcard_bytes += len(pattern.literal) + len(pattern.rest) if pattern.lookup is None else 0
+                deep_rules += pattern.is_deep
+                if wildcard_bytes > MAX_WILDCARD_BYTES and pattern.lookup is None:
+                    problems.append((number, f"this file has more than {MAX_WILDCARD_BYTES} bytes of wildcards"))
+                elif deep_rules > MAX_DEEP_RULES and pattern.is_deep:
+                    problems.append((number, f"this file has more than {MAX_DEEP_RULES} rules with ** before a folder"))
+                else:
+                    rules.append(rule_of(pattern, number))
+            except BadPatternError as exc:
+                problems.append((number, str(exc)))
+        return cls(rules, base, above, problems[:MAX_REPORTED])
 
     def relative(self, path: str) -> str:
         """Return a path relative to the folder that this file lies in; "" if it is that folder, or not below it."""
@@ -156,8 +194,8 @@ class IgnoreRules:
         relative = self.relative(path)
         if not relative:
             return None
-        text = as_bytes_text(relative)
-        rank = max(self._rank_name(text[text.rfind("/") + 1 :], is_directory), self._rank_path(text, is_directory))
+        text, side = self.text(relative), self._sides[is_directory]
+        rank = max(side.rank_of_name(text[text.rfind("/") + 1 :]), side.rank_of_path(text))
         return None if rank < 0 else not rank & 1
 
     def ranks(self, names: Sequence[str], is_directory: bool, directory: str) -> dict[str, int]:
@@ -166,44 +204,30 @@ class IgnoreRules:
         Args:
             names: As the disk has them.
             is_directory: Whether they are folders.
-            directory: The folder, as `relative` and `as_bytes_text` give it.
+            directory: The folder, as `relative` and `text` give it.
         """
-        has_paths = self._concerns(directory)
+        side, has_paths = self._sides[is_directory], self._concerns(directory)
         prefix = f"{directory}/" if directory else ""
         ranks: dict[str, int] = {}
         for name in names if has_paths else self._suspects(names):
-            text = as_bytes_text(name)
-            rank = self._rank_name(text, is_directory)
+            text = self.text(name)
+            rank = side.rank_of_name(text)
             if has_paths:
-                rank = max(rank, self._rank_path(prefix + text, is_directory))
+                rank = max(rank, side.rank_of_path(prefix + text))
             if rank >= 0:
                 ranks[name] = rank
         return ranks
 
-    def _suspects(self, names: Sequence[str]) -> Iterable[str]:
+    def _suspects(self, names: Sequence[str]) -> Sequence[str]:
         """Return all names that a rule without slash may fit, and perhaps a few more."""
-        if self._gate is None:
+        joined = f"/{'/'.join(names)}/"
+        if not self._is_quick or (self._any is not None and self._any(self.text(joined))):
             return names
-        endings, starts = self._gate
-        found = [name for name in names if name.endswith(endings) or name.startswith(starts)]
-        exact, folders = self._names.any, self._names.directories
-        if not (exact.keys().isdisjoint(names) and folders.keys().isdisjoint(names)):
-            found += [name for name in names if name in exact or name in folders]
-        if self._name_expressions.may_fit(names):
-            find = self._name_expressions.find
-            found += [name for name in names if find(as_bytes_text(name), True) >= 0]
+        exact, endings, starts = self._sides[True].names, *self._gate
+        found = [] if exact.keys().isdisjoint(names) else [name for name in names if name in exact]
+        if any(map(joined.__contains__, self._signs)):
+            found += [name for name in names if name.endswith(endings) or name.startswith(starts)]
         return found
-
-    def _rank_name(self, name: str, is_directory: bool) -> int:
-        rank = self._names.find(name, is_directory)
-        for length in self._endings.lengths:
-            rank = max(rank, self._endings.find(name[-length:] if length else "", is_directory))
-        for length in self._starts.lengths:
-            rank = max(rank, self._starts.find(name[:length], is_directory))
-        return max(rank, self._name_expressions.find(name, is_directory))
-
-    def _rank_path(self, relative: str, is_directory: bool) -> int:
-        return max(self._paths.find(relative, is_directory), self._path_expressions.find(relative, is_directory))
 
     def _concerns(self, directory: str) -> bool:
         """Whether a rule with a slash may fit a name in a folder, given relative to `base`."""
@@ -213,93 +237,14 @@ class IgnoreRules:
         depth = prefix.count("/")
         return any(
             (slashes is None or slashes == depth) and (prefix.startswith(literal) or literal.startswith(prefix))
-            for literal, slashes in self._path_expressions.bounds
+            for literal, slashes in self._bounds
         )
-
-
-class _Parser:
-    """Collects the rules of one file."""
-
-    def __init__(self, rules: IgnoreRules) -> None:
-        self._rules = rules
-        self._problems: list[IgnoreProblem] = []
-        self._names: list[tuple[GitPattern, str, int]] = []
-        self._paths: list[tuple[GitPattern, str, int]] = []
-        self._wildcard_bytes = 0
-        self._deep_rules = 0
-
-    def parse(self, content: bytes) -> IgnoreRules:
-        for number, line in enumerate(_lines(content), start=1):
-            try:
-                self._add(line, 2 * number)
-            except BadPatternError as exc:
-                self._report(number, line, str(exc))
-        rules = self._rules
-        for table in (rules._starts, rules._endings):
-            table.measure()
-        endings, starts = rules._endings.texts(), rules._starts.texts()
-        # The gate looks at names as they are, which is the same as their bytes only where rules are ASCII.
-        is_ascii = all(map(str.isascii, (*endings, *starts, *rules._names.texts())))
-        if is_ascii and len(endings) + len(starts) <= MAX_GATE_TEXTS:
-            rules._gate = (endings, starts)
-        rules._parents = frozenset(
-            path[: max(path.rfind("/"), 0)] for paths in (rules._paths.any, rules._paths.directories) for path in paths
-        )
-        rules._name_expressions, rules._path_expressions = _Expressions(self._names), _Expressions(self._paths)
-        rules.problems = tuple(self._problems)
-        return rules
-
-    def _add(self, line: str, rank: int) -> None:
-        if len(line) > MAX_LINE_BYTES:
-            raise BadPatternError(f"it is longer than {MAX_LINE_BYTES} bytes")
-        if "\0" in line:
-            raise BadPatternError("it contains NUL")
-        pattern = parse_line(line)
-        if pattern is not None:
-            self._place(pattern, rank + pattern.negated)
-
-    def _place(self, pattern: GitPattern, rank: int) -> None:
-        rules, only = self._rules, pattern.directories_only
-        if not pattern.rest:
-            (rules._paths if pattern.is_path else rules._names).add(pattern.literal, rank, directories_only=only)
-        elif not pattern.is_path and pattern.ending is not None:
-            rules._endings.add(pattern.ending, rank, directories_only=only)
-        elif not pattern.is_path and pattern.rest == "*":
-            rules._starts.add(pattern.literal, rank, directories_only=only)
-        else:
-            self._place_expression(pattern, rank)
-
-    def _place_expression(self, pattern: GitPattern, rank: int) -> None:
-        size = len(pattern.literal) + len(pattern.rest)
-        if self._wildcard_bytes + size > MAX_WILDCARD_BYTES:
-            raise BadPatternError(f"this file has more than {MAX_WILDCARD_BYTES} bytes of wildcards")
-        if pattern.is_deep and self._deep_rules == MAX_DEEP_RULES:
-            raise BadPatternError(f"this file has more than {MAX_DEEP_RULES} rules with ** before a folder")
-        expression = pattern.expression()
-        self._deep_rules += pattern.is_deep
-        self._wildcard_bytes += size
-        (self._paths if pattern.is_path else self._names).append((pattern, expression, rank))
-
-    def _report(self, number: int, line: str, reason: str) -> None:
-        if len(self._problems) < MAX_REPORTED:
-            shown = line[:80].encode("latin-1").decode("utf-8", "replace")
-            self._problems.append(IgnoreProblem(line=number, text=shown, reason=reason))
-
-
-def _lines(content: bytes) -> Iterator[str]:
-    text = content.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    return (line.removesuffix("\r") for line in text.split("\n"))
 
 
 def _below(path: str, base: str) -> str:
     if not base:
         return path
     return path[len(base) + 1 :] if path.startswith(base) and path[len(base) : len(base) + 1] == "/" else ""
-
-
-def as_bytes_text(path: str) -> str:
-    """Return the UTF-8 bytes of a path as code points 0 to 255, the form in which ignore rules compare."""
-    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 class IgnoreStack:
@@ -323,12 +268,13 @@ class IgnoreStack:
         """
         end = path.find("/")
         while end >= 0:
-            if self._ignores_itself(path[:end], True):
+            if self.ignores_itself(path[:end], True):
                 return True
             end = path.find("/", end + 1)
-        return self._ignores_itself(path, is_directory)
+        return self.ignores_itself(path, is_directory)
 
-    def _ignores_itself(self, path: str, is_directory: bool) -> bool:
+    def ignores_itself(self, path: str, is_directory: bool) -> bool:
+        """Whether a path that lies in no ignored folder is ignored."""
         answers = (rules.match(path, is_directory) for rules in reversed(self.levels))
         return next((answer for answer in answers if answer is not None), False)
 
@@ -340,7 +286,7 @@ class IgnoreStack:
         """
         if not self.levels:
             return None
-        levels = [(rules, as_bytes_text(rules.relative(directory))) for rules in reversed(self.levels)]
+        levels = [(rules, rules.text(rules.relative(directory))) for rules in reversed(self.levels)]
 
         def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
             ranks: dict[str, int] = {}

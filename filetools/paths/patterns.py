@@ -6,36 +6,30 @@ Patterns are relative to the workspace root, and a backslash in them counts as a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
-
-from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.gitpattern import (
     GLOB_CHARACTERS,
+    GitPattern,
     Token,
     class_expression,
     compile_all,
+    pattern_of,
     to_expression,
     tokens_of,
 )
+from filetools.paths.ignore import IgnoreRules, IgnoreStack, rule_of
 
 MAX_PATTERN_CHARACTERS: Final = 256
 _FORBIDDEN: Final = re.compile(r'[<>"|]')
-_WILD: Final = re.compile(r"[*?]")
 _BRACKETED: Final = re.compile(r"[*?\[]")
 _LETTER: Final = re.compile(r"\w")
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _CHOICE: Final = re.compile(r"\{[^{},]*,[^{}]*\}")
 MAX_GLOBS: Final = 64
-
-Sieve = Callable[[Sequence[str], bool], Sequence[str]]
-"""Returns those names of one certain folder that are not left out; the second argument says whether they are folders.
-
-It takes many names at once, because calling a function for each costs more than looking at it.
-"""
 
 
 def compile_patterns(patterns: Sequence[str], *, defaults: Sequence[str] = ()) -> ExcludeRules:
@@ -71,108 +65,25 @@ def _checked(pattern: str) -> str:
     return pattern
 
 
-class _Rule(Struct, frozen=True, kw_only=True):
-    expression: str
-    is_literal: bool
-    is_path: bool
-    directories_only: bool
-    body: str
-
-    @classmethod
-    def parse(cls, pattern: str) -> _Rule:
-        text = pattern.replace("\\", "/")
-        body = text.rstrip("/")
-        if body.startswith("**/") and "/" not in body[3:]:
-            body = body[3:]  # any folders, then a name: the same as the name alone, which is looked up faster
-        is_path = "/" in body
-        body = body.removeprefix("/")
-        return cls(
-            expression=to_expression(tokens_of(body, _plain)),
-            is_literal=not _WILD.search(body),
-            is_path=is_path,
-            directories_only=text.endswith("/"),
-            body=body,
-        )
-
-
-class _NameRules:
-    """The rules that look at one name only. Lives as long as its `ExcludeRules`."""
-
-    __slots__ = ("_exact", "_wild")
-
-    def __init__(self, rules: Sequence[_Rule]) -> None:
-        self._exact = frozenset(rule.body for rule in rules if rule.is_literal)
-        self._wild = compile_all([rule.expression for rule in rules if not rule.is_literal]).match
-
-    def found(self, names: Sequence[str]) -> Set[str]:
-        """Return those of the names that a rule fits."""
-        exact, wild = self._exact, self._wild
-        return {name for name in names if name in exact or wild(name)}
-
-
-class ExcludeRules:
+class ExcludeRules(IgnoreStack):
     """What is left out. Immutable and usable from every thread; lives as long as anybody keeps it."""
 
-    __slots__ = ("_directory_names", "_directory_paths", "_names", "_paths", "is_of_names", "patterns")
+    __slots__ = ("is_of_names", "patterns")
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
         self.patterns = patterns
-        rules = [_Rule.parse(pattern) for pattern in patterns]
-        names = [rule for rule in rules if not rule.is_path]
-        self._names = _NameRules([rule for rule in names if not rule.directories_only])
-        self._directory_names = _NameRules(names)
-        self._paths = _paths(rules, directories_only=False, end="(?:/.*)?")
-        self._directory_paths = _paths(rules, directories_only=True, end="/.*")
-        self.is_of_names = len(names) == len(rules)
+        rules = [rule_of(_read(pattern), number) for number, pattern in enumerate(patterns)]
+        self.is_of_names = not any(pattern.is_path for pattern, *_ in rules)
         """Whether no pattern has a slash, so that the sieves of all folders are the same."""
+        super().__init__((IgnoreRules(rules, text=str),) if rules else ())
 
-    def matches_name(self, name: str, is_directory: bool) -> bool:
-        """Whether a pattern without slash matches this single name, wherever it is."""
-        return bool((self._directory_names if is_directory else self._names).found([name]))
-
-    def matches(self, path: str, is_directory: bool) -> bool:
-        """Whether a path is left out, by itself or with a folder above it.
-
-        Args:
-            path: Normalised path relative to the root.
-            is_directory: Whether it names a folder; all segments above it do.
-        """
-        *folders, name = path.split("/")
-        if self.matches_name(name, is_directory) or self._directory_names.found(folders):
-            return True
-        return self._matches_path(path, is_directory)
-
-    def matches_itself(self, path: str, is_directory: bool) -> bool:
-        """Whether a path that no folder above leaves out is left out."""
-        return self.matches_name(path[path.rfind("/") + 1 :], is_directory) or self._matches_path(path, is_directory)
-
-    def _matches_path(self, path: str, is_directory: bool) -> bool:
-        if self._paths is not None and self._paths.match(path):
-            return True
-        if self._directory_paths is None:
-            return False
-        return self._directory_paths.match(f"{path}/" if is_directory else path) is not None
-
-    def in_directory(self, directory: str) -> Sieve | None:
-        """Return the sieve for the names in a folder that is not left out itself; None if nothing can match."""
-        if self.is_of_names:
-            return self._sieve_names if self.patterns else None
-        prefix = f"{directory}/" if directory else ""
-
-        def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
-            kept = self._sieve_names(names, is_directory)
-            return [name for name in kept if not self._matches_path(prefix + name, is_directory)]
-
-        return sieve
-
-    def _sieve_names(self, names: Sequence[str], is_directory: bool) -> Sequence[str]:
-        found = (self._directory_names if is_directory else self._names).found(names)
-        return [name for name in names if name not in found] if found else names
+    matches = IgnoreStack.ignores
+    matches_itself = IgnoreStack.ignores_itself
 
 
-def _paths(rules: Iterable[_Rule], *, directories_only: bool, end: str) -> re.Pattern[str] | None:
-    found = [rule.expression for rule in rules if rule.is_path and rule.directories_only == directories_only]
-    return compile_all(found, end) if found else None
+def _read(pattern: str) -> GitPattern:
+    text = pattern.replace("\\", "/")
+    return pattern_of(text.rstrip("/").replace("[", "\\["), negated=False, directories_only=text.endswith("/"))
 
 
 class Glob:
@@ -199,7 +110,7 @@ class Glob:
         self.pattern = pattern
         self._is_path = "/" in body
         self._literal = body.lstrip("/")
-        self._expression = compile_all([to_expression(tokens_of(self._literal, _bracket))])
+        self._expression = compile_all([to_expression(tokens_of(self._literal, bracket))])
 
     def matches(self, path: str) -> bool:
         """Whether the path of a file or folder matches; takes time linear in its length."""
@@ -248,16 +159,13 @@ def glob_below(folder: str, pattern: str) -> str:
     return whole if is_glob(whole) else _LETTER.sub(r"[\g<0>]", whole, count=1)
 
 
-def _bracket(pattern: str, start: int) -> tuple[Token, int]:
+def bracket(pattern: str, start: int) -> tuple[Token, int]:
+    """Read what begins with "[": a class of characters, or, if it is not closed, that character itself."""
     negated = pattern[start + 1 : start + 2] in ("!", "^")
     first = start + 2 if negated else start + 1
     # A closing bracket right at the beginning is a member of the class.
     end = pattern.find("]", first + 1)
     if end < 0:
-        return _plain(pattern, start)
+        return re.escape(pattern[start]), start + 1
     ranges = [(each[0], each[-1]) for each in re.findall(r".-.|.", pattern[first:end], re.DOTALL)]
     return class_expression(ranges, negated=negated), end + 1
-
-
-def _plain(pattern: str, start: int) -> tuple[Token, int]:
-    return re.escape(pattern[start]), start + 1

@@ -8,10 +8,11 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
+from filetools.paths.gitpattern import to_expression, tokens_of
 from filetools.paths.names import fold_name
+from filetools.paths.patterns import bracket
 from filetools.paths.workspace_path import WorkspacePath
 
-_GLYPHS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
 _UNUSUAL: Final = re.compile(r":|[ .](?:/|\Z)")
 """What of an ASCII path folding changes besides its case."""
 _NEVER: Final = re.compile(r"(?!)")
@@ -84,33 +85,9 @@ def _translate(pattern: str) -> str:
 
 def _segment(segment: str) -> str:
     folded = fold_name(segment)
-    first, *others = ("".join(map(_glyph, _GLYPHS.findall(chunk))) for chunk in _chunks(folded))
-    spelled = first + "".join(f"(?>[^/]*?{chunk})" for chunk in others[:-1])
-    if others:
-        spelled += f"[^/]*{others[-1]}{_END}"
+    spelled = to_expression(tokens_of(folded, bracket)) + _END
     stem = folded.lstrip(".").partition(".")[0][:6]
     if folded.startswith(".") and stem.isalnum():
         # Windows also answers to a short name, such as GIT~1 for .git.
         return rf"(?:{spelled}|{re.escape(stem)}~\d+(?:\.\w*)?)"
     return spelled
-
-
-def _chunks(segment: str) -> list[str]:
-    """Split at the stars that stand outside brackets."""
-    chunks = [""]
-    for glyph in _GLYPHS.findall(segment):
-        if glyph == "*":
-            chunks.append("")
-        else:
-            chunks[-1] += glyph
-    return chunks
-
-
-def _glyph(glyph: str) -> str:
-    if glyph == "?":
-        return "[^/]"
-    if len(glyph) > 2 and glyph[0] == "[":
-        inner = glyph[1:-1]
-        negated = inner.startswith("!")
-        return "(?!/)[" + ("^" if negated else "") + re.sub(r"([\\\[\]^&~|])", r"\\\1", inner[negated:]) + "]"
-    return re.escape(glyph)

@@ -187,7 +187,7 @@ _HOW_BYTES: Final = ctypes.sizeof(_OpenHow)
 class Openat2Resolver:
     """Resolver that leaves the whole way to the kernel. Lives as long as its workspace."""
 
-    __slots__ = ("_hows", "_longer", "_syscall", "has_cached")
+    __slots__ = ("_hows", "_longer", "_syscall")
 
     def __init__(self) -> None:
         syscall = ctypes.CDLL(None, use_errno=True).syscall
@@ -196,7 +196,6 @@ class Openat2Resolver:
         self._syscall = syscall
         self._hows: dict[tuple[int, int, int], object] = {}
         self._longer = WalkResolver()
-        self.has_cached = False
 
     @classmethod
     def probe(cls, root: int) -> Openat2Resolver | None:
@@ -213,30 +212,19 @@ class Openat2Resolver:
         except OSError:
             # ENOSYS from an old kernel, EPERM (some sandboxes: EACCES) from a filter: the walk needs neither.
             return None
-        resolver.has_cached = resolver._probe_cached(root)
         return resolver
-
-    def _probe_cached(self, root: int) -> bool:
-        try:
-            descriptor = self._call(root, b".", O_DIRECTORY | SAFE_FLAGS, 0, _RESOLVE | _RESOLVE_CACHED, tries=1)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        os.close(descriptor)
-        return True
 
     def open(self, root: int, path: str, flags: int, mode: int) -> int:
         """Open `path` beneath `root` in one call; see `Resolver.open`."""
         encoded = path.encode(_ENCODING, "surrogateescape") or b"."
         if len(encoded) >= _KERNEL_PATH_BYTES:
             return self._longer.open(root, path, flags, mode)
-        return self._call(root, encoded, flags, mode, _RESOLVE)
+        return self._call(root, encoded, flags, mode)
 
     def open_cached(self, root: int, path: str, flags: int) -> int | None:
         """Open `path` if that needs no waiting; see `Resolver.open_cached`."""
         encoded = path.encode(_ENCODING, "surrogateescape") or b"."
-        if not self.has_cached or len(encoded) >= _KERNEL_PATH_BYTES:
+        if len(encoded) >= _KERNEL_PATH_BYTES:
             return None
         # Not through `_call`, which would add a tenth to what reading a small file costs.
         how = self._how(flags, 0, _RESOLVE | _RESOLVE_CACHED)
@@ -244,7 +232,7 @@ class Openat2Resolver:
         if descriptor >= 0:
             return descriptor
         error = ctypes.get_errno()
-        if error in _AGAIN:
+        if error in _AGAIN or error == errno.EINVAL:  # Linux before 5.12 does not know the flag
             return None
         raise OSError(error, os.strerror(error))
 
@@ -262,10 +250,10 @@ class Openat2Resolver:
         """Look at each component in turn; see `Resolver.obstacle`."""
         return find_obstacle(root, path)
 
-    def _call(self, root: int, path: bytes, flags: int, mode: int, resolve: int, *, tries: int = _TRIES) -> int:
-        how = self._how(flags, mode, resolve)
+    def _call(self, root: int, path: bytes, flags: int, mode: int) -> int:
+        how = self._how(flags, mode, _RESOLVE)
         error = errno.EAGAIN
-        for _ in range(tries):
+        for _ in range(_TRIES):
             descriptor: int = self._syscall(_SYSCALL_NUMBER, root, path, how, _HOW_BYTES)
             if descriptor >= 0:
                 return descriptor

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from filetools.content.diff import shortened
-from filetools.content.merging import merge_keeping
+from filetools.content.merging import merge
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor
 from filetools.models.words import Preset
@@ -178,7 +178,7 @@ def _both_texts(request: ApprovalRequest) -> str:
             "What both sides started from is not known; give the text to be written as edited_text"
         )
     texts = request.base_text, request.old_text, request.new_text
-    text = merge_keeping(*texts, "both", by_words=bool(request.by_words))
+    text = merge(*texts, keep="both", by_words=bool(request.by_words)).text
     if text is None:
         raise InvalidArgumentError(
             "The texts are too large to be put together; give the text to be written as edited_text"

@@ -22,9 +22,6 @@ from filetools.stores.processes import is_alive, process_mark
 InstanceStatus = Literal["working", "awaiting", "idle", "error"]
 WORKING_SECONDS: Final = 10.0
 """How long after a call a server counts as working."""
-KEPT_SECONDS: Final = 7 * 24 * 3600.0
-MOST_CLOSED: Final = 200
-"""Instances that have ended are forgotten after a week, or when there are more than this."""
 UNSEEN_SECONDS: Final = 24 * 3600.0
 """After so long without a sign of life an instance has ended if its process cannot be looked up from here."""
 LONGEST_NAME: Final = 200
@@ -164,37 +161,40 @@ class Registry:
         mark = None if pid is None else process_mark(pid)
         value = {
             "name": _checked_name(name), "working_dir": self._place(working_dir), "status": "idle", "is_pinned": False,
-            "pid": pid, "mark": mark, "is_server": is_server, "closed_at": None,
+            "pid": pid, "mark": mark, "is_server": is_server,
         }  # fmt: skip
         if pid is not None and (pid < 1 or is_alive(pid, str(mark)) is False):
             raise InvalidArgumentError(f"There is no process {pid!r:.80}")
 
         def work() -> _Changed[str]:
-            self._running()
-            rows = self._rows("instance")
-            order = 1 + max((row.value["display_order"] for row in rows), default=0)
+            order = 1 + max((row.value["display_order"] for row in self._running()), default=0)
             times = {"display_order": order, "created_at": self._now(), "updated_at": self._now()}
             used = self._clock() - (WORKING_SECONDS + 1 if is_server else 0)  # a server has not been called yet
             row = replace(self._row("instance", secrets.token_hex(4)), value=value | times, used=used)
-            return [row, *self._forgotten(rows)], _id_of(row), [self._event(row)]
+            return [row], _id_of(row), [self._event(row)]
 
         return self._change(work, durable=False)
 
     def set_instance_status(self, instance_id: str, status: InstanceStatus) -> None:
-        """Note what an instance does. One that had ended runs again."""
+        """Note what an instance does."""
         if status not in get_args(InstanceStatus):
             raise InvalidArgumentError(f"A status is one of {', '.join(get_args(InstanceStatus))}, not {status!r:.80}")
-        self._alter(instance_id, {"status": status, "closed_at": None}, is_active=True)
+        self._alter(instance_id, {"status": status}, is_active=True)
 
     def touch_instance(self, instance_id: str, *, name: str | None = None) -> None:
         """Note a sign of life of an instance, and perhaps its name; it counts as activity of the project around it."""
-        named = {} if name is None else {"name": _checked_name(name)}
-        self._alter(instance_id, {"closed_at": None, **named}, is_active=True)
+        self._alter(instance_id, {} if name is None else {"name": _checked_name(name)}, is_active=True)
 
     def close_instance(self, instance_id: str) -> None:
-        """Note that an instance has ended; may be called twice."""
-        if self._instance_row(instance_id).value["closed_at"] is None:
-            self._alter(instance_id, {"closed_at": self._now()})
+        """Forget an instance, which has ended; may be called twice."""
+
+        def work() -> _Changed[None]:
+            row = self._row("instance", instance_id)
+            if not row.value:
+                return [], None, []
+            return [replace(row, is_gone=True)], None, [InstanceChanged(instance=instance_id, status="closed")]
+
+        self._change(work, durable=False)
 
     def pin_instance(self, instance_id: str, is_pinned: bool = True) -> None:
         """List an instance before the others, or no longer."""
@@ -224,7 +224,9 @@ class Registry:
         self, instance_id: str, changes: dict[str, Any], *, is_active: bool = False, durable: bool = False
     ) -> None:
         def work() -> _Changed[None]:
-            row = self._instance_row(instance_id)
+            row = self._row("instance", instance_id)
+            if not row.value:
+                raise InvalidArgumentError(f"Instance not found: {instance_id[:80]}")
             is_same = all(row.value[name] == value for name, value in changes.items())
             if is_same and not is_active:
                 return [], None, []
@@ -243,9 +245,9 @@ class Registry:
         """Return the instances that have not ended, and close those whose process is dead."""
         found = []
         for row in self._rows("instance"):
-            if row.value["closed_at"] is None and not self._is_dead(row):
+            if not self._is_dead(row):
                 found.append(row)
-            elif row.value["closed_at"] is None:
+            else:
                 with suppress(FileToolsError):  # on a full disk they are still left out of the list
                     self.close_instance(_id_of(row))
         return found
@@ -257,21 +259,12 @@ class Registry:
         return self._clock() - row.used > UNSEEN_SECONDS if found is None else not found
 
     def _status(self, row: TableRow) -> str:
-        if row.value["closed_at"] is not None:
-            return "closed"
         if row.value["is_server"]:
             return "working" if 0 <= self._clock() - row.used <= WORKING_SECONDS else "idle"
         return str(row.value["status"])
 
     def _event(self, row: TableRow) -> Event:
         return InstanceChanged(instance=_id_of(row), status=self._status(row))
-
-    def _forgotten(self, rows: Sequence[TableRow]) -> list[TableRow]:
-        """Return the rows to remove: of instances that ended long ago, or before many others."""
-        ended = sorted((row for row in rows if row.value["closed_at"]), key=lambda row: str(row.value["closed_at"]))
-        surplus, last = len(ended) - MOST_CLOSED, _text_of(self._clock() - KEPT_SECONDS)
-        gone = [row for place, row in enumerate(ended) if place < surplus or row.value["closed_at"] < last]
-        return [replace(row, is_gone=True) for row in gone]
 
     def _place(self, raw_path: str) -> str:
         if len(raw_path) > LONGEST_PATH:
@@ -285,12 +278,6 @@ class Registry:
         row = self._row("project", project_id)
         if not row.value:
             raise ProjectNotFoundError(project_id[:80])
-        return row
-
-    def _instance_row(self, instance_id: str) -> TableRow:
-        row = self._row("instance", instance_id)
-        if not row.value:
-            raise InvalidArgumentError(f"Instance not found: {instance_id[:80]}")
         return row
 
     def _at(self, place: str) -> tuple[TableRow, TableRow]:
@@ -332,11 +319,7 @@ class Registry:
                 return result
 
     def _now(self) -> str:
-        return _text_of(self._clock())
-
-
-def _text_of(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _id_of(row: TableRow) -> str:

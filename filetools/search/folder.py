@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.models.words import EntryType
+from filetools.paths.ignore import Sieve
 from filetools.paths.names import is_state_name
-from filetools.paths.patterns import Sieve
 from filetools.stores.private import FOREIGN_NAME
 
 SORTED_AT_ONCE: Final = 8_192

@@ -7,11 +7,11 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from shutil import which
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from filetools.content.identity_cache import Identity, IdentityCache
 from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError, PathIsDirectoryError
@@ -39,39 +39,31 @@ def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) ->
         facts = store.stat(path)
         if facts is None or facts.type != "file":
             return None
-        if (kept := cache.get(facts.identity, place=path)) is not None:
-            return kept
-        taken_ns = time.time_ns()
-        content, facts = store.read(path, limit=MAX_IGNORE_BYTES)
+        return _rules(cache, facts.identity, path, lambda: store.read(path, limit=MAX_IGNORE_BYTES)[0], base=directory)
     except (*GONE, PathIsDirectoryError, NotRegularFileError, FileBusyError, FileTooLargeError) as exc:
         logger.warning("The ignore file %s cannot be read, and its rules do not apply: %s", path, exc)
         return None
-    rules = IgnoreRules.parse(content, directory)
-    _keep(rules, str(path), facts.identity, cache, taken_ns)
+
+
+def _rules(
+    cache: IgnoreCache, identity: Identity, place: str, read: Callable[[], bytes], *, base: str = "", above: str = ""
+) -> IgnoreRules:
+    if (kept := cache.get(identity, place=place)) is not None:
+        return kept
+    taken_ns = time.time_ns()
+    rules = IgnoreRules.parse(read(), base, above=above)
+    for line, reason in rules.problems:
+        logger.warning("%s, line %d is ignored: %s", place.partition("\0")[0], line, reason)
+    cache.put(identity, rules, taken_ns=taken_ns, place=place, weight=1 + identity[2] // _BLOCK_BYTES)
     return rules
 
 
-def _keep(rules: IgnoreRules, place: str, identity: Identity, cache: IgnoreCache, taken_ns: int) -> None:
-    for problem in rules.problems:
-        logger.warning("%s, line %d is ignored: %s", place.partition("\0")[0], problem.line, problem.reason)
-    cache.put(identity, rules, taken_ns=taken_ns, place=place, weight=1 + identity[2] // _BLOCK_BYTES)
-
-
-class OuterIgnoreFile(NamedTuple):
-    """An ignore file outside the root."""
-
-    path: Path
-    above: str
-    """The root, relative to the folder in which its rules begin; "" if they begin at the root."""
-    identity: Identity
-    """Device, inode, size, mtime and ctime."""
-
-
-def outer_ignore_files(root: Path) -> Iterator[OuterIgnoreFile]:
+def _outer_ignore_files(root: Path) -> Iterator[tuple[Path, str, Identity]]:
     """Yield the ignore files that hold in a root and lie outside it, the weakest first.
 
     They are the user's own (`core.excludesFile`), the repository's `info/exclude`, and `.gitignore` in each folder from the
-    top of the work tree down to the root. Where the root lies in no work tree there are none.
+    top of the work tree down to the root. Where the root lies in no work tree there are none. Each comes with the root,
+    relative to the folder in which its rules begin ("" if they begin at the root), and its identity.
     """
     root = _resolved(root)
     top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
@@ -86,7 +78,7 @@ def outer_ignore_files(root: Path) -> Iterator[OuterIgnoreFile]:
             continue
         if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_IGNORE_BYTES:
             identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-            yield OuterIgnoreFile(path, "" if folder == root else root.relative_to(folder).as_posix(), identity)
+            yield path, "" if folder == root else root.relative_to(folder).as_posix(), identity
 
 
 @lru_cache(maxsize=64)
@@ -126,18 +118,12 @@ def _users_file(top: Path) -> Path:
 def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
     """Return the ignore files from outside the root, the weakest first."""
     stack = IgnoreStack()
-    for file in outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
-        place = f"{file.path}\0{file.above}"
-        rules = cache.get(file.identity, place=place)
-        if rules is None:
-            taken_ns = time.time_ns()
-            try:
-                content = file.path.read_bytes()
-            except OSError as exc:
-                logger.warning("The ignore file %s cannot be read, and its rules do not apply: %s", file.path, exc)
-                continue
-            rules = IgnoreRules.parse(content, above=file.above)
-            _keep(rules, place, file.identity, cache, taken_ns)
+    for path, above, identity in _outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
+        try:
+            rules = _rules(cache, identity, f"{path}\0{above}", path.read_bytes, above=above)
+        except OSError as exc:
+            logger.warning("The ignore file %s cannot be read, and its rules do not apply: %s", path, exc)
+            continue
         stack = stack if rules.is_empty else stack.push(rules)
     return stack
 

@@ -1,4 +1,4 @@
-"""Pages of a listing: each touches what it shows and the folders above, whatever the size of the tree."""
+"""Pages of a listing, or of a search by name: each touches what it shows and the folders above, however large the tree is."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import Final, get_args
+from typing import Final
+
+from msgspec.structs import replace
 
 from filetools.content.identity_cache import IdentityCache
-from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
-from filetools.errors import InvalidArgumentError
+from filetools.content.pages import decode_cursor, encode_cursor
+from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.models.listing import ListResult
 from filetools.models.searching import SearchResult
-from filetools.models.words import EntryType, Row
+from filetools.models.words import Row
 from filetools.paths.names import escaped
+from filetools.paths.patterns import Glob, alternatives, is_glob
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder
 from filetools.search.ignores import IgnoreCache
@@ -31,8 +34,9 @@ FIRST_PORTION: Final = 256
 LARGEST_PORTION: Final = 4_096
 """Rows made in one go, in some 10 ms."""
 
+COMPARED: Final = 256
+"""Names of a search between two reports of how many there were."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
 
 _CAN_BE_ADDRESSED: Final = itemgetter(2)
 
@@ -69,9 +73,10 @@ def list_page(
         AbortedError: `abort` said so.
     """
     source = Source(store, FOLDERS, abort, "Listing")
-    page = Page(source, path, options, options.fingerprint(path))
     with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
-        return page.build(walk, cursor, total=None if options.recursive else walk.total())
+        total = None if options.recursive else walk.total()
+        fields, _ = _page(walk, cursor, options.fingerprint(path))
+        return ListResult.model_validate({**fields, "total": total})
 
 
 def rows_below(
@@ -100,90 +105,111 @@ def rows_below(
             count = min(2 * count, LARGEST_PORTION)
 
 
-class Page:
-    """Makes the result of one page from a walk."""
+def search_files(
+    store: Listable,
+    path: WorkspacePath,
+    pattern: str,
+    options: ListOptions | None = None,
+    cursor: str | None = None,
+    *,
+    abort: Abort | None = None,
+    looked: Callable[[int], None] | None = None,
+) -> SearchResult:
+    """Return one page of the files and folders whose path fits a pattern, in the order of listings.
 
-    def __init__(self, source: Source, path: WorkspacePath, options: ListOptions, fingerprint: str) -> None:
-        self._source = source
-        self._path = path
-        self._options = options
-        self._fingerprint = fingerprint
-        self._counts = False
-        """Whether the cursor tells how many entries the pages before had."""
-        self._found = 0
+    Args:
+        store: What to search.
+        path: The folder to search below.
+        pattern: Without `*`, `?`, `[` and `{a,b}` any part of the path, in any case; else a glob, see `Glob`.
+        options: As for a listing; always recursive. By default ignore files hold and hidden names are skipped.
+        cursor: `next_cursor` of the page before; None for the first.
+        abort: As for `list_page`.
+        looked: Told now and then how many names were compared so far.
 
-    def build_counted(self, walk: OrderedWalk, cursor: str | None, *, wanted: Wanted) -> SearchResult:
-        """Return the page of a search behind `cursor`, with the number of matches up to its end."""
-        self._counts = True
-        fields = self._fields(walk, cursor, wanted)
-        is_last = fields["next_cursor"] is None
-        return SearchResult.model_validate({**fields, "total": self._found, "total_is_complete": is_last})
+    Raises:
+        InvalidArgumentError: The pattern is empty, an option is out of range, or the cursor is of another search.
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
+        AbortedError: `abort` said so.
+    """
+    chosen = replace(options or ListOptions(use_gitignore=True, include_hidden=False), recursive=True)
+    wanted = _Counted(_wanted(pattern), looked)
+    source = Source(store, FOLDERS, abort, "The search")
+    closed: list[AccessDeniedError] = []
+    with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append) as walk:
+        fields, found = _page(walk, cursor, chosen.fingerprint(path, pattern), wanted)
+    is_complete = fields["next_cursor"] is None and not closed
+    more = {} if found else {"searched": wanted.count}
+    return SearchResult.model_validate({**fields, "total": found, "total_is_complete": is_complete, **more})
 
-    def build(
-        self, walk: OrderedWalk, cursor: str | None, *, total: int | None = None, wanted: Wanted | None = None
-    ) -> ListResult:
-        """Return the page behind `cursor`."""
-        return ListResult.model_validate({**self._fields(walk, cursor, wanted), "total": total})
 
-    def _fields(self, walk: OrderedWalk, cursor: str | None, wanted: Wanted | None) -> dict[str, object]:
-        if cursor is not None:
-            walk.resume(*self._decode(cursor))
-        # One more than the page holds tells whether there is a next one.
-        rows = walk.take(self._options.limit + 1, wanted)
-        is_last = len(rows) <= self._options.limit
-        shown = rows[: self._options.limit]
-        self._found += len(shown)
-        return {
-            "path": str(self._path),
-            "entries": self._entries(shown),
-            "truncated": not is_last,
-            "next_cursor": None if is_last else self._encode(shown[-1]),
-        }
+class _Counted:
+    """Counts the names that are compared; lives for one page."""
 
-    def _encode(self, row: Row) -> str:
-        path, kind, _ = row
-        relative = path[len(self._path) + 1 :] if self._path else path
-        place: dict[str, CursorValue] = {"after": str(relative), "type": kind, "of": self._fingerprint}
-        return encode_cursor(place | ({"found": self._found} if self._counts else {}))
+    def __init__(self, wanted: Wanted, looked: Callable[[int], None] | None) -> None:
+        self._wanted = wanted
+        self._looked = looked
+        self.count = 0
 
-    def _decode(self, cursor: str) -> tuple[str, EntryType]:
-        fields = decode_cursor(cursor)
-        after, kind = fields.get("after"), fields.get("type")
-        if not isinstance(after, str) or not after:
-            raise InvalidArgumentError("bad cursor", suggested_action=_START_AGAIN)
-        if fields.get("of") != self._fingerprint:
-            raise InvalidArgumentError(
-                "The cursor belongs to a listing of another path or with other options", suggested_action=_START_AGAIN
-            )
-        found = fields.get("found", 0)
-        self._found = found if isinstance(found, int) and found >= 0 else 0
-        for known in get_args(EntryType):
-            if kind == known:
-                return after, known
-        raise InvalidArgumentError("bad cursor", suggested_action=_START_AGAIN)
+    def __call__(self, path: str) -> bool:
+        self.count += 1
+        if self._looked is not None and not self.count % COMPARED:
+            self._looked(self.count)
+        return self._wanted(path)
 
-    def _entries(self, rows: Sequence[Row]) -> list[dict[str, object]]:
-        entries: list[dict[str, object]] = []
-        names: defaultdict[str, list[str]] = defaultdict(list)
-        inside: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
-        for path, kind, can_be_addressed in rows:
-            parent, _, name = path.rpartition("/")
-            entry: dict[str, object] = {"name": name, "path": path, "type": kind}
-            if not can_be_addressed:
-                entry = {"name": escaped(name), "path": escaped(path), "type": kind, "addressable": False}
-            entries.append(entry)
-            names[parent].append(name)
-            inside[parent].append(entry)
-        if not self._options.details:
-            return entries
-        for several, found in zip(inside.values(), self._source.facts(names), strict=True):
-            for entry, facts in zip(several, found, strict=True):
-                if facts is not None:
-                    if entry["type"] == "file":
-                        entry["size"] = facts[0]
-                    entry["modified"] = _moment(facts[1])
-        # Whatever vanished since it was seen is left out.
-        return [entry for entry in entries if "modified" in entry]
+
+def _wanted(pattern: str) -> Wanted:
+    if not pattern:
+        raise InvalidArgumentError("The pattern is empty")
+    if is_glob(pattern):
+        globs = tuple(map(Glob, alternatives(pattern)))
+        return globs[0].matches if len(globs) == 1 else lambda path: any(glob.matches(path) for glob in globs)
+    part = pattern.replace("\\", "/").casefold()
+    return lambda path: part in path.casefold()
+
+
+def _page(
+    walk: OrderedWalk, cursor: str | None, fingerprint: str, wanted: Wanted | None = None
+) -> tuple[dict[str, object], int]:
+    """Return the fields of the page behind a cursor, and how many entries were found up to its end."""
+    options, found = walk.options, 0
+    if cursor is not None:
+        fields = decode_cursor(cursor, {"after": str, "type": str, "found": int}, of=fingerprint)
+        found = max(int(fields["found"]), 0)
+        walk.resume(str(fields["after"]), is_directory=fields["type"] == "directory")
+    # One more than the page holds tells whether there is a next one.
+    rows = walk.take(options.limit + 1, wanted)
+    shown, is_last = rows[: options.limit], len(rows) <= options.limit
+    found += len(shown)
+    following = None
+    if not is_last:
+        path, kind, _ = shown[-1]
+        relative = path[len(walk.path) + 1 :] if walk.path else path
+        following = encode_cursor({"after": str(relative), "type": kind, "found": found, "of": fingerprint})
+    entries = _entries(walk.source, shown, details=options.details)
+    return {"path": str(walk.path), "entries": entries, "truncated": not is_last, "next_cursor": following}, found
+
+
+def _entries(source: Source, rows: Sequence[Row], *, details: bool) -> list[dict[str, object]]:
+    entries: list[dict[str, object]] = []
+    inside: defaultdict[str, list[tuple[str, dict[str, object]]]] = defaultdict(list)
+    for path, kind, can_be_addressed in rows:
+        parent, _, name = path.rpartition("/")
+        entry: dict[str, object] = {"name": name, "path": path, "type": kind}
+        if not can_be_addressed:
+            entry = {"name": escaped(name), "path": escaped(path), "type": kind, "addressable": False}
+        entries.append(entry)
+        inside[parent].append((name, entry))
+    if not details:
+        return entries
+    names = {parent: [name for name, _ in several] for parent, several in inside.items()}
+    for several, found in zip(inside.values(), source.facts(names), strict=True):
+        for (_, entry), facts in zip(several, found, strict=True):
+            if facts is not None:
+                if entry["type"] == "file":
+                    entry["size"] = facts[0]
+                entry["modified"] = _moment(facts[1])
+    # Whatever vanished since it was seen is left out.
+    return [entry for entry in entries if "modified" in entry]
 
 
 def _moment(nanoseconds: int) -> datetime | None:

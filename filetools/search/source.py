@@ -103,8 +103,7 @@ class Source:
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
             AbortedError: The caller wants to stop.
         """
-        if self._abort is not None and self._abort():
-            raise AbortedError(self._what)
+        self.check()
         if self._local is None:
             return self._scanned(WorkspacePath(path)), None
         descriptor = None if above is None else _open_below(above, path)
@@ -147,44 +146,38 @@ class Source:
             for _, descriptor in opened:
                 os.close(descriptor)
 
-    def _scanned(self, path: WorkspacePath) -> SortedFolder:
-        facts = self.store.stat(path)
-        identity = facts.identity if facts else None
-        if identity is not None and (kept := self._cache.get(identity)) is not None:
-            return kept
-        taken_ns = time.time_ns()
-        names = _FoundNames()
-        entries = self.store.scan(path)
-        while batch := list(islice(entries, LOOK_EVERY)):
-            names.add([(entry.name, entry.type) for entry in batch])
-            self.check()
-        folder = names.folder()
-        if identity is not None and folder.size >= MIN_CACHED_NAMES:
-            self._cache.put(identity, folder, taken_ns=taken_ns, weight=folder.size)
-        return folder
-
     def _opened(self, descriptor: int) -> SortedFolder:
         if len(self._cache) and (kept := self._cache.get(_identity(descriptor))) is not None:
             return kept
         taken_ns = time.time_ns()
+        directories: list[str] = []
+        others: list[str] = []
+        kinds: dict[str, EntryType] = {}
         with os.scandir(descriptor) as rows:
-            batch = list(islice(rows, MIN_CACHED_NAMES))
-            files = [row.name for row in batch if row.is_file(follow_symlinks=False)]
-            folders = []
-            if len(files) < len(batch):
-                folders = [row.name for row in batch if row.is_dir(follow_symlinks=False)]
-            if len(batch) < MIN_CACHED_NAMES and len(files) + len(folders) == len(batch):
-                return sorted_folder(folders, files, {})  # the commonest folder by far
-            names = _FoundNames()
-            while batch:
-                names.add_rows(batch)
+            while batch := list(islice(rows, LOOK_EVERY)):
+                files = [row.name for row in batch if row.is_file(follow_symlinks=False)]
+                others += files
+                if len(files) < len(batch):
+                    folders = [row.name for row in batch if row.is_dir(follow_symlinks=False)]
+                    directories += folders
+                    if len(files) + len(folders) < len(batch):
+                        kinds |= {row.name: kind for row in batch if (kind := _special(row)) is not None}
                 self.check()
-                batch = list(islice(rows, LOOK_EVERY))
-        folder = names.folder()
+        folder = sorted_folder(directories, [*others, *kinds], kinds)
         if folder.size >= MIN_CACHED_NAMES:
             # Taken afterwards: if it is older than the beginning, nothing has changed in between.
             self._cache.put(_identity(descriptor), folder, taken_ns=taken_ns, weight=folder.size)
         return folder
+
+    def _scanned(self, path: WorkspacePath) -> SortedFolder:
+        kinds: dict[str, EntryType] = {}
+        for number, entry in enumerate(self.store.scan(path), 1):
+            kinds[entry.name] = entry.type
+            if not number % LOOK_EVERY:
+                self.check()
+        others = {name: kind for name, kind in kinds.items() if kind != "directory"}
+        special = {name: kind for name, kind in others.items() if kind != "file"}
+        return sorted_folder([name for name in kinds if name not in others], [*others], special)
 
 
 def _open_below(above: int, path: str) -> int | None:
@@ -195,41 +188,15 @@ def _open_below(above: int, path: str) -> int | None:
         return None  # the whole way has the explanation
 
 
-class _FoundNames:
-    """Collects the names of one folder."""
-
-    def __init__(self) -> None:
-        self._directories: list[str] = []
-        self._others: list[str] = []
-        self._kinds: dict[str, EntryType] = {}
-
-    def add(self, entries: Sequence[tuple[str, EntryType]]) -> None:
-        for name, kind in entries:
-            if kind == "directory":
-                self._directories.append(name)
-                continue
-            self._others.append(name)
-            if kind != "file":
-                self._kinds[name] = kind
-
-    def add_rows(self, rows: Sequence[os.DirEntry[str]]) -> None:
-        files = [row.name for row in rows if row.is_file(follow_symlinks=False)]
-        self._others += files
-        if len(files) < len(rows):
-            self.add([(row.name, _type_of(row)) for row in rows if not row.is_file(follow_symlinks=False)])
-
-    def folder(self) -> SortedFolder:
-        return sorted_folder(self._directories, self._others, self._kinds)
-
-
 def _identity(descriptor: int) -> Identity:
     found = os.fstat(descriptor)
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def _type_of(row: os.DirEntry[str]) -> EntryType:
-    if row.is_dir(follow_symlinks=False):
-        return "directory"
+def _special(row: os.DirEntry[str]) -> EntryType | None:
+    """Return what an entry is that is neither a file nor a folder."""
+    if row.is_file(follow_symlinks=False) or row.is_dir(follow_symlinks=False):
+        return None
     return "symlink" if row.is_symlink() else "other"
 
 

@@ -13,9 +13,9 @@ from typing import Final, Self
 
 from filetools.errors import AbortedError, AccessDeniedError
 from filetools.models.words import EntryType, Row
-from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
+from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, Sieve
 from filetools.paths.lexical import MAX_PATH_BYTES
-from filetools.paths.patterns import ExcludeRules, Sieve
+from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import SortedFolder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
@@ -82,8 +82,7 @@ class OrderedWalk:
     ) -> None:
         """Begin at a folder; `on_closed` is told of each folder below it that may not be read and counts as empty."""
         self._on_closed = on_closed
-        self._source = source
-        self._options = options
+        self.source, self.path, self.options = source, path, options
         self._rules = rules
         self._ignores = cache
         self._hidden: Sieve | None = None if options.include_hidden else _without_hidden
@@ -91,14 +90,13 @@ class OrderedWalk:
         """Sieve of every folder where no ignore file holds, if the patterns are of names alone."""
         self._depth = options.max_depth if options.recursive else 1
         self._levels: list[_Level] = []
-        self._path = path
 
     def __enter__(self) -> Self:
         """Read the folder itself; of it alone a failure is the caller's."""
-        source, options = self._source, self._options
-        stack = stack_above(source.store, self._path, self._ignores) if options.use_gitignore else IgnoreStack()
-        top = _Level(self._path, stack, is_addressable(self._path))
-        folder, top.descriptor = source.folder(self._path)
+        source, options = self.source, self.options
+        stack = stack_above(source.store, self.path, self._ignores) if options.use_gitignore else IgnoreStack()
+        top = _Level(self.path, stack, is_addressable(self.path))
+        folder, top.descriptor = source.folder(self.path)
         self._levels.append(top)
         try:
             self._fill(top, folder)
@@ -121,19 +119,19 @@ class OrderedWalk:
         folder = self._levels[0].folder
         return 0 if folder is None else folder.size
 
-    def resume(self, relative: str, kind: EntryType, *, again: bool = False) -> None:
+    def resume(self, relative: str, *, is_directory: bool, again: bool = False) -> None:
         """Go on behind an entry, which may be gone by now.
 
         Args:
             relative: Its path below the folder listed.
-            kind: The type it had.
+            is_directory: Whether it was a folder.
             again: Go on with the entry itself, if it is still there; not for folders.
         """
         names = relative.split("/")
         for depth, name in enumerate(names, start=1):
             level = self._levels[-1]
             folder = level.folder or self._read(level)
-            if depth == len(names) and kind != "directory":
+            if depth == len(names) and not is_directory:
                 level.directory = len(level.directories)
                 level.other = (position_before if again else position_after)(folder.others, name)
                 return
@@ -211,7 +209,7 @@ class OrderedWalk:
 
     def _folder(self, path: str, above: int | None) -> tuple[SortedFolder, int | None]:
         try:
-            return self._source.folder(path, above)
+            return self.source.folder(path, above)
         except GONE as exc:
             if isinstance(exc, AccessDeniedError):
                 self._on_closed(exc)
@@ -219,7 +217,7 @@ class OrderedWalk:
 
     def _fill(self, level: _Level, folder: SortedFolder) -> None:
         if self._has_rules(folder):
-            rules = load_rules(self._source.store, WorkspacePath(level.path), self._ignores)
+            rules = load_rules(self.source.store, WorkspacePath(level.path), self._ignores)
             level.stack = level.stack.push(rules) if rules is not None else level.stack
         level.folder = folder
         level.is_plain = folder.is_plain and level.can_be_addressed and len(level.path) <= SHORT_PATH
@@ -231,7 +229,7 @@ class OrderedWalk:
             level.close()
 
     def _has_rules(self, folder: SortedFolder) -> bool:
-        return self._options.use_gitignore and folder.has_file(IGNORE_FILE)
+        return self.options.use_gitignore and folder.has_file(IGNORE_FILE)
 
     def _sieve(self, path: str, stack: IgnoreStack) -> Sieve | None:
         if self._rules.is_of_names and not stack.levels:

@@ -21,14 +21,12 @@ class _Node(NamedTuple):
     is_main: bool
     is_linked: bool
     """Whether it names its parent, or says that it has none; entries of the oldest writers did neither."""
-    timestamp: str
     writer: tuple[bool, str]
     response: str
     """Id of the answer of a model that it is a part of."""
     calls: tuple[str, ...]
     results: tuple[str, ...] | None
     """Calls whose results it brings; None if it brings none."""
-    source: str
 
 
 class Conversation:
@@ -48,13 +46,13 @@ class Conversation:
         self._parents.add(node.parent)
         return is_new
 
-    def uuids(self) -> list[str]:
-        """Return the uuids of the conversation's entries, from the first to the last.
+    def uuids(self) -> set[str]:
+        """Return the uuids of the conversation's entries.
 
         It is the chain of parents from the newest entry of a user or model on the main line that nothing follows. A cycle
-        and a missing parent end it. Calls and results that ran beside those on the chain are put back.
+        and a missing parent end it. Calls and results that ran beside those on the chain belong to it.
         """
-        return [node.uuid for node in self._chain(lambda node: self._nodes.get(node.parent))]
+        return self._chain(lambda node: self._nodes.get(node.parent))
 
     def left(self) -> set[str]:
         """Return the uuids of what was left when somebody went back: entries of the main line outside of the conversation.
@@ -69,15 +67,15 @@ class Conversation:
             parent = node.parent or node.logical_parent
             return self._nodes.get(parent, above.get(node.uuid)) if parent else None
 
-        return {node.uuid for node in main} - {node.uuid for node in self._chain(parent_of)}
+        return {node.uuid for node in main} - self._chain(parent_of)
 
-    def _chain(self, parent_of: Callable[[_Node], _Node | None]) -> list[_Node]:
+    def _chain(self, parent_of: Callable[[_Node], _Node | None]) -> set[str]:
         chain: dict[str, _Node] = {}
         node = self._leaf()
         while node is not None and node.uuid not in chain:
             chain[node.uuid] = node
             node = parent_of(node)
-        return self._with_parallel(list(reversed(chain.values())))
+        return {*chain, *self._beside(chain)}
 
     def _leaf(self) -> _Node | None:
         """Return where the conversation ends: on the main line, if anything stands there."""
@@ -97,58 +95,20 @@ class Conversation:
                     break
                 node = self._nodes.get(node.parent)
 
-    def _with_parallel(self, chain: list[_Node]) -> list[_Node]:
-        """Return a chain with the calls and results that ran beside it: each call of one answer is an entry of its own, and
-        what follows hangs below one of them."""
-        responses = self._responses()
-        results = self._results(owners := _owners(responses))
-        position = {uuid: number for number, uuid in enumerate(self._nodes)}
-        seen = {node.uuid for node in chain}
-        answered = {call for node in chain for call in node.results or ()}
-        beside: dict[str, list[_Node]] = {}
-        for response, end in {node.response: node.uuid for node in chain if node.response}.items():
-            calls = {node.uuid: node for node in responses[response]}
-            found = {each.uuid: each for uuid in calls for each in results.get(uuid, ()) if each.uuid not in seen}
-            near = [each for each in found.values() if each.parent in calls]
-            done = {call for each in near for call in each.results or ()}
-            far = (each for each in found.values() if each.parent not in calls)
-            for each in sorted(far, key=lambda each: position[each.uuid]):
-                callers = [owners.get(call) for call in each.results or () if not (call in done or call in answered)]
-                if any(caller.uuid in calls for caller in callers if caller is not None):
-                    done.update(each.results or ())
-                    near.append(each)
-            lost = [each for each in calls.values() if each.uuid not in seen]
-            beside[end] = [each for part in (lost, near) for each in sorted(part, key=lambda each: each.timestamp)]
-            seen.update(each.uuid for each in beside[end])
-        return [each for node in chain for each in (node, *beside.get(node.uuid, ()))]
-
-    def _responses(self) -> dict[str, list[_Node]]:
-        found: dict[str, list[_Node]] = {}
-        for node in self._nodes.values():
-            if node.response:
-                found.setdefault(node.response, []).append(node)
-        return found
-
-    def _results(self, owners: dict[str, _Node | None]) -> dict[str, list[_Node]]:
-        """Return what brings results, by the entries it may belong to: its parent, its source, the callers."""
-        found: dict[str, list[_Node]] = {}
-        for node in self._nodes.values():
-            if node.results is None or not node.parent:
-                continue
-            others = (self._nodes.get(node.source), *(owners.get(call) for call in node.results))
-            same = (other.uuid for other in others if other is not None and other.writer == node.writer)
-            for uuid in dict.fromkeys((node.parent, *same)):
-                found.setdefault(uuid, []).append(node)
-        return found
-
-
-def conversation(entries: Iterable[LogEntry]) -> list[LogEntry]:
-    """Return the entries of a log that are its conversation, in order; see `Conversation.uuids`."""
-    tree, by_uuid = Conversation(), dict[str, LogEntry]()
-    for entry in entries:
-        tree.add(entry)
-        by_uuid[entry.uuid] = entry
-    return [by_uuid[uuid] for uuid in tree.uuids()]
+    def _beside(self, chain: Mapping[str, _Node]) -> Iterator[str]:
+        """Yield what ran beside a chain: each call of one answer is an entry of its own, and what follows hangs below one."""
+        responses = {node.response for node in chain.values()} - {""}
+        parts = {node.uuid: node for node in self._nodes.values() if node.response in responses}
+        callers = {call: node.writer for node in parts.values() for call in node.calls}
+        answered = {call for node in chain.values() for call in node.results or ()}
+        results = (node for node in self._nodes.values() if node.results is not None and node.uuid not in chain)
+        yield from parts
+        # A result that hangs elsewhere counts where no other brings the same.
+        for node in sorted(results, key=lambda node: node.parent not in parts):
+            new = (call for call in node.results or () if call not in answered)
+            if node.parent in parts or any(node.parent and callers.get(call) == node.writer for call in new):
+                answered.update(node.results or ())
+                yield node.uuid
 
 
 def _node(entry: LogEntry) -> _Node:
@@ -172,12 +132,10 @@ def _node(entry: LogEntry) -> _Node:
         logical_parent=_text(raw, "logicalParentUuid"),
         is_main=not (is_sidechain or raw.get("teamName") or raw.get("isMeta") is True),
         is_linked=isinstance(raw.get("parentUuid", 0), str | None),
-        timestamp=_text(raw, "timestamp"),
         writer=(is_sidechain, _text(raw, "agentId")),
         response=_text(message, "id") if kind == "assistant" else "",
         calls=calls,
         results=results,
-        source=_text(raw, "sourceToolAssistantUUID"),
     )
 
 
@@ -188,14 +146,3 @@ def _text(given: Any, key: str) -> str:
 
 def _ids(blocks: Iterable[Mapping[str, Any]], kind: str, key: str) -> tuple[str, ...]:
     return tuple([text for block in blocks if block.get("type") == kind and (text := _text(block, key))])
-
-
-def _owners(responses: dict[str, list[_Node]]) -> dict[str, _Node | None]:
-    """Return which entry made each call; None where two answers claim it."""
-    found: dict[str, _Node | None] = {}
-    for nodes in responses.values():
-        for node in nodes:
-            for call in node.calls:
-                known = found.get(call, node)
-                found[call] = node if known is not None and known.response == node.response else None
-    return found

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.content import kind
-from filetools.content.diff import diff_lines
+from filetools.content.alignment import MAX_COST, differences
 from filetools.content.ends import split_lines
 from filetools.content.facts import inspect
 from filetools.content.formats import decode
@@ -77,10 +77,9 @@ class Annotated:
         head = common_prefix(old, new)
         # Neither the search nor the numbering of lines has to go through what is the same at both ends.
         tail = common_suffix(old, new, head)
-        middle = diff_lines(old[head : len(old) - tail], new[head : len(new) - tail])
-        for hunk in reversed(middle):
-            added = [author] * (hunk.new_end - hunk.new_start)
-            self._authors[head + hunk.old_start : head + hunk.old_end] = added
+        middle = differences(old[head : len(old) - tail], new[head : len(new) - tail], max_cost=MAX_COST)
+        for old_start, old_end, new_start, new_end in reversed(middle):
+            self._authors[head + old_start : head + old_end] = [author] * (new_end - new_start)
         self._lines = new
 
     def ranges(self) -> Iterator[AuthoredLines]:

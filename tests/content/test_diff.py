@@ -5,10 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.diff import (
-    Hunk,
     PatchHunk,
-    diff_lines,
     minimal_edits,
     patch_of_edits,
     refined,
@@ -32,31 +31,31 @@ def longest_common(old: list[str], new: list[str]) -> int:
     return row[-1]
 
 
-def applied(old: list[str], new: list[str], hunks: list[Hunk]) -> list[str]:
+def applied(old: list[str], new: list[str], spans: list[Span]) -> list[str]:
     made: list[str] = []
     at = 0
-    for hunk in hunks:
-        made += old[at : hunk.old_start] + new[hunk.new_start : hunk.new_end]
-        at = hunk.old_end
+    for old_start, old_end, new_start, new_end in spans:
+        made += old[at:old_start] + new[new_start:new_end]
+        at = old_end
     return made + old[at:]
 
 
 @given(LINES, LINES)
 def test_hunks_replace_as_few_lines_as_possible(old: list[str], new: list[str]) -> None:
-    hunks = diff_lines(old, new)
-    assert applied(old, new, hunks) == new
-    assert sum(hunk.old_end - hunk.old_start for hunk in hunks) == len(old) - longest_common(old, new)
-    assert all(one.old_end < two.old_start for one, two in pairwise(hunks))
+    spans = differences(old, new, max_cost=MAX_COST)
+    assert applied(old, new, spans) == new
+    assert sum(old_end - old_start for old_start, old_end, *_ in spans) == len(old) - longest_common(old, new)
+    assert all(one[1] < two[0] for one, two in pairwise(spans))
 
 
 @given(LINES, LINES, st.integers(0, 12))
 def test_hunks_are_right_when_the_search_may_cost_nothing(old: list[str], new: list[str], max_cost: int) -> None:
-    assert applied(old, new, diff_lines(old, new, max_cost=max_cost)) == new
+    assert applied(old, new, differences(old, new, max_cost=max_cost)) == new
 
 
 def test_a_change_in_a_repetition_lies_in_its_last_place() -> None:
-    assert diff_lines(list("xxxx"), list("xxxxx")) == [Hunk(old_start=4, old_end=4, new_start=4, new_end=5)]
-    assert diff_lines(list("axxxb"), list("axxb")) == [Hunk(old_start=3, old_end=4, new_start=3, new_end=3)]
+    assert differences(list("xxxx"), list("xxxxx"), max_cost=MAX_COST) == [(4, 4, 4, 5)]
+    assert differences(list("axxxb"), list("axxb"), max_cost=MAX_COST) == [(3, 4, 3, 3)]
 
 
 def test_structured_patch_holds_changes_with_context() -> None:
@@ -98,25 +97,21 @@ def test_hunks_of_edits_lead_from_the_old_text_to_the_new_one(edited: tuple[str,
     old, new = split_lines(text), split_lines(new_text)
     hunks = patch_of_edits(text, new_text, edits, context)
     replaced = [
-        Hunk(
-            old_start=hunk.old_start - bool(hunk.old_lines),
-            old_end=hunk.old_start - bool(hunk.old_lines) + hunk.old_lines,
-            new_start=hunk.new_start - bool(hunk.new_lines),
-            new_end=hunk.new_start - bool(hunk.new_lines) + hunk.new_lines,
+        (
+            hunk.old_start - bool(hunk.old_lines),
+            hunk.old_start - bool(hunk.old_lines) + hunk.old_lines,
+            hunk.new_start - bool(hunk.new_lines),
+            hunk.new_start - bool(hunk.new_lines) + hunk.new_lines,
         )
         for hunk in hunks
     ]
     assert applied(old, new, replaced) == new
     assert sum(hunk.old_lines - hunk.new_lines for hunk in hunks) == len(old) - len(new)
-    assert all(two.old_start - one.old_end > 0 for one, two in pairwise(replaced))
-    for hunk, place in zip(hunks, replaced, strict=True):
+    assert all(two[0] - one[1] > 0 for one, two in pairwise(replaced))
+    for hunk, (old_start, old_end, new_start, new_end) in zip(hunks, replaced, strict=True):
         lines = [line for line in hunk.lines if not line.startswith("\\")]
-        assert [line[1:] for line in lines if line[0] != "+"] == [
-            without_end(line) for line in old[place.old_start : place.old_end]
-        ]
-        assert [line[1:] for line in lines if line[0] != "-"] == [
-            without_end(line) for line in new[place.new_start : place.new_end]
-        ]
+        assert [line[1:] for line in lines if line[0] != "+"] == [without_end(line) for line in old[old_start:old_end]]
+        assert [line[1:] for line in lines if line[0] != "-"] == [without_end(line) for line in new[new_start:new_end]]
 
 
 @given(st.lists(st.integers(0, 59), max_size=6, unique=True), st.integers(0, 3))

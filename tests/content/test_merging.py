@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from filetools.content.diff import PatchHunk
 from filetools.content.formats import TextFormat
-from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes, merge_keeping
+from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import EncodingError
 from tests.support.dose import dose
@@ -209,16 +209,16 @@ def test_a_proposal_the_encoding_cannot_hold_is_refused() -> None:
 )
 def test_where_sides_conflict_what_somebody_said_is_kept(keep: Kept, expected: str) -> None:
     texts = ("a\nb\nc\n", "a\nours\nc\nd\n", "a\ntheirs\nc\n")
-    assert merge_keeping(*texts, keep, by_words=True) == expected.replace("A", "a")
+    assert merge(*texts, keep=keep, by_words=True).text == expected.replace("A", "a")
     texts = ("a\n\nb\nc\n", "A\n\nours\nc\nd\n", "a\n\ntheirs\nc\n")
-    assert merge_keeping(*texts, keep, by_words=True) == expected.replace("A", "A\n")
+    assert merge(*texts, keep=keep, by_words=True).text == expected.replace("A", "A\n")
 
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_keeping_decides_nothing_where_nothing_conflicts(base: str, ours: str, theirs: str) -> None:
     clean = merged(base, ours, theirs)
-    both = merge_keeping(base, ours, theirs, "both", by_words=True)
-    over = merge_keeping(base, ours, theirs, "theirs", by_words=True)
+    both = merge(base, ours, theirs, keep="both", by_words=True).text
+    over = merge(base, ours, theirs, keep="theirs", by_words=True).text
     if clean is not None:
         assert (both, over) == (clean, clean)
     else:

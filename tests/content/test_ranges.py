@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.content.formats import TextFormat, encode
-from filetools.content.ranges import MemorySource, TextWindow, read_byte_range, read_text_range
+from filetools.content.ranges import TextWindow, memory_source, read_byte_range, read_text_range
 from filetools.errors import EncodingError, InvalidArgumentError
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
@@ -22,13 +22,13 @@ FORMATS = [
 
 
 def read(content: bytes, text_format: TextFormat, offset: int, count: int) -> TextWindow:
-    return read_text_range(MemorySource(content), text_format, offset=offset, count=count, path="a")
+    return read_text_range(memory_source(content), text_format, offset=offset, count=count, path="a")
 
 
 @pytest.mark.parametrize(("offset", "count"), [(-1, 1), (0, 0), (0, -5)])
 def test_numbers_out_of_range_are_refused(offset: int, count: int) -> None:
     with pytest.raises(InvalidArgumentError):
-        read_byte_range(MemorySource(b"abc"), offset=offset, count=count)
+        read_byte_range(memory_source(b"abc"), offset=offset, count=count)
     with pytest.raises(InvalidArgumentError):
         read(b"abc", UTF8, offset, count)
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from filetools.content.diff import minimal_edits
 from filetools.content.formats import TextFormat, decode, encode
-from filetools.content.lines import tally
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice, tally_after
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
 from filetools.errors import EncodingError
 
 TEXTS = st.text(st.sampled_from("abc\n"), max_size=20)
@@ -51,13 +50,6 @@ def changed_texts(draw: st.DrawFn, characters: str = "ab\n\n\r") -> tuple[str, l
     new = draw(st.lists(st.text(st.sampled_from(characters), max_size=4), min_size=3, max_size=3))
     pairs = zip(places[::2], places[1::2], strict=False)
     return text, [TextEdit(*pair, part) for pair, part in zip(pairs, new, strict=False)]
-
-
-@given(changed_texts())
-def test_ends_and_lines_after_edits_are_those_of_the_new_text(changed: tuple[str, list[TextEdit]]) -> None:
-    text, edits = changed
-    after = apply_text_edits(text, edits)
-    assert tally_after(tally(text), text, after, edits) == tally(after)
 
 
 @given(changed_texts("a\n\r\u00e9\u65e5\U0001f600\ufeff"))

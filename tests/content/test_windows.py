@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.content.formats import TextFormat, encode
-from filetools.content.ranges import STEP_BYTES, MemorySource, TextWindow
+from filetools.content.ranges import STEP_BYTES, TextWindow, memory_source
 from filetools.content.windows import COUNTED_BYTES, line_end, read_lines
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.dose import dose
@@ -63,7 +63,7 @@ def window_of(text: str, offset: int, limit: int | None) -> TextWindow:
 def read(
     text: str, text_format: TextFormat, offset: int, limit: int | None = None, max_chars: int = 1_000_000
 ) -> TextWindow:
-    source = MemorySource(encode(text, text_format, path="a"))
+    source = memory_source(encode(text, text_format, path="a"))
     return read_lines(source, text_format, offset=offset, limit=limit, max_chars=max_chars, path="a")
 
 
@@ -79,7 +79,7 @@ def test_numbers_out_of_range_are_refused(offset: int, limit: int | None, max_ch
 def test_bad_byte_is_named_with_its_place_in_the_file() -> None:
     content = b"a\n" * STEP_BYTES + b"b\xc3\n"
     with pytest.raises(EncodingError) as caught:
-        read_lines(MemorySource(content), UTF8, offset=-1, limit=None, max_chars=10, path="a.txt")
+        read_lines(memory_source(content), UTF8, offset=-1, limit=None, max_chars=10, path="a.txt")
     assert (caught.value.path, caught.value.details["position"]) == ("a.txt", 2 * STEP_BYTES + 1)
 
 
@@ -115,7 +115,7 @@ def test_window_equals_a_slice_of_the_whole(text: str, text_format: TextFormat, 
 def test_paging_brings_every_character_whatever_the_window(
     text: str, text_format: TextFormat, max_chars: int, limit: int | None
 ) -> None:
-    source = MemorySource(encode(text, text_format, path="a"))
+    source = memory_source(encode(text, text_format, path="a"))
     paged, offset = "", 1
     while True:
         window = read_lines(source, text_format, offset=offset, limit=limit, max_chars=max_chars, path="a")
@@ -145,7 +145,7 @@ def test_line_longer_than_a_window_is_cut_and_says_so() -> None:
 
 def test_lines_from_the_end_of_a_large_file_keep_negative_numbers() -> None:
     text = "a" * COUNTED_BYTES + "\nb\nc\nd"
-    source = MemorySource(text.encode())
+    source = memory_source(text.encode())
 
     def last(offset: int, limit: int | None, max_chars: int = 100) -> TextWindow:
         return read_lines(source, UTF8, offset=offset, limit=limit, max_chars=max_chars, path="a")
@@ -158,7 +158,7 @@ def test_lines_from_the_end_of_a_large_file_keep_negative_numbers() -> None:
 
 def test_every_line_of_a_file_of_many_pieces_is_found() -> None:
     lines = [f"line {number} " + "x" * (number % 97) + "\n" for number in range(1, 40_001)]
-    source = MemorySource("".join(lines).encode())
+    source = memory_source("".join(lines).encode())
     for offset in (39_000, 5, 20_000, 40_000, 1, 40_001, -1, -39_999, 12_345):
         window = read_lines(source, UTF8, offset=offset, limit=2, max_chars=10_000, path="a")
         line = offset if offset > 0 else len(lines) + offset + 1
@@ -189,8 +189,8 @@ def large(tmp_path: Path) -> Iterator[DescriptorSource]:
 
 def test_ends_of_a_huge_file_cost_two_reads_and_no_memory(large: DescriptorSource) -> None:
     tracemalloc.start()
-    first = read_lines(large, UTF8, offset=1, limit=100, max_chars=100_000, path="a")
-    last = read_lines(large, UTF8, offset=-100, limit=60, max_chars=100_000, path="a")
+    first = read_lines(large.source, UTF8, offset=1, limit=100, max_chars=100_000, path="a")
+    last = read_lines(large.source, UTF8, offset=-100, limit=60, max_chars=100_000, path="a")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert first.content == "".join(f"line {number}\n" for number in range(1, 101))
@@ -205,16 +205,18 @@ def test_a_page_is_found_from_where_the_page_before_began(tmp_path: Path) -> Non
     with sparse(tmp_path / "huge.txt", 64 * STEP_BYTES) as huge:
         for line, steps in ((310, 68), (310, 4), (312, 4), (999, 6), (5, 4), (311, 68)):
             before = huge.bytes_read
-            window = read_lines(huge, UTF8, offset=line, limit=2, max_chars=99, path="a", identity=(0, 0, 0, 0, 1))
+            window = read_lines(
+                huge.source, UTF8, offset=line, limit=2, max_chars=99, path="a", identity=(0, 0, 0, 0, 1)
+            )
             assert huge.bytes_read - before <= steps * STEP_BYTES
-            assert window == read_lines(huge, UTF8, offset=line, limit=2, max_chars=99, path="a")
+            assert window == read_lines(huge.source, UTF8, offset=line, limit=2, max_chars=99, path="a")
 
 
 def test_middle_of_a_huge_file_is_read_once_with_little_memory(tmp_path: Path) -> None:
     size = min(dose(64), 1024) * 1024**2
     with sparse(tmp_path / "huge.txt", size) as huge:
         tracemalloc.start()
-        window = read_lines(huge, UTF8, offset=302, limit=10, max_chars=100_000, path="a")
+        window = read_lines(huge.source, UTF8, offset=302, limit=10, max_chars=100_000, path="a")
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert window.content == "".join(f"line {number}\n" for number in range(1, 11))

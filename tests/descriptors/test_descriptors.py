@@ -37,8 +37,7 @@ def descriptors() -> Descriptors:
 
 def beside(descriptors: Descriptors, owner: str) -> Descriptors:
     """Return the descriptors of another owner in the same table, as in a workspace."""
-    rows = descriptors._rows
-    return Descriptors(owner=owner, table=rows.table, texts=rows.texts)
+    return Descriptors(owner=owner, table=descriptors._rows.table)
 
 
 def refused(kind: type[FileToolsError], call: Callable[[], object]) -> str:

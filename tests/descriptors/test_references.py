@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.descriptors.descriptors import Descriptors, Reference, find_references
+from filetools.descriptors.descriptors import Descriptors, find_references
 from filetools.settings import DescriptorSettings
 
 
 def found(text: str) -> dict[str, str]:
-    return {each.id: each.content for each in find_references(text)}
+    return dict(find_references(text))
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_tags_may_be_written_in_many_ways(tag: str) -> None:
 def test_an_outer_reference_keeps_its_inner_tags() -> None:
     text = '<ref id="a">1<ref id="b">2</ref>3</ref><ref id="c">4</ref>'
     assert find_references(text) == [
-        Reference(id="b", content="2"),
-        Reference(id="a", content='1<ref id="b">2</ref>3'),
-        Reference(id="c", content="4"),
+        ("b", "2"),
+        ("a", '1<ref id="b">2</ref>3'),
+        ("c", "4"),
     ]
 
 

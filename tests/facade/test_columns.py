@@ -9,7 +9,7 @@ import pytest
 
 import filetools
 from filetools.content.formats import TextFormat
-from filetools.content.ranges import MemorySource
+from filetools.content.ranges import memory_source
 from filetools.content.windows import read_lines
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor
@@ -74,7 +74,7 @@ async def test_a_match_in_a_long_line_says_where_to_read(tmp_path: Path) -> None
     ],
 )
 def test_a_window_begins_at_a_column(text: str, encoding: str, line: int, column: int, content: str) -> None:
-    source, form = MemorySource(text.encode(encoding)), TextFormat(encoding=encoding, bom=b"")
+    source, form = memory_source(text.encode(encoding)), TextFormat(encoding=encoding, bom=b"")
     window = read_lines(source, form, offset=line, limit=None, max_chars=1_000, path="a", column=column)
     assert window.content == content
 
@@ -87,7 +87,7 @@ def test_a_window_begins_at_a_column(text: str, encoding: str, line: int, column
     ],
 )  # fmt: skip
 def test_a_column_behind_its_line_is_refused(text: str, encoding: str, line: int, column: int, length: int) -> None:
-    source, form = MemorySource(text.encode(encoding)), TextFormat(encoding=encoding, bom=b"")
+    source, form = memory_source(text.encode(encoding)), TextFormat(encoding=encoding, bom=b"")
     with pytest.raises(InvalidArgumentError, match=f"^Line {line} has {length} characters"):
         read_lines(source, form, offset=line, limit=None, max_chars=1_000, path="a", column=column)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from filetools.descriptors.memory import JournalTexts, MemoryTable, MemoryTexts
+from filetools.content.version import version_of
+from filetools.descriptors.memory import MemoryTable
 from filetools.journal.journal import Journal
 from filetools.journal.table import Table, TableRow
 
@@ -20,15 +21,14 @@ class Kept:
     def __init__(self, table: Table, journal: Journal | None) -> None:
         self.table = table
         self._journal = journal
-        self._texts = MemoryTexts()
 
     def row(self, key: str, used: float, text: str = "") -> TableRow:
         """Put a row that keeps a text, and return it as it stands."""
         version = None
         if text:
-            version, _ = self._texts.keep(text)
+            version = version_of(text.encode())
             if self._journal is not None:
-                version, _ = JournalTexts(self._journal.contents).keep(text)
+                self._journal.contents.keep_all({version: text.encode()})
         assert self.table.put([TableRow(key=key, value={}, version=version, size=len(text), used=used)])
         found = self.table.get(key)
         assert found is not None
@@ -38,7 +38,7 @@ class Kept:
 @pytest.fixture(params=["journal", "memory"])
 def kept(request: pytest.FixtureRequest, state: Path) -> Iterator[Kept]:
     if request.param == "memory":
-        yield Kept(MemoryTable(MemoryTexts()), None)
+        yield Kept(MemoryTable({}), None)
         return
     journal = Journal(state, durability="relaxed", timeout_seconds=60)
     yield Kept(journal.descriptors, journal)

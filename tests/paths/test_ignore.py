@@ -12,7 +12,6 @@ import pytest
 from filetools.paths.ignore import (
     MAX_DEEP_RULES,
     MAX_WILDCARD_BYTES,
-    IgnoreProblem,
     IgnoreRules,
     IgnoreStack,
 )
@@ -64,7 +63,7 @@ NAMES: Final = (
 )
 def test_bad_line_is_skipped_and_reported(line: str, reason: str) -> None:
     rules = IgnoreRules.parse(f"good\n{line}\n*.o\n")
-    assert rules.problems == (IgnoreProblem(line=2, text=line[:80], reason=reason),)
+    assert rules.problems == ((2, reason),)
     assert [rules.match(path, False) for path in ("good", "x.o", line[:200])] == [True, True, None]
 
 
@@ -211,8 +210,7 @@ def test_bombs_are_never_tried_again_and_again(line: str) -> None:
 
 def _expressions(rules: IgnoreRules) -> list[str]:
     """Return the regular expressions behind rules."""
-    both = (rules._name_expressions, rules._path_expressions)
-    compiled = [one for each in both for one in (each._files, each._directories) if one is not None]
+    compiled = [one for side in rules._sides for one in (side._wild_names, side._wild_paths) if one is not None]
     return [match.__self__.pattern for match, _ in compiled]  # type: ignore[attr-defined]
 
 
@@ -229,7 +227,7 @@ def test_a_path_costs_the_same_however_many_rules_a_file_has(line: str) -> None:
 
 def test_deep_rules_beyond_the_bound_are_skipped_and_reported() -> None:
     rules = IgnoreRules.parse("\n".join(f"a/**/b{number}" for number in range(MAX_DEEP_RULES + 1)))
-    assert [problem.line for problem in rules.problems] == [MAX_DEEP_RULES + 1]
+    assert [line for line, _ in rules.problems] == [MAX_DEEP_RULES + 1]
     assert [rules.match(path, False) for path in ("a/x/b255", "a/x/b256")] == [True, None]
 
 
@@ -237,5 +235,5 @@ def test_wildcards_beyond_the_bound_are_skipped_and_reported() -> None:
     line = "*a*" + "b" * 1020
     count = MAX_WILDCARD_BYTES // len(line) + 1
     rules = IgnoreRules.parse("\n".join([line] * count) + "\nplain\n")
-    assert [problem.line for problem in rules.problems] == [count]
+    assert [line for line, _ in rules.problems] == [count]
     assert rules.match("plain", False)

@@ -281,7 +281,7 @@ def test_pages_give_each_match_once_while_files_come_and_go(store: DirectStore, 
             break
     assert seen == [row for row in expected if row[0] != "src/App.py"] or seen == expected
     assert total == len(seen)
-    with pytest.raises(InvalidArgumentError, match="another search"):
+    with pytest.raises(InvalidArgumentError, match="another path or with other options"):
         grep(store, engine, "def", cursor=grep(store, engine, "d.?e.?f", limit=1).next_cursor)
 
 

@@ -121,7 +121,7 @@ def test_forged_cursor_does_not_leave_the_folder(direct: DirectStore, tmp_path: 
     store = CountedStore(direct)
     inside = WorkspacePath("a")
     options = ListOptions(recursive=True)
-    cursor = encode_cursor({"after": "../b/0", "type": "file", "of": options.fingerprint(inside)})
+    cursor = encode_cursor({"after": "../b/0", "type": "file", "found": 0, "of": options.fingerprint(inside)})
     list_page(store, inside, options, cursor)
     assert store.scanned == ["a"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from filetools.errors import InvalidArgumentError
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.search.names import search_files
+from filetools.search.listing import search_files
 from filetools.search.options import ListOptions
 from tests.support.direct_store import DirectStore, open_store
 

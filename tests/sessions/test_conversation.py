@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.sessions.conversation import Conversation, conversation
+from filetools.sessions.conversation import Conversation
 from filetools.sessions.log import LogEntry, entries_of, extract_text
 from tests.support.agent_logs import Log, LogWriter
 
@@ -27,6 +27,12 @@ def tree(entries: list[LogEntry]) -> Conversation:
     return made
 
 
+def conversation(entries: list[LogEntry]) -> list[LogEntry]:
+    """Return the entries of a conversation as they stand in the log, the later of two with one uuid."""
+    uuids = tree(entries).uuids()
+    return [each for each in tree_entries(entries) if each.uuid in uuids]
+
+
 def said(log: Log) -> list[str]:
     return [text for each in conversation(entries_of(log.path.read_bytes())) if (text := extract_text(each.content))]
 
@@ -41,15 +47,15 @@ def left(log: Log) -> list[str]:
 
 
 def test_of_nothing_there_is_no_conversation() -> None:
-    assert (conversation([]), tree([]).uuids(), tree([]).left()) == ([], [], set())
+    assert (conversation([]), tree([]).uuids(), tree([]).left()) == ([], set(), set())
 
 
 def test_entries_without_uuid_are_no_part_of_it() -> None:
     entries = [LogEntry({}), entry(None), entry(5), *line("a", "b"), LogEntry({"type": "user", "parentUuid": "b"})]
-    assert tree(entries).uuids() == ["a", "b"]
+    assert tree(entries).uuids() == {"a", "b"}
 
 
-def test_it_is_the_chain_of_parents_of_the_last_leaf_in_the_order_of_the_log() -> None:
+def test_it_is_the_chain_of_parents_of_the_last_leaf() -> None:
     entries = [entry("c", "b"), entry("b", "a"), entry("x", "b"), entry("a"), entry("y", "a")]
     assert conversation(entries) == [entries[3], entries[4]]
 
@@ -57,26 +63,26 @@ def test_it_is_the_chain_of_parents_of_the_last_leaf_in_the_order_of_the_log() -
 @pytest.mark.parametrize("mark", [{"isSidechain": True}, {"isMeta": True}, {"teamName": "team"}])
 def test_what_is_not_on_the_main_line_ends_it_only_where_nothing_else_does(mark: dict[str, Any]) -> None:
     others = [entry("x", "a", **mark), entry("y", "x", **mark)]
-    assert tree([*line("a", "b"), *others]).uuids() == ["a", "b"]
-    assert tree([entry("a", **mark), *others]).uuids() == ["a", "x", "y"]
+    assert tree([*line("a", "b"), *others]).uuids() == {"a", "b"}
+    assert tree([entry("a", **mark), *others]).uuids() == {"a", "x", "y"}
 
 
 def test_a_missing_parent_ends_the_chain() -> None:
-    assert tree([*line("a", "b"), entry("c", "gone"), entry("d", "c")]).uuids() == ["c", "d"]
+    assert tree([*line("a", "b"), entry("c", "gone"), entry("d", "c")]).uuids() == {"c", "d"}
 
 
 @pytest.mark.parametrize("others", [[], ["z"]])
 def test_a_cycle_ends_the_chain(others: list[str]) -> None:
     cycle = [entry("a", "c"), entry("b", "a"), entry("c", "b")]
-    assert tree([*(entry(uuid) for uuid in others), *cycle]).uuids() == (["z"] if others else ["a", "b", "c"])
-    assert tree([entry("a", "a")]).uuids() == ["a"]
+    assert tree([*(entry(uuid) for uuid in others), *cycle]).uuids() == ({"z"} if others else {"a", "b", "c"})
+    assert tree([entry("a", "a")]).uuids() == {"a"}
 
 
 def test_of_two_entries_with_one_uuid_the_later_counts_once() -> None:
     entries = [entry("a"), entry("b", "a", message="old"), entry("b", "a", message="new"), entry("c", "b")]
     made = Conversation()
     assert [made.add(each) for each in entries] == [True, True, False, True]
-    assert conversation(entries) == [entries[0], entries[2], entries[3]]
+    assert conversation(entries) == [entries[0], *entries[2:]]
     assert made.left() == set()
 
 
@@ -98,13 +104,12 @@ def test_of_two_entries_with_one_uuid_the_later_counts_once() -> None:
         max_size=14,
     )
 )  # fmt: skip
-def test_whatever_names_whatever_the_chain_ends_and_has_each_entry_once(entries: list[LogEntry]) -> None:
+def test_whatever_names_whatever_the_chain_ends(entries: list[LogEntry]) -> None:
     made = tree(entries)
     uuids = made.uuids()
-    assert len(uuids) == len(set(uuids))
-    assert set(uuids) <= {each.uuid for each in entries}
+    assert uuids <= {each.uuid for each in entries}
     assert bool(uuids) == any(each.type in ("user", "assistant") for each in tree_entries(entries))
-    assert not made.left() & set(uuids)
+    assert not made.left() & uuids
 
 
 def tree_entries(entries: list[LogEntry]) -> list[LogEntry]:
@@ -173,9 +178,9 @@ def test_a_result_of_another_writer_is_not_put_back() -> None:
         entry("r", "z", message={"content": [{"type": "tool_result", "tool_use_id": "t1"}]}, agentId="other"),
         entry("d", "c", message={"content": [{"type": "tool_result", "tool_use_id": "t2"}]}),
     ]
-    assert tree(entries).uuids() == ["a", "b", "c", "d"]
+    assert tree(entries).uuids() == {"a", "b", "c", "d"}
     del entries[3].raw["agentId"]  # type: ignore[attr-defined]
-    assert tree(entries).uuids() == ["a", "b", "c", "r", "d"]
+    assert tree(entries).uuids() == {"a", "b", "c", "r", "d"}
 
 
 @pytest.mark.timeout(20)  # copying all results for each answer takes longer

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.sessions.conversation import conversation
+from filetools.sessions.conversation import Conversation
 from filetools.sessions.log import LogEntry, extract_text, format_title, instant, read_entries
 from filetools.sessions.log_folders import Agents, SessionInfo, encode_project_path, list_sessions, opened_logs
-from tests.support.agent_logs import ENCODED, PROJECT, Log, LogWriter, grown
+from tests.support.agent_logs import ENCODED, PROJECT, LogWriter, grown
 from tests.support.dose import dose
 from tests.support.session_oracle import Oracle, is_missing, serving
 
@@ -24,8 +24,6 @@ if is_missing():
     pytest.skip("claude-agent-sdk is not installed; make oracle installs it", allow_module_level=True)
 
 SEEDS = range(dose(20))
-CALLS = ("t1", "t2", "t3", "t4", "t5")
-MARKS = (("isSidechain", True), ("isMeta", True), ("teamName", "a team"), ("agentId", "a1"), ("timestamp", ""))
 ID = "01234567-89ab-4cde-8f01-23456789abcd"
 SECOND_ID = "01234567-89ab-4cde-8f01-23456789abce"
 
@@ -107,7 +105,7 @@ class Theirs:
         return origin["parent_tool_use_id"], origin["parent_agent_id"] or session_id, self._messages(messages)
 
     def _messages(self, messages: Any) -> Messages:
-        return [(message["uuid"], extract_text(message["message"]["content"])) for message in messages]
+        return sorted((message["uuid"], extract_text(message["message"]["content"])) for message in messages)
 
     def _session(self, info: dict[str, Any]) -> dict[str, Any]:
         # A prompt or a summary that stands in for a title is no title for us.
@@ -121,12 +119,13 @@ class Theirs:
 
 def shown(entries: Iterator[LogEntry], *, is_agent: bool) -> Messages:
     """Return the messages of a log that the oracle shows."""
-    spoken = (entry for entry in conversation(entries) if entry.type in ("user", "assistant"))
-    return [
-        (entry.uuid, extract_text(entry.content))
-        for entry in spoken
-        if is_agent or not (entry.is_meta or entry.is_sidechain or entry.raw.get("teamName"))
-    ]
+    tree, texts = Conversation(), dict[str, str]()
+    for entry in entries:
+        tree.add(entry)
+        is_shown = is_agent or not (entry.is_meta or entry.is_sidechain or entry.raw.get("teamName"))
+        if entry.type in ("user", "assistant") and is_shown:
+            texts[entry.uuid] = extract_text(entry.content)
+    return sorted((uuid, texts[uuid]) for uuid in tree.uuids() & texts.keys())
 
 
 def without_known_differences(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
@@ -159,31 +158,6 @@ def test_agents_in_folders_are_those_of_the_oracle(oracle: Oracle, logs: Path, s
     for log in grown(logs / ENCODED, seed):
         expected = theirs.agents(log.session_id) if log.path.exists() else {}
         assert ours.agents(log.session_id, beside=False) == expected
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_conversations_of_tangled_trees_are_those_of_the_oracle(oracle: Oracle, logs: Path, seed: int) -> None:
-    ours, theirs, writer = Ours(logs), Theirs(oracle, logs), LogWriter(logs / ENCODED, seed=seed)
-    for log in [tangle(writer) for _ in range(10)]:
-        assert ours.messages(log.session_id) == theirs.messages(log.session_id)
-
-
-def tangle(writer: LogWriter) -> Log:
-    """Write a log whose entries name parents, answers, calls and writers at random."""
-    log, chance, uuids = writer.session(), writer.random, ["gone"]
-    for _ in range(chance.randint(1, 25)):
-        log.leaf = chance.choice([None, *uuids[-6:]])
-        kind = chance.choice(("user", "assistant", "user", "assistant", "system", "progress"))
-        count = chance.choice((0, 1, 1, 2)) if kind in ("user", "assistant") else 0
-        calls = [chance.choice(CALLS) for _ in range(count)]
-        block = {"type": "tool_use", "id": ""} if kind == "assistant" else {"type": "tool_result", "tool_use_id": ""}
-        blocks = [{key: value or call for key, value in block.items()} for call in calls]
-        marks: dict[str, Any] = {key: value for key, value in MARKS if chance.random() < 0.05}
-        source = {"sourceToolAssistantUUID": chance.choice(uuids)} if calls and chance.random() < 0.5 else {}
-        message = {"id": chance.choice(("", "m1", "m2", "m3")), "content": [*blocks, {"type": "text", "text": kind}]}
-        log.entry(kind, message=message, **marks, **source)
-        uuids.append(log.leaf or "")
-    return log
 
 
 @given(

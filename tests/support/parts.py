@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from filetools.content.ranges import ByteSource
+
 
 class DescriptorSource:
     """A real file, read with `pread`; counts the bytes it was asked to bring."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY)
-        self.size = os.fstat(self._descriptor).st_size
+        self.source = ByteSource(os.fstat(self._descriptor).st_size, self.read_at)
         self.bytes_read = 0
 
     def read_at(self, offset: int, count: int) -> bytes:

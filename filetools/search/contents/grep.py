@@ -15,7 +15,6 @@ from filetools.errors import (
     AccessDeniedError,
     FileTooLargeError,
     FileToolsError,
-    InvalidArgumentError,
     NotRegularFileError,
     PathNotFoundError,
 )
@@ -58,13 +57,13 @@ def numbered(text: str, spans: Sequence[int]) -> Iterator[Span]:
         yield Span(start, end, line, line + text.count("\n", start, last))
 
 
-def by_line(text: str, spans: Iterator[Span]) -> Iterator[tuple[Span, list[str], list[int]]]:
+def by_line(text: str, spans: Iterator[Span]) -> Iterator[tuple[Span, dict[str, Any]]]:
     """Yield the first span of every line in which one begins, and the texts and columns of all of them."""
     for _, group in groupby(spans, key=lambda span: span.line):
         found = list(group)
         start = text.rfind("\n", 0, found[0].start) + 1
         texts = [text[span.start : min(span.end, span.start + MAX_SHOWN)] for span in found]
-        yield found[0], texts, [span.start - start + 1 for span in found]
+        yield found[0], {"matched": texts, "columns": [span.start - start + 1 for span in found]}
 
 
 def described(text: str, span: Span, context: int) -> dict[str, Any]:
@@ -111,7 +110,6 @@ def _below(text: str, stop: int, count: int) -> list[str]:
 ROWS: Final = 512
 """Entries taken from the walk at a time."""
 MOST_WARNINGS: Final = 20
-_START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
 
 Looked = Callable[[int], None]
 IsWithheld = Callable[[WorkspacePath], bool]
@@ -203,7 +201,8 @@ class _Page:
     def build(self, cursor: str | None) -> GrepResult:
         """Return the page behind `cursor`."""
         if cursor is not None:
-            self._after = self._decode(cursor)
+            fields = decode_cursor(cursor, {"after": str, "line": int, "found": int}, of=self._fingerprint)
+            self._after, self._found = (str(fields["after"]), int(fields["line"])), max(int(fields["found"]), 0)
         with ExitStack() as stack:
             self._reader = stack.enter_context(closing(FileReader(self._store, self._options.max_file_bytes)))
             found = self._candidates.of(
@@ -255,7 +254,7 @@ class _Page:
             relative, line = self._after
             last = place_of(f"{self._path}/{relative}" if self._path else relative)
             more = [each for each in more if place_of(each) > last or (place_of(each) == last and line)]
-            walk.resume(relative, "file", again=line > 0)
+            walk.resume(relative, is_directory=False, again=line > 0)
         rows = _rows(walk)
         return merged(rows, more) if more else rows
 
@@ -282,22 +281,15 @@ class _Page:
         if mode != "content":
             self._add({"path": shown, "origin": origin, **({} if mode == "files" else {"count": count})}, path, 0)
             return
-        if every:
-            self._add_matched(text, spans, path, {"path": shown, "origin": origin}, skipped)
-            return
-        for span in numbered(text, spans):
+        found = numbered(text, spans)
+        for span, more in by_line(text, found) if every else ((span, {}) for span in found):
             if span.line > skipped:
                 fields = described(text, span, self._options.context)
-                self._add({"path": shown, "origin": origin, **fields}, path, span.end_line)
+                self._add(
+                    {"path": shown, "origin": origin, **fields, **more}, path, span.line if every else span.end_line
+                )
                 if self._is_full:
                     return
-
-    def _add_matched(self, text: str, spans: Sequence[int], path: str, facts: dict[str, Any], skipped: int) -> None:
-        """Add a row for every line in which a match begins, with all that do."""
-        for span, matched, columns in by_line(text, numbered(text, spans)):
-            if span.line > skipped and not self._is_full:
-                fields = described(text, span, self._options.context)
-                self._add({**facts, **fields, "matched": matched, "columns": columns}, path, span.line)
 
     def _skipped_lines(self, path: str) -> int:
         """Return up to which line the pages before have been."""
@@ -357,20 +349,6 @@ class _Page:
                 "warnings": self._warnings,
             }
         )
-
-    def _decode(self, cursor: str) -> tuple[str, int]:
-        fields = decode_cursor(cursor)
-        after, line, found = fields.get("after"), fields.get("line"), fields.get("found")
-        is_ours = isinstance(after, str) and isinstance(line, int) and isinstance(found, int)
-        if not is_ours or fields.get("of") != self._fingerprint:
-            raise InvalidArgumentError(
-                "The cursor belongs to another search or to other options", suggested_action=_START_AGAIN
-            )
-        assert isinstance(after, str)
-        assert isinstance(line, int)
-        assert isinstance(found, int)
-        self._found = max(found, 0)
-        return after, line
 
 
 _CONTROLS: Final = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}

@@ -38,9 +38,7 @@ class FileReader:
         """
         if self._local is None:
             return self._store.read(WorkspacePath(path), limit=self._limit_bytes)[0]
-        folder, _, name = path.rpartition("/")
-        if folder != self._folder:
-            self._enter(self._local, folder)
+        name = self._enter(self._local, path)
         try:
             descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._descriptor)
         except PermissionError as exc:
@@ -61,9 +59,7 @@ class FileReader:
                     facts = self._store.stat(WorkspacePath(path))
                     size = 0 if facts is None else facts.size
                 else:
-                    folder, _, name = path.rpartition("/")
-                    if folder != self._folder:
-                        self._enter(self._local, folder)
+                    name = self._enter(self._local, path)
                     size = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False).st_size
             except (OSError, FileToolsError):
                 continue
@@ -71,10 +67,14 @@ class FileReader:
                 found.add(path)
         return found
 
-    def _enter(self, local: OpensDirectories, folder: str) -> None:
-        self.close()
-        self._descriptor = local.open_directory(WorkspacePath(folder))
-        self._folder = folder
+    def _enter(self, local: OpensDirectories, path: str) -> str:
+        """Open the folder of a path, if it is not open; return the last name."""
+        folder, _, name = path.rpartition("/")
+        if folder != self._folder:
+            self.close()
+            self._descriptor = local.open_directory(WorkspacePath(folder))
+            self._folder = folder
+        return name
 
     def _content(self, descriptor: int, path: str) -> bytes | None:
         found = os.fstat(descriptor)
