@@ -234,7 +234,8 @@ class Opening:
     async def _build(
         self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, bell: Bell
     ) -> Parts:
-        workspace = await self._workspace(crew, self._root, settings, state.directory)
+        opened = partial(Workspace.open, self._root, follow_symlinks=settings.follow_symlinks)
+        workspace = await self._closing(crew, partial(opened, state_directory=state.directory))
         crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
         # What goes with the opening need not outlast a power cut.
@@ -317,14 +318,6 @@ class Opening:
         if isinstance(self._mirror, Path):
             self._stack.push_async_callback(partial(crew.run_last, store.close))
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
-
-    async def _workspace(
-        self, crew: WorkerPool, root: Path, settings: Settings, state_directory: Path | None
-    ) -> Workspace:
-        opened = partial(
-            Workspace.open, root, follow_symlinks=settings.follow_symlinks, state_directory=state_directory
-        )
-        return await self._closing(crew, opened)
 
     async def _closing(self, crew: WorkerPool, build: Callable[[], Closing]) -> Closing:
         """Build a part in a worker thread, and have it closed there, too, when the workspace closes."""
