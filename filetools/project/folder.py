@@ -114,6 +114,11 @@ def real_path(raw_path: str, *, base: str) -> str:
     return os.path.realpath(os.path.join(base, expanded))
 
 
+def is_folder(path: str) -> bool:
+    """Whether a folder is there."""
+    return os.path.isdir(path)
+
+
 def holder(path: str, folders: Sequence[str]) -> str | None:
     """Return the outermost of some folders that a path is, or lies in; None if it is in none."""
     return min((each for each in folders if is_within(path, each)), key=len, default=None)
