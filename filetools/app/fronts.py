@@ -10,8 +10,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
-from types import TracebackType
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 from filetools.errors import InternalError, WorkspaceGoneError
@@ -126,7 +125,7 @@ async def _awaited(work: Callable[[], Any]) -> Any:
 
 
 class Front:
-    """One object of an opened workspace, for threads without a loop."""
+    """One object of an opened workspace, or one `async with` block, for threads without a loop."""
 
     fronts: ClassVar[dict[type, type[Front]]] = {}
     """The front of each async class."""
@@ -143,9 +142,12 @@ class Front:
             member = getattr(of, name, None)
             if not name.startswith("_") and name not in vars(cls):
                 setattr(cls, name, _method(name, member) if callable(member) else _property(name, member))
-        if hasattr(of, "__aenter__"):
-            cls.__enter__ = _enter  # type: ignore[attr-defined]
-            cls.__exit__ = _exit  # type: ignore[attr-defined]
+
+    def __enter__(self) -> Any:
+        return shown(self._thread, self._thread.call(self._target.__aenter__))
+
+    def __exit__(self, *error: Any) -> bool:
+        return bool(self._thread.call(lambda: self._target.__aexit__(*error)))
 
 
 def shown(thread: LoopThread, value: Any) -> Any:
@@ -156,7 +158,7 @@ def shown(thread: LoopThread, value: Any) -> Any:
     if isinstance(value, AsyncIterator):
         return _iterated(thread, value)
     if isinstance(value, AbstractAsyncContextManager):
-        return _entered(thread, value)
+        return Front(thread, value)
     return value
 
 
@@ -178,16 +180,6 @@ def _method(name: str, member: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _enter(self: Front) -> Any:
-    return shown(self._thread, self._thread.call(self._target.__aenter__))
-
-
-def _exit(
-    self: Front, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-) -> bool:
-    return bool(self._thread.call(lambda: self._target.__aexit__(kind, error, trace)))
-
-
 def _iterated(thread: LoopThread, source: AsyncIterator[Any]) -> Iterator[Any]:
     try:
         while (item := thread.call(lambda: _next(source))) is not _END:
@@ -200,17 +192,3 @@ def _iterated(thread: LoopThread, source: AsyncIterator[Any]) -> Iterator[Any]:
 
 async def _next(source: AsyncIterator[Any]) -> Any:
     return await cast("Awaitable[Any]", anext(source, _END))
-
-
-@contextmanager
-def _entered(thread: LoopThread, block: AbstractAsyncContextManager[Any]) -> Iterator[Any]:
-    value = shown(thread, thread.call(block.__aenter__))
-    try:
-        yield value
-    except BaseException as error:
-        leave: Callable[[], Any] = functools.partial(block.__aexit__, type(error), error, error.__traceback__)
-        if not thread.call(leave):
-            raise
-    else:
-        end: Callable[[], Any] = functools.partial(block.__aexit__, None, None, None)
-        thread.call(end)

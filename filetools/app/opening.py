@@ -40,8 +40,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
-from filetools.permissions.requests import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice, PolicyChanged
-from filetools.permissions.rule_file import RuleFile
+from filetools.permissions.requests import Notice, PolicyChanged
 from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
@@ -235,7 +234,8 @@ class Opening:
     async def _build(
         self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, bell: Bell
     ) -> Parts:
-        workspace = await self._workspace(crew, self._root, settings, state.directory)
+        opened = partial(Workspace.open, self._root, follow_symlinks=settings.follow_symlinks)
+        workspace = await self._closing(crew, partial(opened, state_directory=state.directory))
         crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
         # What goes with the opening need not outlast a power cut.
@@ -302,8 +302,8 @@ class Opening:
         )
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
-        rules = RuleFile((state.rules or state.directory) / "permissions.json")
-        gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run, refusal=state.refusal)
+        rules = (state.rules or state.directory) / "permissions.json"
+        gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=crew.run, notify=notify, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
@@ -318,14 +318,6 @@ class Opening:
         if isinstance(self._mirror, Path):
             self._stack.push_async_callback(partial(crew.run_last, store.close))
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
-
-    async def _workspace(
-        self, crew: WorkerPool, root: Path, settings: Settings, state_directory: Path | None
-    ) -> Workspace:
-        opened = partial(
-            Workspace.open, root, follow_symlinks=settings.follow_symlinks, state_directory=state_directory
-        )
-        return await self._closing(crew, opened)
 
     async def _closing(self, crew: WorkerPool, build: Callable[[], Closing]) -> Closing:
         """Build a part in a worker thread, and have it closed there, too, when the workspace closes."""
@@ -351,19 +343,18 @@ async def _forget_ephemeral(parts: Parts) -> None:
         await parts.crew.run(parts.tracker.forget_ephemeral)
 
 
+_OUTCOMES: Mapping[str, Callable[..., Event]] = {
+    "asked": ApprovalRequired,
+    "allowed": ToolApproved,
+    "refused": ToolRejected,
+}
+
+
 def _event_of(notice: Notice) -> Event:
     """Return the event of a notice; permissions and events do not import each other."""
     if isinstance(notice, PolicyChanged):
         return PermissionChanged(preset=notice.preset, tool=notice.tool)
     request = notice.request
-    call: dict[str, Any] = {
-        "tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path,
-        "approval_id": request.id,
-    }  # fmt: skip
-    match notice:
-        case ApprovalAsked():
-            return ApprovalRequired(**call, reason=request.reason)
-        case ApprovalGranted():
-            return ToolApproved(**call)
-        case ApprovalRefused(reason=reason):
-            return ToolRejected(**call, reason=reason)
+    facts: dict[str, Any] = {} if notice.reason is None else {"reason": notice.reason}
+    facts |= {"tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path}
+    return _OUTCOMES[notice.outcome](**facts, approval_id=request.id)

@@ -278,7 +278,6 @@ def _explained(directory: Path, error: OSError) -> FileToolsError:
 TOKEN_FILE: Final = "token"  # noqa: S105 - the name of the file
 _SHORTEST: Final = 16
 _FOR_OTHERS: Final = 0o077
-_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def read_token(file: Path) -> str:
@@ -318,7 +317,7 @@ def own_token(state_directory: Path, name: str = TOKEN_FILE) -> str:
     if not file.exists():
         temporary = state_directory / f"{name}-{secrets.token_hex(4)}"
         try:
-            _write(temporary, secrets.token_urlsafe(32))
+            write_whole(temporary, f"{secrets.token_urlsafe(32)}\n".encode())
             with suppress(FileExistsError):  # another process was quicker, and its token counts
                 os.link(temporary, file)
         except OSError as exc:
@@ -326,12 +325,3 @@ def own_token(state_directory: Path, name: str = TOKEN_FILE) -> str:
         finally:
             temporary.unlink(missing_ok=True)
     return read_token(file)
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file whole that nobody else may ever read."""
-    descriptor = os.open(file, _FLAGS, 0o600)
-    with open(descriptor, "w", encoding="ascii") as opened:
-        opened.write(text + "\n")
-        opened.flush()
-        os.fsync(descriptor)

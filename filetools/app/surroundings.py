@@ -172,34 +172,22 @@ def _number_in(file: Path) -> int | None:
 
 def _count_folders(root: Path, settings: Settings) -> int:
     excluded = compile_patterns((), defaults=(*settings.exclude, STATE_DIRECTORY))
-    count, waiting = 1, [""]
-    while waiting and count < MOST_FOLDERS:
-        inner = [path for path in _folders_in(root, waiting.pop()) if not excluded.matches(path, is_directory=True)]
-        count += len(inner)
-        waiting += inner
+    count = 0
+    for place, names, _ in os.walk(root):
+        paths = {name: os.path.relpath(os.path.join(place, name), root) for name in names}
+        names[:] = [name for name, path in paths.items() if not excluded.matches(path, is_directory=True)]
+        count += 1
+        if count == MOST_FOLDERS:
+            break
     return count
 
 
-def _folders_in(root: Path, folder: str) -> list[str]:
-    with suppress(OSError), os.scandir(root / folder) as entries:
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        return [f"{folder}/{name}" if folder else name for name in names]
-    return []
-
-
 def _repaired(state: Path) -> Iterator[Check]:
-    for name in _names(state):
-        if name.startswith("damaged-"):
-            yield Check(
-                name="left over", state="note", text=f"{name}: a damaged journal that was repaired",
-                remedy=f"remove {str(state / name)!r} when you miss nothing",
-            )  # fmt: skip
-
-
-def _names(folder: Path) -> list[str]:
-    with suppress(OSError):
-        return sorted(os.listdir(folder))
-    return []
+    for place in sorted(state.glob("damaged-*")):
+        yield Check(
+            name="left over", state="note", text=f"{place.name}: a damaged journal that was repaired",
+            remedy=f"remove {str(place)!r} when you miss nothing",
+        )  # fmt: skip
 
 
 def _added_mirror(row: MirrorRow, home: bytes) -> Check:
@@ -232,11 +220,6 @@ class Extra(Struct, frozen=True, kw_only=True):
     """Its packages that are installed."""
     missing: tuple[str, ...]
 
-    @property
-    def install(self) -> str:
-        """The command that installs it."""
-        return install_command(self.name)
-
 
 def facts() -> dict[str, str | None]:
     """Return the versions of what everything else stands on."""
@@ -248,19 +231,17 @@ def facts() -> dict[str, str | None]:
     }
 
 
-def programs() -> list[Check]:
+def programs() -> Iterator[Check]:
     """Look for the programs that filetools makes use of where they are."""
-    rg, git = find_ripgrep(), which("git")
-    return [
-        Check(name="rg", state="ok", text="found")
-        if rg
-        else Check(name="rg", state="note", text="searching is slower", remedy=install_command("search")),
-        Check(name="git", state="ok", text="found")
-        if git
-        else Check(
-            name="git", state="note", text="nothing is known of the history", remedy="install git with your system"
-        ),
-    ]
+    for name, place, lack, remedy in (
+        ("rg", find_ripgrep(), "searching is slower", install_command("search")),
+        ("git", which("git"), "nothing is known of the history", "install git with your system"),
+    ):
+        yield (
+            Check(name=name, state="ok", text="found")
+            if place
+            else Check(name=name, state="note", text=lack, remedy=remedy)
+        )
 
 
 def extras() -> Iterator[Extra]:
@@ -287,4 +268,4 @@ def _extra(extra: Extra) -> Check:
     if not extra.missing:
         return Check(name=f"[{extra.name}]", state="ok", text=purpose)
     lacking = f", lacks {', '.join(extra.missing)}" if extra.present else ""
-    return Check(name=f"[{extra.name}]", state="note", text=f"{purpose}{lacking}", remedy=extra.install)
+    return Check(name=f"[{extra.name}]", state="note", text=f"{purpose}{lacking}", remedy=install_command(extra.name))

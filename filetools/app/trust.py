@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -253,9 +254,9 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write it durably, whole or not at all."""
+    """Write it durably, whole or not at all, so that nobody else may ever read it."""
     temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
-    with open(temporary, "wb") as opened:
+    with open(temporary, "xb", opener=partial(os.open, mode=0o600)) as opened:
         opened.write(content)
         opened.flush()
         os.fsync(opened.fileno())

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import posixpath
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from filetools.content.ends import mark_of
 from filetools.content.formats import LATIN1
-from filetools.content.identity_cache import IdentityCache
 from filetools.content.kind import sniff
 from filetools.content.whole import whole_start
 from filetools.errors import FileToolsError, InvalidArgumentError
@@ -20,27 +18,15 @@ from filetools.project.folder import ProjectFolder, below
 MOST_CHARACTERS: Final = 20_000
 _NAMES: Final = ("readme.md", "readme.markdown", "readme.rst", "readme", "readme.txt", "docs")
 _COUNTED_BYTES: Final = 256 * 1024
-_KEPT_SECONDS: Final = 300
-_Kept = tuple[str, int, float, dict[str, Any]]
-CACHE: Final = IdentityCache[_Kept](200)
-"""Of all calls of the process: path, limit, when it expires, and the answer."""
 
 
-def readme(
-    folder: ProjectFolder,
-    *,
-    max_chars: int = 2000,
-    cache: IdentityCache[_Kept] = CACHE,
-    clock: Callable[[], float] = time.monotonic,
-) -> dict[str, Any]:
-    """Return the beginning of the README of a folder, kept for 5 minutes or until the file changes.
+def readme(folder: ProjectFolder, *, max_chars: int = 2000) -> dict[str, Any]:
+    """Return the beginning of the README of a folder.
 
     Args:
         folder: Holds README.md, .markdown, .rst, without ending, .txt, or docs/README.md, in any case. A link counts as the
             file in the folder that it points to, unless that is a link, too.
         max_chars: Most code points, 1 to 20,000.
-        cache: Where answers are kept.
-        clock: Seconds that only grow.
 
     Returns:
         `{"content", "truncated", "path", "total_chars"?, "encoding"?}`; content None if there is none. `total_chars` of what
@@ -55,16 +41,10 @@ def readme(
     path = _find(folder, ROOT, _NAMES)
     if path is None:
         return {"content": None, "truncated": False, "path": folder.shown("README.md")}
-    # Nothing of it, but what is kept, too, is only for callers who may read it.
-    found, place = folder.reads.read_start(path, 0)[1], f"{folder.path}/{path}"
-    kept = cache.get(found.identity)
-    if kept is None or kept[:2] != (place, max_chars) or kept[2] <= clock():
-        taken_ns, most = time.time_ns(), _COUNTED_BYTES if found.size < _COUNTED_BYTES else 4 * (max_chars + 2)
-        raw, found = folder.reads.read_start(path, most)
-        answer = {**_beginning(raw, max_chars, is_whole=len(raw) < most), "path": folder.shown(path)}
-        kept = (place, max_chars, clock() + _KEPT_SECONDS, answer)
-        cache.put(found.identity, kept, taken_ns=taken_ns)
-    return dict(kept[3])
+    size = folder.reads.read_start(path, 0)[1].size
+    most = _COUNTED_BYTES if size < _COUNTED_BYTES else 4 * (max_chars + 2)
+    raw, _ = folder.reads.read_start(path, most)
+    return {**_beginning(raw, max_chars, is_whole=len(raw) < most), "path": folder.shown(path)}
 
 
 def _find(folder: ProjectFolder, parent: WorkspacePath, names: Sequence[str]) -> WorkspacePath | None:

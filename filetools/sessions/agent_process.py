@@ -12,7 +12,6 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from io import RawIOBase
 from typing import Final
 
 from msgspec import Struct
@@ -60,14 +59,11 @@ class AgentProcess:
 
     def __init__(self, process: subprocess.Popen[bytes], prompt: bytes, limits: AgentLimits) -> None:
         self._process, self._limits, self._loop = process, limits, asyncio.get_running_loop()
-        self._stdin, self._stdout, self._stderr = map(_unblocked, (process.stdin, process.stdout, process.stderr))
-        self._unsent, self._errors, self._held = memoryview(prompt), b"", bytearray()
-        self._lines: deque[bytes] = deque()
+        self._output, self._complaints = asyncio.StreamReader(_PIECE_BYTES), asyncio.StreamReader(_PIECE_BYTES)
+        self._errors, self._held, self._lines = b"", bytearray(), deque[bytes]()
         self._skipped, self._is_skipping, self._timed_out, self._left_behind = 0, False, False, False
-        self._woken, self._ended, self._readable = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._loop.add_writer(self._stdin, self._send)
-        self._loop.add_reader(self._stderr, self._hear_errors)
-        self._life = asyncio.create_task(self._live(), name="filetools agent")
+        self._woken, self._ended = asyncio.Event(), asyncio.Event()
+        self._life = asyncio.create_task(self._live(prompt), name="filetools agent")
         self._ending: asyncio.Task[AgentResult] | None = None
         threading.Thread(target=self._await_end, name="filetools agent", daemon=True).start()
 
@@ -125,13 +121,10 @@ class AgentProcess:
             await asyncio.sleep(0)  # an agent that writes faster than it is read would hold up everything else
             if self._lines:
                 return self._lines.popleft()
-            piece = await self._piece()
-            if not piece:
-                self._close(self._stdout)
-                if not self._held:
-                    raise StopAsyncIteration
-                piece = b"\n"  # the last line has none
-            self._split(piece)
+            piece = await self._output.read(_PIECE_BYTES)
+            if not (piece or self._held):
+                raise StopAsyncIteration
+            self._split(piece or b"\n")  # the last line has no end
 
     async def result(self) -> AgentResult:
         """Wait for the end of the process and of its pipes, passing over the lines that were not taken."""
@@ -153,8 +146,16 @@ class AgentProcess:
             errors=self._errors.decode(errors="replace"), skipped=self._skipped,
         )  # fmt: skip
 
-    async def _live(self) -> None:
-        seconds = self._limits.stop_seconds
+    async def _live(self, prompt: bytes) -> None:
+        seconds, loop, process = self._limits.stop_seconds, self._loop, self._process
+        (stdin, _), (stdout, _), (stderr, _) = await asyncio.gather(
+            loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin),
+            loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self._output), process.stdout),
+            loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self._complaints), process.stderr),
+        )
+        stdin.write(prompt)
+        stdin.write_eof()
+        hearing = asyncio.create_task(self._hear())
         try:
             self._timed_out = not await _is_set_within(self._limits.seconds, self._woken)
             if not self._ended.is_set():
@@ -167,18 +168,22 @@ class AgentProcess:
             self._signal(signal.SIGKILL)
             await self._released_within(seconds * 0.2)
             self._left_behind = self._is_held()
-            self._hear_errors()
         except asyncio.CancelledError:  # the loop ends
             self._left_behind = True
             raise
         finally:
             self._signal(signal.SIGKILL)
-            self._process.wait()
-            self._close(self._stdin)
-            self._close(self._stderr)
+            process.wait()
+            if stdin.get_write_buffer_size():  # else it is closed, or about to be
+                stdin.abort()
             if self._left_behind:
-                self._close(self._stdout)
-            self._readable.set()
+                stdout.close()
+                stderr.close()
+            await hearing
+
+    async def _hear(self) -> None:
+        while piece := await self._complaints.read(_PIECE_BYTES):
+            self._errors = (self._errors + piece)[-_ERROR_BYTES:]
 
     async def _released_within(self, seconds: float) -> None:
         for _ in range(round(seconds / _LOOK_SECONDS)):
@@ -188,7 +193,8 @@ class AgentProcess:
 
     def _is_held(self) -> bool:
         """Whether anybody may still write into a pipe: it need not have been read to its end, which tells it, too."""
-        poll, pipes = select.poll(), [pipe for pipe in (self._stdout, self._stderr) if not pipe.closed]
+        both = (self._process.stdout, self._process.stderr)
+        poll, pipes = select.poll(), [pipe for pipe in both if pipe is not None and not pipe.closed]
         for pipe in pipes:
             poll.register(pipe, 0)
         return len(poll.poll(0)) < len(pipes)
@@ -209,34 +215,6 @@ class AgentProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
-    def _send(self) -> None:
-        try:
-            self._unsent = self._unsent[self._stdin.write(self._unsent) or 0 :]
-        except BrokenPipeError:
-            self._unsent = self._unsent[:0]
-        if not self._unsent:
-            self._close(self._stdin)
-
-    def _hear_errors(self) -> None:
-        piece = b"" if self._stderr.closed else self._stderr.read(_PIECE_BYTES)
-        self._errors = (self._errors + (piece or b""))[-_ERROR_BYTES:]
-        if piece == b"":
-            self._close(self._stderr)
-
-    async def _piece(self) -> bytes:
-        """Return what comes next of standard output; b"" at its end."""
-        while not self._stdout.closed:
-            if (piece := self._stdout.read(_PIECE_BYTES)) is not None:
-                return piece
-            self._readable.clear()
-            self._loop.add_reader(self._stdout, self._readable.set)
-            try:
-                await self._readable.wait()
-            finally:
-                if not self._stdout.closed:
-                    self._loop.remove_reader(self._stdout)
-        return b""
-
     def _split(self, piece: bytes) -> None:
         parts = piece.split(b"\n")
         for number, part in enumerate(parts, 1):
@@ -250,18 +228,6 @@ class AgentProcess:
                     self._lines.append(bytes(self._held))
                 self._held.clear()
                 self._is_skipping = False
-
-    def _close(self, pipe: RawIOBase) -> None:
-        if not pipe.closed:
-            self._loop.remove_reader(pipe)
-            self._loop.remove_writer(pipe)
-            pipe.close()
-
-
-def _unblocked(pipe: object) -> RawIOBase:
-    assert isinstance(pipe, RawIOBase)
-    os.set_blocking(pipe.fileno(), False)
-    return pipe
 
 
 async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:

@@ -191,25 +191,6 @@ def opened_logs(
         workspace.close()
 
 
-def project_of(folder: str | os.PathLike[str]) -> str | None:
-    """Return the project whose logs are in a folder, as the newest log that names a working folder tells; else None.
-
-    Args:
-        folder: One project's folder of logs.
-
-    Raises:
-        WorkspaceGoneError, AccessDeniedError
-    """
-    workspace = Workspace.open(folder)
-    try:
-        logs = ProjectLogs(FolderStore(workspace), [ROOT], ())
-        found = {path: logs.reads.stat(path) for paths in logs.sessions.values() for path in paths}
-        newest = sorted(found, key=lambda path: -facts.modified_ns if (facts := found[path]) else 0)
-        return next((entry.cwd for path in newest for entry in logs.first_entries(path) if entry.cwd), None)
-    finally:
-        workspace.close()
-
-
 def _folders(reads: FolderStore, projects: Sequence[str]) -> Iterator[WorkspacePath]:
     names = dict.fromkeys(name for project in projects for name in _names(project))
     long = tuple({name[: _LONGEST_NAME + 1] for name in names if len(name) > _LONGEST_NAME})

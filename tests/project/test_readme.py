@@ -1,4 +1,4 @@
-"""The beginning of a README: which file it is, where it is cut, and when it is read again."""
+"""The beginning of a README: which file it is, and where it is cut."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from filetools.content.identity_cache import IdentityCache
 from filetools.errors import InvalidArgumentError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -136,41 +135,6 @@ def test_of_a_large_file_only_the_beginning_is_read(
     with (place / "README.md").open("w", encoding="utf-8") as file:
         file.write(character * 1_000_000)
         file.truncate(10 * 1024 * 1024)
-    answer = readme(folder, cache=fresh())
+    answer = readme(folder)
     assert answer == {"content": character * 2000, "truncated": True, "path": "~/x/README.md"}
     assert store.bytes_read == [4 * 2002]
-
-
-def test_an_answer_is_kept_for_five_minutes_or_until_the_file_changes(
-    place: Path, counted: tuple[ProjectFolder, CountingStore]
-) -> None:
-    folder, store = counted
-    kept, now = fresh(), [1000.0]
-    (place / "README.md").write_text("one")
-
-    def content(most: int = 2000) -> str:
-        answer = readme(folder, max_chars=most, cache=kept, clock=lambda: now[0])
-        text: str = answer.pop("content")  # the answer is the caller's own
-        return text
-
-    assert [content(), content()] == ["one", "one"]
-    assert len(store.bytes_read) == 1
-    now[0] += 299
-    content()
-    assert len(store.bytes_read) == 1
-    now[0] += 1
-    content()
-    assert len(store.bytes_read) == 2
-    assert content(2) == "on"
-    found = (place / "README.md").stat()
-    (place / "README.md").write_text("two")
-    os.utime(place / "README.md", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
-    assert content() == "two"
-    (place / "README.md").write_text("three")
-    os.utime(place / "README.md", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
-    assert content() == "three"
-
-
-def fresh() -> IdentityCache[tuple[str, int, float, dict[str, object]]]:
-    """A cache that trusts even files that were written this instant."""
-    return IdentityCache(tick_ns=0)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import AccessDeniedError, WorkspaceGoneError
-from filetools.sessions.log_folders import encode_project_path, list_sessions, opened_logs, project_of
+from filetools.errors import AccessDeniedError
+from filetools.sessions.log_folders import encode_project_path, list_sessions, opened_logs
 from tests.support.agent_logs import ENCODED, PROJECT, LogWriter
 from tests.support.unprivileged import as_nobody
 
@@ -234,21 +234,3 @@ def test_if_no_logs_may_be_looked_at_that_is_an_error(tmp_path: Path, closed: st
             ids(logs)
 
     as_nobody(tmp_path / "mine", look)
-
-
-# What a folder's project is
-
-
-def test_the_project_of_a_folder_is_where_its_newest_log_began(logs: Path) -> None:
-    for number, cwd in enumerate(("/home/me/old", "/home/me/new-one", "/home/me/older")):
-        path = logs / ENCODED / f"{write(logs / ENCODED, session_id=f'{number}{ID[1:]}', cwd=cwd)}.jsonl"
-        os.utime(path, (0, (20, 30, 10)[number]))
-    assert project_of(logs / ENCODED) == "/home/me/new-one"
-
-
-def test_a_folder_without_such_a_log_has_no_known_project(logs: Path) -> None:
-    folder = logs / "-home-me-app"
-    write(folder, cwd=None)  # type: ignore[arg-type]
-    assert project_of(folder) is None
-    with pytest.raises(WorkspaceGoneError):
-        project_of(logs / "gone")
