@@ -20,7 +20,7 @@ from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
 from filetools.journal.rescue import folder_for_damage, start_again
 from filetools.models.words import STATE_PATH
-from filetools.permissions.rule_file import RuleFile
+from filetools.permissions.rule_file import SavedPermissions
 
 KEEPER_LOCK: Final = "keeper.lock"
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -128,7 +128,7 @@ def _misplaced(root: Path, directory: Path) -> Iterator[str]:
     if not all(is_id(each.read_bytes()) for each in ids):
         yield "id"
     try:
-        RuleFile(_rules_folder(root, directory) / _RULES).read()
+        SavedPermissions.read(_rules_folder(root, directory) / _RULES)
     except StateDamagedError:
         yield _RULES
     except FileToolsError:

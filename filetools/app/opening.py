@@ -40,8 +40,7 @@ from filetools.paths.workspace import Workspace
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
-from filetools.permissions.requests import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice, PolicyChanged
-from filetools.permissions.rule_file import RuleFile
+from filetools.permissions.requests import Notice, PolicyChanged
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
@@ -67,7 +66,6 @@ def open_workspace(
     *,
     mirror: AnyPath | Store | None = None,
     state_dir: AnyPath | None = None,
-    journal: str | None = None,
     durability: Durability | None = None,
     mirror_policy: MirrorPolicy | None = None,
     permissions: Preset | None = None,
@@ -83,7 +81,6 @@ def open_workspace(
         mirror: A directory, or any store, that gets a copy of every change; made if it is missing. It comes on top of the
             mirrors that were added to the root with `filetools mirror add`.
         state_dir: Where the journal and the locks lie; by default `.filetools` in the root.
-        journal: URL of a journal shared by several machines. There is none yet: only None, the embedded one, is accepted.
         durability: "commit" (default): an acknowledged change survives a power cut; "relaxed": a crash of the process.
         mirror_policy: "eventual" (default): the mirror catches up by itself; "strict": both or neither.
         permissions: "allow" (default), "ask", "guarded" or "read_only"; binds agents.
@@ -95,14 +92,12 @@ def open_workspace(
         An async context manager that yields a `FileToolsFacade` for an actor of its own.
 
     Raises:
-        InvalidArgumentError: Root, mirror and state directory contain each other, the mirror is neither a path nor a
-            store, or a shared journal is asked for.
+        InvalidArgumentError: Root, mirror and state directory contain each other, or the mirror is neither a path nor a
+            store.
 
     On entering also: InvalidArgumentError (a setting is unknown or out of range), WorkspaceGoneError, StateElsewhereError,
     StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError.
     """
-    if journal is not None:
-        raise InvalidArgumentError("This version keeps its journal in the state directory only; leave journal out")
     given: dict[str, Any] = {"durability": durability, "mirror_policy": mirror_policy, "permissions": permissions}
     if settings is not None:
         known = vars(settings) if isinstance(settings, Settings) else settings
@@ -301,8 +296,8 @@ class Opening:
         )
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
-        rules = RuleFile((state.rules or state.directory) / "permissions.json")
-        gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run, refusal=state.refusal)
+        rules = (state.rules or state.directory) / "permissions.json"
+        gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=crew.run, notify=notify, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
@@ -331,19 +326,18 @@ async def _forget_ephemeral(parts: Parts) -> None:
         await parts.crew.run(parts.tracker.forget_ephemeral)
 
 
+_OUTCOMES: Mapping[str, Callable[..., Event]] = {
+    "asked": ApprovalRequired,
+    "allowed": ToolApproved,
+    "refused": ToolRejected,
+}
+
+
 def _event_of(notice: Notice) -> Event:
     """Return the event of a notice; permissions and events do not import each other."""
     if isinstance(notice, PolicyChanged):
         return PermissionChanged(preset=notice.preset, tool=notice.tool)
     request = notice.request
-    call: dict[str, Any] = {
-        "tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path,
-        "approval_id": request.id,
-    }  # fmt: skip
-    match notice:
-        case ApprovalAsked():
-            return ApprovalRequired(**call, reason=request.reason)
-        case ApprovalGranted():
-            return ToolApproved(**call)
-        case ApprovalRefused(reason=reason):
-            return ToolRejected(**call, reason=reason)
+    facts: dict[str, Any] = {} if notice.reason is None else {"reason": notice.reason}
+    facts |= {"tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path}
+    return _OUTCOMES[notice.outcome](**facts, approval_id=request.id)

@@ -19,7 +19,7 @@ from filetools.models.records import Actor
 from filetools.permissions.audience import Approver, Attendance, Case, Ticket
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.permissions.ledger import KNOWN_SECONDS, Ledger, not_open
-from filetools.permissions.requests import ApprovalDecision, ApprovalRequest, Risk, decided
+from filetools.permissions.requests import ApprovalDecision, ApprovalRequest, Risk, ShownChange, decided
 from filetools.permissions.rules import DELETING_TOOLS, READING_TOOLS
 
 logger = logging.getLogger(__name__)
@@ -48,11 +48,11 @@ class Approvals(Ledger):
 
         def leave() -> None:
             self._asks_for_all -= 1
-            self._presence.stir()
+            self.stir()
 
         self._asks_for_all += 1
         await self.renew()
-        self._presence.stir()
+        self.stir()
         await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: whoever calls after this has returned is asked
         return Attendance(leave)
 
@@ -115,13 +115,14 @@ class Approvals(Ledger):
     async def aclose(self) -> None:
         """Stop asking; calls that wait are told that nobody answers. May be called twice."""
         self._is_closed = True
-        was_present = await self._presence.aclose()
-        tickets = self.tickets
-        is_first = bool(tickets) or self._is_needed
-        for ticket in list(tickets.values()):
-            tickets.end(ticket)
+        is_first = bool(self.tickets) or self._is_needed
+        if self._presence is not None:
+            self._presence.cancel()
+            await asyncio.gather(self._presence, return_exceptions=True)
+        for ticket in list(self.tickets.values()):
+            self._end(ticket)
         await self._audience.aclose()
-        if was_present and is_first:
+        if self._presence is not None and is_first:
             with suppress(FileToolsError):
                 await self._run(self._book.leave)
 
@@ -156,22 +157,14 @@ class Approvals(Ledger):
 
 
 def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
-    proposal = case.proposal
     return ApprovalRequest(
+        **{name: getattr(case.proposal, name) for name in ShownChange.__struct_fields__},
         id=f"approval-{secrets.token_hex(8)}",
         tool=case.tool,
         path=case.path,
         paths=case.paths,
-        version=proposal.version,
-        description=proposal.description,
         risk=_risk_of(case),
         reason=case.reason,
-        old_text=proposal.old_text,
-        new_text=proposal.new_text,
-        base_text=proposal.base_text,
-        by_words=proposal.by_words,
-        diff=proposal.diff,
-        can_merge=proposal.can_merge,
         actor=case.actor,
         created=now,
         expires=now + open_seconds,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
-from typing import Final
 
 from msgspec import Struct, field
 
@@ -27,7 +25,6 @@ from filetools.permissions.requests import (
 Approved = ApprovalAnswer | ApprovalDecision
 Approver = Callable[[ApprovalRequest], Approved | Awaitable[Approved]]
 """Answers a request; plain or async. A plain one is called on the event loop, so it answers at once."""
-REMEMBERED_ENDS: Final = 1024
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -74,30 +71,6 @@ class Ticket(Struct, kw_only=True, eq=False):
     """For how many of the waits each callback has been asked."""
 
 
-class Tickets(dict[str, Ticket]):
-    """All tickets that are not over, by their id."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._ended: OrderedDict[str, None] = OrderedDict()
-
-    def is_used(self, approval_id: str) -> bool:
-        """Whether a call of this process used the answer a moment ago; an older look may still show it as open."""
-        return approval_id in self._ended
-
-    def end(self, ticket: Ticket, *, is_used: bool = False) -> None:
-        """Forget a ticket; whoever still waits for it finds that it is over."""
-        ticket.is_over = True
-        for task in ticket.asking.values():
-            task.cancel()
-        ticket.settled.set()
-        self.pop(ticket.request.id, None)
-        if is_used:
-            self._ended[ticket.request.id] = None
-            if len(self._ended) > REMEMBERED_ENDS:
-                self._ended.popitem(last=False)
-
-
 logger = logging.getLogger(__name__)
 
 
@@ -127,7 +100,7 @@ class Audience:
 
     def __init__(
         self,
-        tickets: Tickets,
+        tickets: Mapping[str, Ticket],
         on_answer: Callable[[Ticket, ApprovalDecision], Awaitable[None]],
         on_change: Callable[[], None],
     ) -> None:

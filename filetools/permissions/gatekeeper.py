@@ -6,6 +6,7 @@ import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from filetools.permissions.audience import Case
 from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
 from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, Settled, ignore_notice
-from filetools.permissions.rule_file import RuleFile, SavedPermissions
+from filetools.permissions.rule_file import SavedPermissions
 from filetools.permissions.rules import Rule
 
 Describe = Callable[[], Awaitable[Proposal]]
@@ -46,9 +47,9 @@ class Gatekeeper:
     Args:
         policy: What is allowed.
         approvals: Who is asked; its trust must be the policy's.
+        rule_file: Where changes are kept; must be out of reach of every tool.
+        run: Runs the reading and writing of that file.
         notify: Receives a notice whenever the permissions change.
-        rule_file: Where changes are kept; None keeps them until the end of the process.
-        run: Runs the writing of that file; needed with `rule_file`.
         refusal: Why nobody can change anything; None if they can.
     """
 
@@ -57,9 +58,9 @@ class Gatekeeper:
         policy: PermissionPolicy,
         approvals: Approvals,
         *,
+        rule_file: Path,
+        run: CallRun,
         notify: Notify = ignore_notice,
-        rule_file: RuleFile | None = None,
-        run: CallRun | None = None,
         refusal: FileToolsError | None = None,
     ) -> None:
         self.policy = policy
@@ -69,7 +70,7 @@ class Gatekeeper:
         self._run = run
         self.refusal = refusal
         self._changing = asyncio.Lock()
-        self._chosen_preset: Preset | None = None
+        self._saved = SavedPermissions()
 
     async def authorise(
         self, tool: str, paths: Sequence[WorkspacePath], *, actor: Actor, change: bool, describe: Describe
@@ -165,43 +166,25 @@ class Gatekeeper:
         Raises:
             StateDamagedError, StateVersionError: The file cannot be used; nothing is in force that was not before.
         """
-        if self._rule_file is None or self._run is None:
-            return
-        saved = await self._run(self._rule_file.read)
-        self.policy.use_rules(saved.rules)
-        self._chosen_preset = saved.preset
-        if saved.preset is not None and not preset_given:
-            self.policy.use_preset(saved.preset)
+        self._saved = await self._run(partial(SavedPermissions.read, self._rule_file))
+        chosen = None if preset_given else self._saved.preset
+        self.policy.use(chosen or self.policy.preset, self._saved.rules)
 
-    async def use_preset(self, preset: Preset) -> None:
-        """Put another preset in force, and keep it.
-
-        Raises:
-            StorageFailedError: It could not be kept; the old one stays in force.
-        """
-        async with self._changing:
-            await self._keep(preset, self.policy.rules)
-            self.policy.use_preset(preset)
-        self._notify(PolicyChanged(preset=preset))
-
-    async def use_rules(self, rules: Sequence[Rule]) -> None:
-        """Put other rules in force, in place of all those before, and keep them.
+    async def change(self, *, preset: Preset | None = None, rules: Sequence[Rule] | None = None) -> None:
+        """Put another preset, or other rules in place of all those before, in force, and keep them.
 
         Raises:
             StorageFailedError: They could not be kept; the old ones stay in force.
         """
         async with self._changing:
-            await self._keep(self._chosen_preset, tuple(rules))
-            changed = {rule.tool for rule in {*self.policy.rules} ^ {*rules}}
-            self.policy.use_rules(rules)
+            kept = self.policy.rules if rules is None else tuple(rules)
+            saved = SavedPermissions(preset=preset or self._saved.preset, rules=kept)
+            await self._run(partial(saved.write, self._rule_file))
+            changed = {rule.tool for rule in {*self.policy.rules} ^ {*kept}}
+            self._saved = saved
+            self.policy.use(preset or self.policy.preset, kept)
         self._notify(PolicyChanged(preset=self.policy.preset, tool=changed.pop() if len(changed) == 1 else None))
 
     async def aclose(self) -> None:
         """Stop asking; may be called twice."""
         await self.approvals.aclose()
-
-    async def _keep(self, preset: Preset | None, rules: tuple[Rule, ...]) -> None:
-        if self._rule_file is not None and self._run is not None:
-            saved = SavedPermissions(preset=preset, rules=rules)
-            await self._run(partial(self._rule_file.write, saved))
-        self._chosen_preset = preset

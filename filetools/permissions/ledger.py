@@ -9,7 +9,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -17,13 +18,11 @@ from typing import Final, Protocol, TypeVar
 from msgspec import structs
 
 from filetools.errors import ApprovalRequiredError, FileToolsError, InvalidArgumentError, StateDamagedError
-from filetools.permissions.audience import Audience, Case, Ticket, Tickets
+from filetools.permissions.audience import Audience, Case, Ticket
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import (
-    ApprovalAsked,
     ApprovalDecision,
-    ApprovalGranted,
-    ApprovalRefused,
+    ApprovalNotice,
     ApprovalRequest,
     Notify,
     ignore_notice,
@@ -106,6 +105,7 @@ class CallRun(Protocol):
 
 logger = logging.getLogger(__name__)
 
+REMEMBERED_ENDS: Final = 1024
 OPEN_SECONDS: Final = 600.0
 """How long a request, and a late answer that no call has used, stays."""
 WAIT_SECONDS: Final = 50.0
@@ -113,50 +113,6 @@ RENEW_SECONDS: Final = 2.0
 """How often a process that asks or answers says that it lives, and looks whether the others still do."""
 KNOWN_SECONDS: Final = 0.25
 """How long a process believes what it knows of whether all agents must ask: looking costs a write four system calls."""
-
-
-class Presence:
-    """A task that exists only while there is something to be present for. Belongs to one loop.
-
-    Args:
-        renew: Says that the process lives, and looks at the others.
-        next_end: Whether there is something to be present for, and in how many seconds the next of it ends: None if not.
-    """
-
-    def __init__(self, renew: Callable[[], Awaitable[None]], next_end: Callable[[], float | None]) -> None:
-        self._renew = renew
-        self._next_end = next_end
-        self._stirred = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._is_closed = False
-
-    def stir(self) -> None:
-        """Renew soon: something began, or has ended."""
-        self._stirred.set()
-        if not self._is_closed and (self._task is None or self._task.done()):
-            self._task = asyncio.get_running_loop().create_task(self._be_present(), name="filetools approvals")
-
-    async def aclose(self) -> bool:
-        """End the task; returns whether there ever was one. May be called twice."""
-        self._is_closed = True
-        if self._task is None:
-            return False
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        return True
-
-    async def _be_present(self) -> None:
-        while self._next_end() is not None or self._stirred.is_set():
-            self._stirred.clear()
-            try:
-                await self._renew()
-            except FileToolsError as exc:
-                logger.warning("approvals of other processes are not seen now: %s", exc)
-            end = self._next_end()
-            if end is not None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(min(RENEW_SECONDS, max(0.001, end))):
-                        await self._stirred.wait()
 
 
 class Ledger:
@@ -183,9 +139,14 @@ class Ledger:
         open_seconds: float = OPEN_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.tickets = Tickets()
-        self._presence = Presence(self.renew, self._next_end)
-        self._audience = Audience(self.tickets, self._give, self._presence.stir)
+        self.tickets: dict[str, Ticket] = {}
+        """All that are not over, by their id."""
+        self._ended: deque[str] = deque(maxlen=REMEMBERED_ENDS)
+        """Requests whose answers this process has used; an older look may still show them as open."""
+        self._stirred = asyncio.Event()
+        self._presence: asyncio.Task[None] | None = None
+        """Says that this process lives, and looks at the others, while there is something to be present for."""
+        self._audience = Audience(self.tickets, self._give, self.stir)
         self._book = book
         self._run = run
         self._trust = trust
@@ -223,7 +184,7 @@ class Ledger:
         if asked is None:
             raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
         row, others_listen = asked
-        if self.tickets.is_used(row.id):
+        if row.id in self._ended:
             return None
         ticket = self.tickets.get(row.id)
         if ticket is None:
@@ -242,16 +203,17 @@ class Ledger:
             InvalidArgumentError: It is not open (any more).
         """
         now = self._clock()
-        give = partial(self._book.answer, ticket.request.id, decision.answer, decision.edited_text)
-        if not await self._run(partial(give, now=now, expires=now + self._open_seconds)):
-            raise not_open(ticket.request.id)
-        ticket.expires = now + self._open_seconds
+        answer, text, approval_id = decision.answer, decision.edited_text, ticket.request.id
+        expires = now + self._open_seconds
+        if not await self._run(lambda: self._book.answer(approval_id, answer, text, now=now, expires=expires)):
+            raise not_open(approval_id)
+        ticket.expires = expires
         self._settle(ticket, decision)
 
     async def _take(self, ticket: Ticket) -> bool:
         """Use an answer; whether no identical call did before."""
         is_first = not ticket.is_over and await self._run(partial(self._book.take, ticket.request.id))
-        self.tickets.end(ticket, is_used=True)
+        self._end(ticket, is_used=True)
         return is_first
 
     async def is_attended(self) -> bool:
@@ -268,6 +230,25 @@ class Ledger:
             return None
         now = self._clock()
         return min((ticket.expires for ticket in self.tickets.values()), default=now + OPEN_SECONDS) - now
+
+    def stir(self) -> None:
+        """Renew soon: something began, or has ended."""
+        self._stirred.set()
+        if not self._is_closed and (self._presence is None or self._presence.done()):
+            self._presence = asyncio.create_task(self._be_present(), name="filetools approvals")
+
+    async def _be_present(self) -> None:
+        while self._next_end() is not None or self._stirred.is_set():
+            self._stirred.clear()
+            try:
+                await self.renew()
+            except FileToolsError as exc:
+                logger.warning("approvals of other processes are not seen now: %s", exc)
+            end = self._next_end()
+            if end is not None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(RENEW_SECONDS, max(0.001, end))):
+                        await self._stirred.wait()
 
     def must_ask(self) -> bool:
         """Whether somebody, in whatever process, wants every agent asked."""
@@ -288,8 +269,8 @@ class Ledger:
         listens, asks_for_all = self._audience.is_for_all, self._asks_for_all > 0
         if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
             self._has_attended = listens or asks_for_all
-            attend = partial(self._book.attend, listens=listens, asks_for_all=asks_for_all)
-            await self._run(partial(attend, now=self._clock()))
+            now = self._clock()
+            await self._run(lambda: self._book.attend(now=now, listens=listens, asks_for_all=asks_for_all))
         await self.look()
 
     async def look(self) -> None:
@@ -300,8 +281,7 @@ class Ledger:
             known = set(self.tickets)
             rows, others_listen, new = await self._run(partial(self._read, known, now))
             for request in new:
-                is_ours = request.id in self._opening
-                if not is_ours and self.tickets.get(request.id) is None and not self.tickets.is_used(request.id):
+                if not any(request.id in known for known in (self.tickets, self._ended, self._opening)):
                     self._admit(request)
             for row in rows:
                 self._see(row)
@@ -319,9 +299,19 @@ class Ledger:
     def _admit(self, request: ApprovalRequest) -> Ticket:
         ticket = Ticket(request=request, born=self._looks, expires=request.expires)
         self.tickets[request.id] = ticket
-        self._presence.stir()
-        self._notify(ApprovalAsked(request=request))
+        self.stir()
+        self._notify(ApprovalNotice(request=request, outcome="asked", reason=request.reason))
         return ticket
+
+    def _end(self, ticket: Ticket, *, is_used: bool = False) -> None:
+        """Forget a ticket; whoever still waits for it finds that it is over."""
+        ticket.is_over = True
+        for task in ticket.asking.values():
+            task.cancel()
+        ticket.settled.set()
+        self.tickets.pop(ticket.request.id, None)
+        if is_used:
+            self._ended.append(ticket.request.id)
 
     def _see(self, row: BookRow) -> None:
         ticket = self.tickets.get(row.id)
@@ -334,7 +324,7 @@ class Ledger:
             ticket.asks = row.asks
             self._audience.ask(ticket)
         if row.is_used and not ticket.waiting:
-            self.tickets.end(ticket, is_used=True)
+            self._end(ticket, is_used=True)
 
     def _settle(self, ticket: Ticket, decision: ApprovalDecision) -> None:
         if ticket.decision is not None:
@@ -349,19 +339,19 @@ class Ledger:
                 self._trust.add(ticket.request.actor, ticket.request.tool, path)
         ticket.settled.set()
         if decision.answer == "deny":
-            self._notify(ApprovalRefused(request=ticket.request, reason="denied"))
+            self._notify(ApprovalNotice(request=ticket.request, outcome="refused", reason="denied"))
         else:
-            self._notify(ApprovalGranted(request=ticket.request, answer=decision.answer))
+            self._notify(ApprovalNotice(request=ticket.request, outcome="allowed"))
 
     def _vanish(self, ticket: Ticket, *, is_late: bool) -> None:
         """End a ticket that is no longer in the book: its time has passed, or its process has ended."""
         is_unanswered = ticket.decision is None
         if is_unanswered and is_late:
             ticket.decision = ApprovalDecision(answer="deny")
-        self.tickets.end(ticket)
+        self._end(ticket)
         if is_unanswered:
             reason = "nobody answered in time" if is_late else "its process has ended"
-            self._notify(ApprovalRefused(request=ticket.request, reason=reason))
+            self._notify(ApprovalNotice(request=ticket.request, outcome="refused", reason=reason))
 
 
 def not_open(approval_id: str) -> InvalidArgumentError:

@@ -50,8 +50,8 @@ class PermissionPolicy:
         *,
         hidden: Iterable[str] = HIDDEN_PATHS,
     ) -> None:
-        self._preset: Preset = preset
-        self._rules = tuple(rules)
+        self.preset: Preset = preset
+        self.rules = tuple(rules)
         self._protected = tuple(protected)
         self._hidden = tuple(hidden)
         self.trust = RunTrust()
@@ -60,24 +60,10 @@ class PermissionPolicy:
         self.is_hidden: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_hidden)
         self._level = lru_cache(REMEMBERED_PATHS)(self._find_level)
 
-    @property
-    def preset(self) -> Preset:
-        """The preset in force."""
-        return self._preset
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules in force, in their order."""
-        return self._rules
-
-    def use_preset(self, preset: Preset) -> None:
-        """Put another preset in force from the next check."""
-        self._preset = preset
-        self._level.cache_clear()
-
-    def use_rules(self, rules: Iterable[Rule]) -> None:
-        """Put other rules in force from the next check, in place of all those before."""
-        self._rules = tuple(rules)
+    def use(self, preset: Preset, rules: Iterable[Rule]) -> None:
+        """Put another preset, and other rules in place of all those before, in force from the next check."""
+        self.preset = preset
+        self.rules = tuple(rules)
         self._level.cache_clear()
 
     def check(
@@ -109,7 +95,7 @@ class PermissionPolicy:
 
     def withholding(self, actor: Actor, *tools: str) -> Callable[[WorkspacePath], bool] | None:
         """Return what says whether a path cannot be read with all of these tools; None if all can."""
-        if not self._rules:  # no preset keeps anybody from reading
+        if not self.rules:  # no preset keeps anybody from reading
             is_kept = bool(self._hidden) and actor.kind == "agent" and not _SHOWING_NO_CONTENT.issuperset(tools)
             return self._matches_hidden if is_kept else None
 
@@ -130,11 +116,11 @@ class PermissionPolicy:
     ) -> Level | Literal["hidden"]:
         if is_agent and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path):
             return "hidden"
-        in_force: Preset = "ask" if must_ask and self._preset == "allow" else self._preset
+        in_force: Preset = "ask" if must_ask and self.preset == "allow" else self.preset
         preset = preset_level(in_force, tool, change=is_change)
         if preset == "block":
             return "block"
-        return rules_level(self._rules, tool, path) or preset
+        return rules_level(self.rules, tool, path) or preset
 
 
 MAX_TRUSTED_RUNS: Final = 1024
@@ -170,10 +156,6 @@ class RunTrust:
         if not self._runs:
             return False
         return (tool, path) in self._runs.get(_run_of(actor), ())
-
-    def forget(self, actor: Actor) -> None:
-        """End the trust of an actor's run; does nothing if there is none."""
-        self._runs.pop(_run_of(actor), None)
 
 
 def _run_of(actor: Actor) -> _Run:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.content.diff import shortened
 from filetools.content.merging import merge
@@ -56,24 +56,32 @@ def digest_of(arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-class Proposal(Struct, frozen=True, kw_only=True):
+class ShownChange(Struct, frozen=True, kw_only=True):
     """What a call would do, in the words and texts a person decides by."""
 
     description: str
     """One sentence, such as "Replace src/app.py"."""
-    digest: str
-    """`digest_of` everything the call would do; an approval holds for this digest only."""
     version: str | None = None
     """Version of the path before the change; None if nothing is there."""
     old_text: str | None = None
+    """What stands there; for conflicts the unsaved text."""
     new_text: str | None = None
+    """What would stand there; for conflicts what the call wants to write."""
     base_text: str | None = None
     """For conflicts: the text that both sides started from."""
     by_words: bool | None = None
     """For conflicts: whether the file is prose, in which lines may be merged by words."""
     diff: str | None = None
+    """From the old to the new text, unified."""
     can_merge: bool = False
-    """Whether the call writes one text file, so that a person can give it another text."""
+    """Whether the call writes one text file, so that a person can give it another text, by "merge"."""
+
+
+class Proposal(ShownChange, frozen=True, kw_only=True):
+    """A call before anybody is asked about it."""
+
+    digest: str
+    """`digest_of` everything the call would do; an approval holds for this digest only."""
     unsaved_version: str | None = None
     """Version of the unsaved text that was shown in place of the file's."""
     is_destructive: bool = False
@@ -82,7 +90,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """Whether the difference leaves something out."""
 
 
-class ApprovalRequest(Struct, frozen=True, kw_only=True):
+class ApprovalRequest(ShownChange, frozen=True, kw_only=True):
     """One question to a person. Open until it is answered or expires."""
 
     id: str
@@ -92,23 +100,9 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """The path that made the question necessary."""
     paths: tuple[WorkspacePath, ...]
     """All paths of the call."""
-    version: str | None
-    description: str
     risk: Risk
     reason: AskReason
     """"protected" where the path is protected, "conflict" where a text would meet another's unsaved one, else "prompt"."""
-    old_text: str | None
-    """What stands there; for conflicts the unsaved text."""
-    new_text: str | None
-    """What would stand there; for conflicts what the call wants to write."""
-    base_text: str | None = None
-    """For conflicts: the text that both sides started from."""
-    by_words: bool | None = None
-    """For conflicts: whether the file is prose, in which lines may be merged by words."""
-    diff: str | None
-    """From the old to the new text, unified."""
-    can_merge: bool = False
-    """Whether "merge" with an edited text is an answer."""
     actor: Actor
     created: float
     """Seconds since the epoch."""
@@ -117,27 +111,14 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form, without the fields that are None."""
-        plain: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN if getattr(self, name) is not None}
-        plain |= {"paths": list(self.paths), "created": self.created, "expires": self.expires}
-        return plain | {"actor": self.actor.to_dict()}
+        plain = {name: value for name, value in structs.asdict(self).items() if value is not None}
+        return plain | {"paths": list(self.paths), "actor": self.actor.to_dict()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ApprovalRequest:
         """Return the request of a form that `to_dict` gave."""
-        fields: dict[str, Any] = {name: plain.get(name) for name in _PLAIN}
-        return cls(
-            **{**fields, "path": WorkspacePath(plain["path"])},
-            paths=tuple(WorkspacePath(path) for path in plain["paths"]),
-            actor=Actor(**plain["actor"]),
-            created=plain["created"],
-            expires=plain["expires"],
-        )
-
-
-_PLAIN: Final = (
-    "id", "tool", "path", "version", "description", "risk", "reason", "old_text", "new_text", "base_text", "by_words",
-    "diff", "can_merge",
-)  # fmt: skip
+        paths = {"path": WorkspacePath(plain["path"]), "paths": tuple(map(WorkspacePath, plain["paths"]))}
+        return cls(**{**plain, **paths, "actor": Actor(**plain["actor"])})
 
 
 MOST_SHOWN_CHARACTERS: Final = 4000
@@ -205,24 +186,13 @@ def _both_texts(request: ApprovalRequest) -> str:
     return text
 
 
-class ApprovalAsked(Struct, frozen=True, kw_only=True):
-    """A request was opened; told as `tool:approval_required`."""
+class ApprovalNotice(Struct, frozen=True, kw_only=True):
+    """What became of a request; told as `tool:approval_required`, `tool:approved` and `tool:rejected`."""
 
     request: ApprovalRequest
-
-
-class ApprovalGranted(Struct, frozen=True, kw_only=True):
-    """A person allowed a request; told as `tool:approved`."""
-
-    request: ApprovalRequest
-    answer: ApprovalAnswer
-
-
-class ApprovalRefused(Struct, frozen=True, kw_only=True):
-    """A person denied a request, or nobody answered in time; told as `tool:rejected`."""
-
-    request: ApprovalRequest
-    reason: str
+    outcome: Literal["asked", "allowed", "refused"]
+    reason: str | None = None
+    """Why somebody must be asked, or why it is refused: also because nobody answered in time."""
 
 
 class PolicyChanged(Struct, frozen=True, kw_only=True):
@@ -233,7 +203,7 @@ class PolicyChanged(Struct, frozen=True, kw_only=True):
     """The one tool whose rule changed; None if more than that changed."""
 
 
-Notice = ApprovalAsked | ApprovalGranted | ApprovalRefused | PolicyChanged
+Notice = ApprovalNotice | PolicyChanged
 Notify = Callable[[Notice], None]
 """Receives every notice on the loop; the floor above makes events of them, since this floor cannot know the bus."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final, Literal, get_args
+
+from msgspec import Struct, structs
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
@@ -13,6 +15,7 @@ from filetools.paths.names import fold_name
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 
 Level = Literal["auto", "prompt", "block"]
+REMEMBERED_GLOBS: Final = 1024
 
 READING_TOOLS: Final = frozenset(
     (
@@ -47,8 +50,7 @@ def preset_level(preset: Preset, tool: str, *, change: bool) -> Level:
     return "auto" if tool in READING_TOOLS and not change else "prompt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one person decided for a tool and the paths of a glob; lives as long as the policy that holds it.
 
     A rule that blocks or asks meets every spelling of a path (case, composition, ignorable code points) and the folders
@@ -63,20 +65,13 @@ class Rule:
     path: str = "**"
     """Glob as in exclude patterns: without slash it matches a name at any depth, and all that is below it."""
     level: Level
-    _globs: ExcludeRules = field(init=False, repr=False, compare=False)
-    _stem: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.tool.strip():
             raise InvalidArgumentError("A permission rule needs the name of a tool")
         if self.level not in get_args(Level):
             raise InvalidArgumentError(f"Level {self.level!r} of a permission rule is none of auto, prompt, block")
-        glob = self.path.replace("\\", "/")
-        if self.level != "auto":
-            # What is below a folder includes the folder when something is to be kept from change.
-            glob = _fold(glob.removesuffix("/**") or glob)
-        object.__setattr__(self, "_globs", compile_patterns((glob,)))
-        object.__setattr__(self, "_stem", _literal_stem(glob))
+        _compiled(self.path, self.level == "auto")
 
     def applies(self, tool: str, path: str) -> bool:
         """Whether this rule speaks about a call of `tool` on `path` ("" is the root)."""
@@ -84,16 +79,27 @@ class Rule:
             return False
         if self.path in ("*", "**"):
             return True
+        globs, stem = _compiled(self.path, self.level == "auto")
         if self.level == "auto":
-            return bool(path) and self._globs.matches(path, False)
+            return bool(path) and globs.matches(path, False)
         folded = _fold(path)
-        if tool in SUBTREE_TOOLS and _holds(folded, self._stem):
+        if tool in SUBTREE_TOOLS and _holds(folded, stem):
             return True
-        return bool(folded) and self._globs.matches(folded, True)
+        return bool(folded) and globs.matches(folded, True)
 
     def to_dict(self) -> dict[str, str]:
         """Return the form in which the rule is saved."""
-        return {"tool": self.tool, "path": self.path, "level": self.level}
+        return structs.asdict(self)
+
+
+@lru_cache(REMEMBERED_GLOBS)
+def _compiled(path: str, is_exact: bool) -> tuple[ExcludeRules, str]:
+    """Return the glob of a rule, compiled, and what stands before its first wildcard."""
+    glob = path.replace("\\", "/")
+    if not is_exact:
+        # What is below a folder includes the folder when something is to be kept from change.
+        glob = _fold(glob.removesuffix("/**") or glob)
+    return compile_patterns((glob,)), _literal_stem(glob)
 
 
 def rules_level(rules: Sequence[Rule], tool: str, path: str) -> Level | None:

@@ -77,10 +77,11 @@ def _as(choice: object, value: object) -> Any:
     if get_origin(choice) is Literal:
         folded = value.strip().casefold() if isinstance(value, str) else None
         return next((each for each in get_args(choice) if str(each).casefold() == folded), None)
-    if choice is int:
-        return _integer(value)
-    if choice is float:
-        return _number(value)
+    if choice is int or choice is float:
+        text = str(value).strip() if isinstance(value, str | int | float) else ""
+        if not (_INTEGER if choice is int else _NUMBER).fullmatch(text):
+            return None
+        return float(text) if choice is float else int(text.partition(".")[0])
     if choice is bool:
         return _BOOLEANS.get(value.strip().casefold()) if isinstance(value, str) else None
     said = from_json(value) if isinstance(value, str) else value
@@ -102,20 +103,6 @@ def _is_object(choice: object) -> bool:
     return (isinstance(choice, type) and not get_args(choice) and issubclass(choice, BaseModel)) or get_origin(
         choice
     ) is dict
-
-
-def _integer(value: object) -> int | None:
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 2**53 else None
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value.strip().partition(".")[0])
-    return None
-
-
-def _number(value: object) -> float | None:
-    if type(value) is int and value.bit_length() <= 64:
-        return float(value)
-    return float(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
 
 
 _SYNONYMS: Final = (

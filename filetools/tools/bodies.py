@@ -17,6 +17,7 @@ Line: TypeAlias = tuple[int, tuple[str, str]]
 """Number, sign and text of a line of a search: a colon where it matches, a dash where it is around a match."""
 Lines: TypeAlias = tuple[list[Line], list[Line], list[Line]]
 """Lines above a match, its own, and those below."""
+UNSAVED: Final = "  (unsaved text of an editor)"
 
 
 def match_rows(data: Mapping[str, Any]) -> list[str]:
@@ -46,7 +47,7 @@ def line_groups(matches: Iterable[Lines]) -> Iterator[list[Line]]:
 
 def _remark(match: Mapping[str, Any]) -> str:
     column = f"  (column {match['column']})" if match.get("clipped") else ""
-    return column + ("  (unsaved text of an editor)" if match.get("origin") == "buffer" else "")
+    return column + (UNSAVED if match.get("origin") == "buffer" else "")
 
 
 def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
@@ -65,7 +66,7 @@ def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
 
 def _file_row(found: Mapping[str, Any]) -> str:
     count = "" if found.get("count") is None else f":{found['count']}"
-    remark = "  (unsaved text of an editor)" if found.get("origin") == "buffer" else ""
+    remark = UNSAVED if found.get("origin") == "buffer" else ""
     return f"{found['path']}{count}{remark}"
 
 
@@ -99,36 +100,6 @@ def body_of(data: Mapping[str, Any], limits: TextLimits) -> Body:
         return _binary(data) if data.get("is_binary") else _read(data, limits)
     text, cut = clipped(json.dumps(data, ensure_ascii=False), limits)
     return Body(text=text, footer="cut" if cut else "end", is_cut=cut is not None)
-
-
-def bounded(data: Mapping[str, Any], limits: TextLimits) -> dict[str, Any]:
-    """Return a result whose texts keep the limits, each by itself; `next_offset` tells where to go on reading.
-
-    For doors that hand a model the result itself, and not its body as text.
-    """
-    found = dict(data)
-    if "items" in data:
-        found["items"] = [_bounded_item(item, limits) for item in data["items"]]
-    if not isinstance(data.get("content"), str) or data.get("is_binary"):
-        return found
-    count = count_lines(data["content"])
-    text, kept = clipped(data["content"], limits, count=count)
-    if kept is None:
-        return found
-    first = _first_line(count, data)
-    found |= {"content": text, "truncated": True}
-    for name in ("next_offset", "next_column"):
-        found.pop(name, None)
-    if first is not None:
-        found |= {"next_offset": first + kept}
-    if first is not None and _is_inside(text, kept):
-        found |= {"next_offset": first, "next_column": data.get("column", 1) + len(text)}
-    return found
-
-
-def _bounded_item(item: Mapping[str, Any], limits: TextLimits) -> dict[str, Any]:
-    result = item.get("result")
-    return dict(item) if result is None else {**item, "result": bounded(result, limits)}
 
 
 def short(version: str) -> str:

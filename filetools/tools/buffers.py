@@ -48,12 +48,21 @@ class SaveBuffer(Parameters):
 
 async def buffer_change(context: ToolContext, given: ChangeBuffer) -> BufferChange:
     """Put edits into a document."""
-    if (given.edits is None) == (given.text is None):
-        raise InvalidArgumentError("Give edits, or text, and not both")
-    edits = None if given.edits is None else [TextEdit(each.start, each.end, each.text) for each in given.edits]
+    edits = edits_or_text(given.edits, given.text)
     return await context.files.buffers.change(
         given.handle, buffer_version=given.buffer_version, edits=edits, text=given.text
     )
+
+
+def edits_or_text(edits: list[BufferEdit] | None, text: str | None) -> list[TextEdit] | None:
+    """Return edits as documents take them; None where there is a whole text instead.
+
+    Raises:
+        InvalidArgumentError: There are both, or neither.
+    """
+    if (edits is None) == (text is None):
+        raise InvalidArgumentError("Give edits, or text, and not both")
+    return None if edits is None else [TextEdit(each.start, each.end, each.text) for each in edits]
 
 
 BUFFERS: tuple[AnyTool, ...] = (

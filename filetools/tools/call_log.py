@@ -292,41 +292,18 @@ class CallReport:
 
     def accepted(self) -> None:
         """Tell that the arguments are good and the work begins."""
-        if not self._bus.has_listeners(ToolStarted.name):
-            return
-        self._bus.publish(
-            ToolStarted(tool_name=self._tool, tool_call_id=self._id, path=self.path, arguments=self._arguments)
-        )
+        self._publish(ToolStarted, arguments=self._arguments)
 
     def completed(self, data: Mapping[str, Any], attempts: int) -> None:
         """Tell that the call succeeded."""
         duration_ms = self._finish("completed", None, attempts)
-        if not self._bus.has_listeners(ToolCompleted.name):
-            return
-        self._bus.publish(
-            ToolCompleted(
-                tool_name=self._tool,
-                tool_call_id=self._id,
-                path=self.path,
-                duration_ms=duration_ms,
-                result=facts_of(data),
-            )
-        )
+        self._publish(ToolCompleted, duration_ms=duration_ms, result=data)
 
     def failed(self, error: FileToolsError, attempts: int, *, status: CallStatus = "failed") -> None:
         """Tell that the call failed, or was cancelled."""
         duration_ms = self._finish(status, error.code, attempts)
-        self._bus.publish(
-            ToolFailed(
-                tool_name=self._tool,
-                tool_call_id=self._id,
-                path=self.path,
-                error=error.message,
-                error_code=error.code,
-                retryable=error.retryable,
-                duration_ms=duration_ms,
-            )
-        )
+        facts = {"error": error.message, "error_code": error.code, "retryable": error.retryable}
+        self._publish(ToolFailed, **facts, duration_ms=duration_ms)
 
     def progress(self, current: int, total: int | None, message: str | None) -> None:
         """Tell how far the call is, unless that has been told often enough: work reports as it likes."""
@@ -343,6 +320,11 @@ class CallReport:
         """Tell that the call comes near its time limit."""
         message = f"{self._tool} has used {used_seconds:g} of its {limit_seconds:g} seconds"
         self.progress(round(used_seconds), round(limit_seconds), message)
+
+    def _publish(self, kind: type[ToolStarted | ToolCompleted | ToolFailed], **facts: Any) -> None:
+        if self._bus.has_listeners(kind.name):
+            facts |= {"result": facts_of(facts["result"])} if "result" in facts else {}
+            self._bus.publish(kind(tool_name=self._tool, tool_call_id=self._id, path=self.path, **facts))
 
     def _finish(self, status: CallStatus, error_code: str | None, attempts: int) -> int:
         duration_ms = round((time.perf_counter() - self._started) * 1000)

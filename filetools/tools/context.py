@@ -194,17 +194,8 @@ class ContextCaller(Struct, frozen=True, kw_only=True):
         )
 
 
-async def _instance_status(caller: ContextCaller, given: InstanceStatus) -> Answer:
-    found = await caller.files.projects.run(lambda registry: registry.instances(detailed=given.detailed))
-    return {"instances": found}
-
-
-async def _git_state(caller: ContextCaller, given: GitState) -> Answer:
-    return await caller.look("get_git_state", given, lambda folder: git.git_state(folder.path, limit=given.limit))
-
-
-async def _readme(caller: ContextCaller, given: Readme) -> Answer:
-    return await caller.look("get_readme", given, lambda folder: readme.readme(folder, max_chars=given.max_chars))
+async def _instances(caller: ContextCaller, given: InstanceStatus) -> Answer:
+    return {"instances": await caller.files.projects.run(lambda registry: registry.instances(detailed=given.detailed))}
 
 
 async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
@@ -243,17 +234,6 @@ async def _recent_files(caller: ContextCaller, given: RecentFiles) -> Answer:
         return recent.recent_files(folder, paths, limit=given.limit, since=given.since)
 
     return await caller.look("get_recent_files", given, work)
-
-
-async def _recent_sessions(caller: ContextCaller, given: RecentSessions) -> Answer:
-    def work(folder: ProjectFolder) -> Answer:
-        return session_logs.recent_sessions(folder.path, limit=given.limit)
-
-    return await caller.look("get_recent_sessions", given, work)
-
-
-async def _dependencies(caller: ContextCaller, given: InProject) -> Answer:
-    return await caller.look("get_dependencies", given, lambda folder: manifests.dependencies(folder))
 
 
 async def _discover(caller: ContextCaller, given: Discover) -> Answer:
@@ -363,13 +343,15 @@ _FACTS: Final[tuple[_Fact[Any], ...]] = (
     _Fact(
         name="get_instance_status",
         parameters=InstanceStatus,
-        answer=_instance_status,
+        answer=_instances,
         description="List the agents that run on this workspace: id, name, dir, status (working, idle), project.",
     ),
     _Fact(
         name="get_git_state",
         parameters=GitState,
-        answer=_git_state,
+        answer=lambda caller, given: caller.look(
+            "get_git_state", given, lambda folder: git.git_state(folder.path, limit=given.limit)
+        ),
         description=(
             "Git state of a folder (path) or project (project_id): branch, last commits, dirty, ahead, behind, upstream."
             " Runs no hook and no filter of the repository; dirty is unknown where it has filters."
@@ -378,7 +360,9 @@ _FACTS: Final[tuple[_Fact[Any], ...]] = (
     _Fact(
         name="get_readme",
         parameters=Readme,
-        answer=_readme,
+        answer=lambda caller, given: caller.look(
+            "get_readme", given, lambda folder: readme.readme(folder, max_chars=given.max_chars)
+        ),
         description="README of a folder or project, up to max_chars (2000). content is null where there is none.",
     ),
     _Fact(
@@ -399,13 +383,17 @@ _FACTS: Final[tuple[_Fact[Any], ...]] = (
     _Fact(
         name="get_recent_sessions",
         parameters=RecentSessions,
-        answer=_recent_sessions,
+        answer=lambda caller, given: caller.look(
+            "get_recent_sessions",
+            given,
+            lambda folder: session_logs.recent_sessions(folder.path, limit=given.limit),
+        ),
         description="Latest sessions of coding agents in a folder or project, from their logs: id, title, age.",
     ),
     _Fact(
         name="get_dependencies",
         parameters=InProject,
-        answer=_dependencies,
+        answer=lambda caller, given: caller.look("get_dependencies", given, manifests.dependencies),
         description=(
             "Dependencies that manifests declare (pyproject.toml, requirements, package.json, Cargo.toml, go.mod): name,"
             " version range, kind (runtime, optional, dev)."

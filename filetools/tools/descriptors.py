@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
-from filetools.content.lines import count_lines
 from filetools.descriptors.configuration import checked
 from filetools.descriptors.descriptors import Descriptors
 from filetools.descriptors.frames import Frame, error_frame
@@ -27,7 +26,7 @@ from filetools.search.contents.grep import search_text
 from filetools.search.contents.options import GrepOptions
 from filetools.tools.arguments import NoParameters, Parameters
 from filetools.tools.bodies import counted, line_groups, lines_of, remarks
-from filetools.tools.seen import ShownCall, TextLimits
+from filetools.tools.seen import ShownCall, TextLimits, clipped
 from filetools.tools.shown import news_lines, shown, shown_frame
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -262,7 +261,7 @@ async def wrapped(
     # Else on the last page alone, or for a copy of a file nowhere.
     told = {name: data[name] for name in _GOES_ON if name in data}
     if tool.name == "read_file" and "content" in data:
-        if getattr(parameters, "limit", None) is not None and _fits(data["content"], limits):
+        if getattr(parameters, "limit", None) is not None and clipped(data["content"], limits)[1] is None:
             return dict(envelope)
         if len(data["content"]) <= most:  # only the line of facts below it is over the limit
             return dict(envelope)
@@ -278,10 +277,6 @@ async def wrapped(
         warning = {"code": error.code, "message": f"The whole text could not be kept as a descriptor: {error.message}"}
         return {**envelope, "warnings": [*envelope.get("warnings", ()), warning]}
     return {**envelope, "data": frame.to_dict() | {name: each for name, each in told.items() if each}}
-
-
-def _fits(text: str, limits: TextLimits) -> bool:
-    return len(text) <= limits.characters and count_lines(text) <= limits.lines
 
 
 def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:

@@ -9,9 +9,10 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from filetools.errors import InvalidArgumentError, RateLimitedError
+from filetools.tools.arguments import Parameters
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.registry import ToolRegistry
 
@@ -29,10 +30,8 @@ _CRASHED: Final = {
 }
 
 
-class Execution(BaseModel):
+class Execution(Parameters):
     """A call that names its tool."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     tool: str
     input: dict[str, Any] = Field(default_factory=dict)

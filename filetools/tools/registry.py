@@ -137,27 +137,14 @@ class ToolRegistry:
             raise UnknownToolError(name, self.names(), meant)
         return found
 
-    def select(self, *, names: Iterable[str] | None = None, groups: Iterable[str] | None = None) -> list[AnyTool]:
-        """Return the tools of these names and groups, each once, in the order they were registered.
-
-        Args:
-            names: Names of tools.
-            groups: Names of groups. Without names and groups: all tools.
+    def select(self, wanted: Iterable[str] | None = None) -> list[AnyTool]:
+        """Return the tools of these groups and names, each once, in the order they were registered; by default all.
 
         Raises:
-            UnknownToolError: There is no tool of a name.
-            InvalidArgumentError: There is no tool in a group.
+            InvalidArgumentError: There is no tool and no group of a name.
         """
-        if names is None and groups is None:
-            return list(self._tools.values())
-        wanted = {self.tool(name).name for name in names or ()}
-        for group in groups or ():
-            members = {tool.name for tool in self._tools.values() if tool.group == group}
-            if not members:
-                known = ", ".join(dict.fromkeys(tool.group for tool in self._tools.values()))
-                raise InvalidArgumentError(f"There is no group of tools named {group!r}; known are {known}")
-            wanted |= members
-        return [tool for tool in self._tools.values() if tool.name in wanted]
+        present = self._tools.values()
+        return list(present) if wanted is None else chosen(present, wanted)
 
     @property
     def descriptors(self) -> DescriptorCalls | None:
@@ -181,11 +168,9 @@ class ToolRegistry:
             return shown_failure(envelope, self.limits)
         return shown(tool, envelope, self.limits)
 
-    def definitions(
-        self, *, names: Iterable[str] | None = None, groups: Iterable[str] | None = None
-    ) -> list[dict[str, Any]]:
+    def definitions(self, wanted: Iterable[str] | None = None) -> list[dict[str, Any]]:
         """Return `name`, `description` and `input_schema` of the selected tools; arguments as for `select`."""
-        return [tool.definition() for tool in self.select(names=names, groups=groups)]
+        return [tool.definition() for tool in self.select(wanted)]
 
     async def call(
         self,

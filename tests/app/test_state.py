@@ -87,7 +87,7 @@ async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tm
     source.mkdir()
     (source / "secret.txt").write_text("S")
     async with filetools.open(source, settings=QUIET) as files:
-        await inside.parts(files).gatekeeper.use_rules([Rule(tool="read_file", path="secret.txt", level="block")])
+        await inside.parts(files).gatekeeper.change(rules=[Rule(tool="read_file", path="secret.txt", level="block")])
     with mounted(tmp_path / "read-only", "--bind", source, read_only=True) as place:
         async with filetools.open(place, settings=QUIET) as files:
             await refused("TOOL_BLOCKED", files.read_file("secret.txt"))

@@ -211,7 +211,7 @@ async def test_where_there_is_no_diff_it_says_why(root: Path, monkeypatch: pytes
 async def test_what_a_rule_keeps_an_agent_from_reading_is_not_shown(files: FileToolsFacade, root: Path) -> None:
     await files.checkpoint("x")
     run(root, "echo secret >> docs/note.md; echo open >> run.sh")
-    files._parts.gatekeeper.policy.use_rules([Rule(tool="read_file", path="docs/**", level="block")])
+    files._parts.gatekeeper.policy.use("allow", [Rule(tool="read_file", path="docs/**", level="block")])
     shown = (await files.for_actor(ALICE).diff_tree("x", patch=True)).changes
     assert [(each.path, each.diff_omitted, each.diff is None) for each in shown] == [
         ("docs/note.md", "withheld", True), ("run.sh", None, False)

@@ -99,14 +99,14 @@ async def test_without_an_answer_in_time_the_request_is_denied(passing: Desk) ->
     desk.approvals.attend()
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
-    assert desk.notices.kinds == ["ApprovalAsked", "ApprovalRefused"]
+    assert desk.notices.kinds == ["asked", "refused"]
     assert desk.approvals.open_requests() == []
 
 
 async def test_an_expired_request_can_no_longer_be_answered(passing: Desk) -> None:
     desk = passing
     approval_id = await refused_id(desk, case())
-    await desk.notices.until("ApprovalRefused")
+    await desk.notices.until("refused")
     with pytest.raises(InvalidArgumentError):
         await desk.approvals.answer(approval_id, "allow", by=EDITOR)
 
@@ -120,7 +120,7 @@ async def test_a_late_permission_that_no_call_uses_expires_too(book: ApprovalBoo
     assert ticket is not None
     assert not ticket.is_over
     passed = 601.0
-    desk.approvals._presence.stir()
+    desk.approvals.stir()
     await steps_until(lambda: ticket.is_over)
     assert await refused_id(desk, case()) != approval_id
     await desk.approvals.aclose()
@@ -173,7 +173,7 @@ async def test_a_late_denial_meets_the_next_identical_call_once(desk: Desk) -> N
 
 async def test_repeating_a_refused_call_opens_no_second_request(desk: Desk) -> None:
     assert await refused_id(desk, case()) == await refused_id(desk, case())
-    assert desk.notices.kinds == ["ApprovalAsked"]
+    assert desk.notices.kinds == ["asked"]
 
 
 async def test_one_permission_lets_one_of_two_identical_calls_pass(desk: Desk) -> None:
@@ -259,7 +259,7 @@ async def test_a_call_that_waits_is_told_at_once_when_the_last_person_leaves(des
 async def test_a_page_that_only_follows_notices_can_answer(desk: Desk) -> None:
     desk.approvals.attend()
     waiting = asyncio.create_task(desk.approvals.ask(case()))
-    await desk.notices.until("ApprovalAsked")
+    await desk.notices.until("asked")
     await desk.approvals.answer(desk.approvals.open_requests()[0].id, "allow", by=EDITOR)
     assert await waiting == ALLOWED
 
@@ -267,7 +267,7 @@ async def test_a_page_that_only_follows_notices_can_answer(desk: Desk) -> None:
 async def test_an_aborted_call_leaves_its_request_open(desk: Desk) -> None:
     desk.approvals.attend()
     waiting = asyncio.create_task(desk.approvals.ask(case()))
-    await desk.notices.until("ApprovalAsked")
+    await desk.notices.until("asked")
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

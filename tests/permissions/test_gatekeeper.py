@@ -22,7 +22,7 @@ from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.ledger import ApprovalBook, CallRun
 from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import PolicyChanged, Proposal
-from filetools.permissions.rule_file import RuleFile
+from filetools.permissions.rule_file import SavedPermissions
 from filetools.permissions.rules import Rule
 from tests.support.people import ALICE, Notices, Person, proposal, run
 
@@ -50,9 +50,8 @@ class Gate:
         self.notices = Notices()
         self.described = 0
         approvals = Approvals(self.policy.trust, book, run, notify=self.notices)
-        self.keeper = Gatekeeper(
-            self.policy, approvals, notify=self.notices, rule_file=RuleFile(path) if path else None, run=run
-        )
+        nowhere = Path("/nowhere/permissions.json")
+        self.keeper = Gatekeeper(self.policy, approvals, rule_file=path or nowhere, run=run, notify=self.notices)
 
     async def describe(self) -> Proposal:
         self.described += 1
@@ -135,8 +134,8 @@ async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_bec
 async def test_changes_are_kept_and_put_in_force_again(book: ApprovalBook, tmp_path: Path) -> None:
     rules = (Rule(tool="delete_*", path="docs/**", level="block"),)
     gate = Gate(book, "allow", path=tmp_path / "permissions.json")
-    await gate.keeper.use_rules(rules)
-    await gate.keeper.use_preset("guarded")
+    await gate.keeper.change(rules=rules)
+    await gate.keeper.change(preset="guarded")
     again = Gate(book, "allow", path=tmp_path / "permissions.json")
     await again.keeper.load(preset_given=False)
     assert (again.policy.rules, again.policy.preset) == (rules, "guarded")
@@ -151,12 +150,12 @@ async def test_a_preset_given_at_opening_goes_before_the_saved_one_and_stays_out
 ) -> None:
     path = tmp_path / "permissions.json"
     gate = Gate(book, "allow", path=path)
-    await gate.keeper.use_preset("ask")
+    await gate.keeper.change(preset="ask")
     strict = Gate(book, "read_only", path=path)
     await strict.keeper.load(preset_given=True)
     assert strict.policy.preset == "read_only"
-    await strict.keeper.use_rules([])
-    assert RuleFile(path).read().preset == "ask"
+    await strict.keeper.change(rules=[])
+    assert SavedPermissions.read(path).preset == "ask"
 
 
 async def test_what_cannot_be_kept_is_not_put_in_force(book: ApprovalBook, tmp_path: Path) -> None:
@@ -164,9 +163,9 @@ async def test_what_cannot_be_kept_is_not_put_in_force(book: ApprovalBook, tmp_p
     path.mkdir()
     gate = Gate(book, "allow", path=path)
     with pytest.raises(StorageFailedError):
-        await gate.keeper.use_preset("ask")
+        await gate.keeper.change(preset="ask")
     with pytest.raises(StorageFailedError):
-        await gate.keeper.use_rules([Rule(tool="*", level="block")])
+        await gate.keeper.change(rules=[Rule(tool="*", level="block")])
     assert (gate.policy.preset, gate.policy.rules) == ("allow", ())
     assert gate.notices.seen == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError, StateVersionError, StorageFailedError
-from filetools.permissions.rule_file import RuleFile, SavedPermissions
+from filetools.permissions.rule_file import SavedPermissions
 from filetools.permissions.rules import Rule
 
 RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_file", level="prompt"))
@@ -45,45 +45,45 @@ def test_a_damaged_file_is_refused_and_not_taken_for_an_empty_one(tmp_path: Path
     path = tmp_path / "permissions.json"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(StateDamagedError):
-        RuleFile(path).read()
+        SavedPermissions.read(path)
 
 
 def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text('{"format": 2, "news": []}')
     with pytest.raises(StateVersionError):
-        RuleFile(path).read()
+        SavedPermissions.read(path)
 
 
 def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateDamagedError):
-        RuleFile(tmp_path).read()
+        SavedPermissions.read(tmp_path)
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "permissions.json"
     target.mkdir()
     with pytest.raises(StorageFailedError, match=r"permissions\.json"):
-        RuleFile(target).write(SavedPermissions())
+        SavedPermissions().write(target)
     assert os.listdir(tmp_path) == ["permissions.json"]
 
 
 def test_no_file_means_nothing_saved(tmp_path: Path) -> None:
-    assert RuleFile(tmp_path / "none.json").read() == SavedPermissions()
+    assert SavedPermissions.read(tmp_path / "none.json") == SavedPermissions()
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "state" / "permissions.json"
     saved = SavedPermissions(preset="guarded", rules=RULES)
-    RuleFile(path).write(saved)
-    assert RuleFile(path).read() == saved
+    saved.write(path)
+    assert SavedPermissions.read(path) == saved
     assert json.loads(path.read_text())["rules"][0] == {"tool": "delete_*", "path": "docs/**", "level": "block"}
 
 
 def test_only_the_owner_may_read_it_and_no_temporary_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
-    RuleFile(path).write(SavedPermissions())
-    RuleFile(path).write(SavedPermissions(preset="ask"))
+    SavedPermissions().write(path)
+    SavedPermissions(preset="ask").write(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["permissions.json"]
 
@@ -93,6 +93,6 @@ def test_a_link_in_its_place_is_replaced_and_not_written_through(tmp_path: Path)
     outside.write_text("untouched")
     path = tmp_path / "permissions.json"
     path.symlink_to(outside)
-    RuleFile(path).write(SavedPermissions())
+    SavedPermissions().write(path)
     assert outside.read_text() == "untouched"
     assert not path.is_symlink()

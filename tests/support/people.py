@@ -10,6 +10,7 @@ from filetools.models.records import Actor
 from filetools.permissions.requests import (
     ApprovalAnswer,
     ApprovalDecision,
+    ApprovalNotice,
     ApprovalRequest,
     Notice,
     Proposal,
@@ -52,7 +53,7 @@ class Notices:
 
     @property
     def kinds(self) -> list[str]:
-        return [type(notice).__name__ for notice in self.seen]
+        return [notice.outcome for notice in self.seen if isinstance(notice, ApprovalNotice)]
 
     async def until(self, kind: str) -> None:
         while kind not in self.kinds:

@@ -158,12 +158,8 @@ async def test_a_rule_that_withholds_a_file_holds_for_what_tells_of_it(files: Fi
     from filetools.permissions.rules import Rule
 
     policy = inside.parts(files).gatekeeper.policy
-    policy.use_rules(
-        [
-            Rule(tool="read_file", path="README.md", level="block"),
-            Rule(tool="read_file", path="AGENTS.md", level="block"),
-        ]
-    )
+    hidden = ("README.md", "AGENTS.md")
+    policy.use("allow", [Rule(tool="read_file", path=path, level="block") for path in hidden])
     assert (await call(files, "get_readme", path=""))["error_code"] == "PERMISSION_DENIED"
     assert (await call(files, "get_instructions"))["data"]["files"] == []
     above = await ask(files, "search_code", path="~", query="Run the tests")

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import InvalidArgumentError, UnknownToolError
+from filetools.errors import InvalidArgumentError
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import camel_keys
@@ -56,23 +56,21 @@ async def test_two_tools_of_one_name_are_refused(files: FileToolsFacade) -> None
 
 async def test_unknown_names_and_groups_are_not_selected_in_silence(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files)
-    with pytest.raises(UnknownToolError):
-        registry.definitions(names=["read_file", "nope"])
-    with pytest.raises(InvalidArgumentError, match="known are core, files, batches"):
-        registry.definitions(groups=["nope"])
+    with pytest.raises(InvalidArgumentError, match="no group of tools named 'zzz'; known are append_file, apply_patch"):
+        registry.definitions(["read_file", "zzz"])
 
 
 async def test_names_and_groups_select_definitions(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files)
     assert [each["name"] for each in registry.definitions()] == registry.names()
-    chosen = registry.definitions(names=["exists"], groups=["core"])
+    chosen = registry.definitions(["exists", "core"])
     assert [each["name"] for each in chosen] == [
         "read_file", "list_files", "file_info", "exists", "search_files", "grep_files", "watch_changes",
         "write_file",
         "edit_file", "apply_patch", "move_file",
         "delete_file", "undo_changes",
     ]  # fmt: skip
-    assert registry.definitions(names=[]) == []
+    assert registry.definitions([]) == []
     assert all(set(each) == {"name", "description", "input_schema"} for each in chosen)
 
 

@@ -7,11 +7,14 @@ from typing import Annotated, Final, Literal
 from urllib.parse import quote, unquote_to_bytes
 
 from fastapi import Depends, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from filetools.content.edits import Edit
 from filetools.errors import InvalidPathError
 from filetools.facade.transactions.transaction import Transaction
+from filetools.tools.arguments import Parameters
+from filetools.tools.changing import DeleteFile, FromTo, UndoChanges, WriteFile
+from filetools.tools.reading import OnePath
 
 FILES: Final = "/v1/files/"
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -60,17 +63,9 @@ FilePath = Annotated[str, Depends(_path_of)]
 MOST_OPERATIONS: Final = 1000
 LONGEST_NUMBER: Final = 2**53 - 1
 """Largest whole number that every JSON reader keeps exact."""
-PathText = Annotated[str, Field(max_length=4096)]
-VersionText = Annotated[str, Field(max_length=80)]
 
 
-class StrictModel(BaseModel):
-    """Base of what is sent: nothing unknown in it, no type guessed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class SentEdit(StrictModel):
+class SentEdit(Parameters):
     """One replacement of exact text."""
 
     old: str
@@ -85,35 +80,32 @@ class SentEdit(StrictModel):
         return Edit(old=self.old, new=self.new, count=self.count, replace_all=self.replace_all)
 
 
-class EditList(StrictModel):
+class EditList(Parameters):
     """Replacements in one file, all or nothing, in their order."""
 
     edits: list[SentEdit] = Field(min_length=1, max_length=MOST_OPERATIONS)
     dry_run: bool = False
 
 
-class WriteOperation(StrictModel):
+class WriteOperation(WriteFile):
     """Create or replace a file with a text."""
 
     op: Literal["write"]
-    path: PathText
-    content: str
     encoding: str | None = Field(default=None, max_length=40)
     """Codec for the text, or "base64" for bytes."""
-    expected_version: VersionText | None = None
 
     async def perform(self, files: Transaction) -> None:
         """Do it within a transaction."""
         await files.write_file(self.path, self.content, encoding=self.encoding, expected_version=self.expected_version)
 
 
-class EditOperation(StrictModel):
+class EditOperation(Parameters):
     """Replace exact texts in a file."""
 
     op: Literal["edit"]
-    path: PathText
+    path: str
     edits: list[SentEdit] = Field(min_length=1, max_length=MOST_OPERATIONS)
-    expected_version: VersionText | None = None
+    expected_version: str | None = None
 
     async def perform(self, files: Transaction) -> None:
         """Do it within a transaction."""
@@ -121,14 +113,11 @@ class EditOperation(StrictModel):
         await files.edit_file(self.path, edits, expected_version=self.expected_version)
 
 
-class DeleteOperation(StrictModel):
+class DeleteOperation(DeleteFile):
     """Delete a file, or a folder."""
 
     op: Literal["delete"]
-    path: PathText
-    recursive: bool = False
-    """Whether it is a folder, which goes with everything in it."""
-    expected_version: VersionText | None = None
+    expected_version: str | None = None
 
     async def perform(self, files: Transaction) -> None:
         """Do it within a transaction."""
@@ -138,44 +127,37 @@ class DeleteOperation(StrictModel):
             await files.delete_file(self.path, expected_version=self.expected_version)
 
 
-class MoveOperation(StrictModel):
+class MoveOperation(FromTo):
     """Move a file or a folder."""
 
     op: Literal["move"]
-    source: PathText
-    destination: PathText
-    overwrite: bool = False
 
     async def perform(self, files: Transaction) -> None:
         """Do it within a transaction."""
         await files.move_file(self.source, self.destination, overwrite=self.overwrite)
 
 
-class CopyOperation(StrictModel):
+class CopyOperation(FromTo):
     """Copy a file."""
 
     op: Literal["copy"]
-    source: PathText
-    destination: PathText
-    overwrite: bool = False
 
     async def perform(self, files: Transaction) -> None:
         """Do it within a transaction."""
         await files.copy_file(self.source, self.destination, overwrite=self.overwrite)
 
 
-class FolderOperation(StrictModel):
+class FolderOperation(OnePath):
     """Create a folder and its missing parents."""
 
     op: Literal["create_directory"]
-    path: PathText
 
     async def perform(self, files: Transaction) -> None:
         """Do it within a transaction."""
         await files.create_directory(self.path)
 
 
-class PatchOperation(StrictModel):
+class PatchOperation(Parameters):
     """Apply a patch over any number of files."""
 
     op: Literal["patch"]
@@ -192,23 +174,18 @@ Operation = Annotated[
 ]
 
 
-class OperationList(StrictModel):
+class OperationList(Parameters):
     """Operations that are done together, in their order, or not at all."""
 
     operations: list[Operation] = Field(min_length=1, max_length=MOST_OPERATIONS)
 
 
-class UndoOrder(StrictModel):
+class UndoOrder(UndoChanges):
     """Which changes are taken back; an empty one means the caller's last."""
 
-    call_id: str | None = Field(default=None, max_length=200)
-    since: int | None = Field(default=None, ge=0, le=LONGEST_NUMBER)
-    """From this number of the feed on."""
-    path: PathText | None = None
     run: str | None = Field(default=None, max_length=120)
     """A run of an agent, by its id."""
     session: str | None = Field(default=None, max_length=120)
     """The newest run of this session."""
-    dry_run: bool = False
     partial: bool = False
     """Whether what can be taken back is, and the rest listed."""

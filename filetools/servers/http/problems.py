@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from msgspec import Struct, field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
@@ -160,7 +161,7 @@ async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send:
 def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
     """Answer every failure of an application with a problem; the routers are all that it has."""
     application.state.routers = routers
-    for kind in (FileToolsError, Refusal, RequestValidationError, HTTPException, Exception):
+    for kind in (FileToolsError, Refusal, RequestValidationError, HTTPException, ClientDisconnect, Exception):
         application.add_exception_handler(kind, _answered)
 
 
@@ -170,6 +171,8 @@ async def _answered(request: Request, error: Exception) -> Response:
             return problem_of(error).response()
         case Refusal():
             return error.problem.response()
+        case ClientDisconnect():
+            return Problem(400, "ABORTED", "The client has gone").response()
         case RequestValidationError():
             return Problem(422, "INVALID_ARGUMENT", told_faults(error.errors())).response()
         case HTTPException():

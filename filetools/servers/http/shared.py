@@ -144,11 +144,6 @@ class Caller(Struct, frozen=True, kw_only=True):
         """Whom the calls belong to."""
         return self.files.actor
 
-    @property
-    def owner(self) -> str:
-        """What tells this caller from others."""
-        return f"{self.actor.kind}:{self.actor.id}:{self.actor.session}"
-
 
 class Callers:
     """The callers of one server; lives as long as it.

@@ -58,13 +58,6 @@ class Subject(Struct, frozen=True, kw_only=True):
         return (self.path, self.version, self.shown) == (other.path, other.version, other.shown)
 
 
-class ElicitedQuestion(Struct, frozen=True, kw_only=True):
-    """A form, and what it is about."""
-
-    form: wire.ElicitRequestFormParams
-    subject: Subject
-
-
 class PersonAnswer(Struct, frozen=True, kw_only=True):
     """What a person answered."""
 
@@ -111,17 +104,16 @@ class Asking:
         if question is not None and asked is not None:
             if told is None:
                 return envelope  # the person was asked, and gave no answer
-            if asked.is_same(question.subject):
+            if asked.is_same(question[1]):
                 # The request ended with its process, or has another asker now; the person has seen this very thing.
-                await self._pass_on(question.subject.approval, told)
+                await self._pass_on(question[1].approval, told)
                 envelope = await perform()
                 question = await self._question(envelope)
         if question is None:
             return envelope
-        questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=question.form)}
-        return wire.InputRequiredResult(
-            input_requests=questions, request_state=json.dumps(structs.asdict(question.subject))
-        )
+        form, subject = question
+        questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=form)}
+        return wire.InputRequiredResult(input_requests=questions, request_state=json.dumps(structs.asdict(subject)))
 
     async def _at_once(self, request: Request, perform: Perform) -> dict[str, Any]:
         for _ in range(MOST_QUESTIONS):
@@ -129,7 +121,7 @@ class Asking:
             question = await self._question(envelope)
             if question is None:
                 return envelope
-            form = question.form
+            form, subject = question
             try:
                 answer = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
             except (MCPError, ValidationError):
@@ -138,17 +130,17 @@ class Asking:
             told = _told_by(answer)
             if told is None:
                 return envelope
-            await self._pass_on(question.subject.approval, told)
+            await self._pass_on(subject.approval, told)
         return await perform()
 
-    async def _question(self, envelope: Mapping[str, Any]) -> ElicitedQuestion | None:
-        """Return what a person must decide before a call can go on; None if the call needs nobody."""
+    async def _question(self, envelope: Mapping[str, Any]) -> tuple[wire.ElicitRequestFormParams, Subject] | None:
+        """Return the form for what a person must decide before a call can go on, and what it is about; None for nothing."""
         found = await self._open_request(_approval_of(envelope))
         if found is None:
             return None
         asked, _ = found
         subject = Subject(approval=asked.id, path=asked.path, version=asked.version, shown=_digest_of(asked))
-        return ElicitedQuestion(form=_form_of(asked), subject=subject)
+        return _form_of(asked), subject
 
     async def _pass_on(self, approval_id: str, told: PersonAnswer) -> None:
         found = await self._open_request(approval_id)

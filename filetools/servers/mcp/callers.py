@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mcp.server import ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
@@ -21,7 +21,6 @@ from filetools.printable import printable
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool
 
 SESSION_KEY: Final = "filetools/session"
@@ -32,17 +31,8 @@ _CALLS: Final = ("tools/call", "resources/read")
 _LONGEST_NAME: Final = 120
 _DIGEST_DIGITS: Final = 32
 Request: TypeAlias = ServerRequestContext[Any, Any]
-
-
-class KnowsCallers(Protocol):
-    """Tells what callers may call; `McpCallers` and `RootedCallers` do."""
-
-    @property
-    def limits(self) -> TextLimits:
-        """Most of a text that a caller gets at once."""
-
-    async def registry(self, request: Request) -> ToolRegistry:
-        """Return the tools of a request's caller."""
+FindRegistry: TypeAlias = Callable[[Request], Awaitable[ToolRegistry]]
+"""Returns the tools of a request's caller."""
 
 
 class McpCallers:
@@ -65,12 +55,6 @@ class McpCallers:
         self._process = options.session or new_session()
         self._bound = lru_cache(MOST_CALLERS)(self._bind)
 
-    @property
-    def limits(self) -> TextLimits:
-        """Most of a text that a caller gets at once."""
-        settings = self._files.settings
-        return TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
-
     def files(self, request: Request) -> FileToolsFacade:
         """Return the workspace of a request's caller."""
         return self._of(request)[0]
@@ -80,7 +64,7 @@ class McpCallers:
         return self._of(request)[1]
 
     def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
-        actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
+        actor = Actor(kind=self._options.kind, id=client_of(request), session=session_of(request, self._process))
         return self._bound(actor, usual_conflict(request, self._options), self.principal(request))
 
     def _bind(self, actor: Actor, on_conflict: OnConflict, owner: str) -> tuple[FileToolsFacade, ToolRegistry]:
@@ -93,10 +77,6 @@ class McpCallers:
             ephemeral=self._options.session is None and actor.session == self._process,
         )
         return files, self._options.registry(files, self._tools, self._log, owner=owner)
-
-    def session(self, request: Request) -> str:
-        """Return the session of a request."""
-        return session_of(request, self._process)
 
     def principal(self, request: Request) -> str:
         """Return what tells the caller of a request from others, in every process on the root."""

@@ -15,12 +15,12 @@ from pydantic import TypeAdapter
 from filetools.errors import FileToolsError
 from filetools.printable import printable
 from filetools.servers.mcp.asking import Asking
-from filetools.servers.mcp.callers import KnowsCallers, Request
+from filetools.servers.mcp.callers import FindRegistry, Request
 from filetools.servers.mcp.resources import descriptor_address, file_address
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
-from filetools.tools.seen import FileLink, ShownCall
+from filetools.tools.seen import FileLink, ShownCall, TextLimits
 from filetools.tools.shown import shown
 from filetools.tools.tool import AnyTool, ReportProgress
 
@@ -38,28 +38,30 @@ class ToolCalls:
     """The tools of one door; lives as long as the door.
 
     Args:
-        callers: Who calls.
+        find: Returns the tools of a request's caller.
         tools: What is published.
         asking: Brings questions to the client.
+        limits: Most of a text that a caller gets at once.
         structured: Whether programs asked for results as JSON, too.
         is_deferred: Whether clients may load all tools when they are needed.
     """
 
     def __init__(
         self,
-        callers: KnowsCallers,
+        find: FindRegistry,
         tools: Sequence[AnyTool],
         asking: Asking,
         *,
+        limits: TextLimits,
         structured: bool = False,
         is_deferred: bool = False,
     ) -> None:
-        self._callers = callers
+        self._find = find
         self._asking = asking
         self._tools = {tool.name: tool for tool in tools}
         self._structured = structured
         self._is_deferred = is_deferred
-        self._limits = callers.limits
+        self._limits = limits
         self._published = wire.ListToolsResult(tools=[self._publish(tool) for tool in tools])
         self._schemas = {tool.name: tool.input_schema for tool in self._published.tools}
         self._running: set[asyncio.Task[Any]] = set()
@@ -81,7 +83,7 @@ class ToolCalls:
         tool = self._tools.get(given.name)
         if tool is None:
             try:
-                tool = (await self._callers.registry(request)).tool(given.name[:80])
+                tool = (await self._find(request)).tool(given.name[:80])
             except FileToolsError as unknown:  # or there is no folder to serve, which is told as well
                 sentence = f"{unknown.message}. {unknown.suggested_action}"
                 raise MCPError(wire.INVALID_PARAMS, sentence, unknown.details) from unknown
@@ -94,7 +96,7 @@ class ToolCalls:
     async def _envelope(self, request: Request, tool: AnyTool, given: wire.CallToolRequestParams) -> dict[str, Any]:
         abort = AbortSignal()
         try:
-            registry = await self._callers.registry(request)
+            registry = await self._find(request)
             async with _reporting(request.session) as report:
                 call = registry.call(tool.name, given.arguments or {}, abort=abort, progress=report)
                 return await (call if tool.effect == "read" else self._kept_apart(call))

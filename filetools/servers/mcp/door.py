@@ -68,15 +68,19 @@ class Door:
     ) -> None:  # fmt: skip
         tools = options.selected()
         log = CallLog() if log is None else log
-        options.registry(files, tools, log, owner="")  # what is wrong with them is told here, not by every call
+        # What is wrong with them is told here, not by every call.
+        limits = options.registry(files, tools, log, owner="").limits
         callers = McpCallers(files, options, tools, log)
         asking = Asking(lambda: [files], options)
-        self._calls = ToolCalls(callers, tools, asking, structured=options.structured, is_deferred=options.is_deferred)
+        self._calls = ToolCalls(
+            callers.registry, tools, asking,
+            limits=limits, structured=options.structured, is_deferred=options.is_deferred,
+        )  # fmt: skip
         self._notices = Notices(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
             "filetools",
-            version=product_version(),
+            version=installed_version() or "0",  # from a checkout that was never installed
             title="filetools",
             instructions=INSTRUCTIONS if options.dialect is None else options.dialect.instructions,
             on_list_tools=self._calls.list_tools,
@@ -162,8 +166,3 @@ class Sealing(RequestStateBoundary):
             return isinstance(token, str) and bool(self._codec.unseal(token))
         except InvalidRequestState:
             return False
-
-
-def product_version() -> str:
-    """Return the version of what serves."""
-    return installed_version() or "0"  # run from a checkout that was never installed

@@ -265,7 +265,11 @@ class Resources:
         try:
             while True:
                 page = await files.list_files(folder, cursor=cursor, details=False)
-                values += [_completed(each) for each in page.entries if _fits(each, beginning)]
+                values += [
+                    f"{each.path}/" if each.type == "directory" else each.path
+                    for each in page.entries
+                    if each.addressable is not False and each.name.startswith(beginning)
+                ]
                 cursor = page.next_cursor
                 if cursor is None or len(values) > MOST_COMPLETIONS:
                     break
@@ -308,11 +312,3 @@ def _shown(read: ReadResult, uri: str) -> wire.TextResourceContents | wire.BlobR
         )
     guessed = mimetypes.guess_type(read.path)[0] or _TEXT_TYPE
     return wire.TextResourceContents(uri=uri, mime_type=guessed, text=read.content, _meta=meta)
-
-
-def _fits(entry: Entry, beginning: str) -> bool:
-    return entry.addressable is not False and entry.name.startswith(beginning)
-
-
-def _completed(entry: Entry) -> str:
-    return f"{entry.path}/" if entry.type == "directory" else entry.path

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from filetools.app.opening import Opening
 from filetools.app.registration import Registration
+from filetools.distribution import installed_version
 from filetools.errors import FileToolsError, InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -36,7 +37,7 @@ from filetools.servers.mcp.callers import (
     usual_conflict,
 )
 from filetools.servers.mcp.calls import ToolCalls
-from filetools.servers.mcp.door import Sealing, product_version
+from filetools.servers.mcp.door import Sealing
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
@@ -117,11 +118,11 @@ async def roots_server(
         usual = await workspaces.roots(folders)
         callers = RootedCallers(workspaces, usual, dialect, options, tools)
         asking = Asking(workspaces.all, options)
-        calls = ToolCalls(callers, tools, asking, is_deferred=options.is_deferred)
+        calls = ToolCalls(callers.registry, tools, asking, limits=TextLimits(), is_deferred=options.is_deferred)
         async with Registration(workspaces.all) as registration, aclosing(calls):
             server: Server[Any] = Server(
                 "filetools",
-                version=product_version(),
+                version=installed_version() or "0",  # from a checkout that was never installed
                 title="filetools",
                 instructions=dialect.instructions,
                 on_list_tools=calls.list_tools,
@@ -168,11 +169,6 @@ class RootedCallers:
         self._process = options.session or new_session()
         self._served: asyncio.Task[Roots] | None = None
         self._bound = lru_cache(MOST_CALLERS)(self._bind)
-
-    @property
-    def limits(self) -> TextLimits:
-        """Most of an error's text that a caller gets at once."""
-        return TextLimits()
 
     def session(self, request: Request) -> str:
         """Return the session of a request."""

@@ -88,8 +88,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     tools: tuple[AnyTool, ...]
     instructions: str | None = None
     """What a client is told of all of them together."""
-    require_read: bool = True
-    """Whether replacing a file needs an actor that has read all of it: for tools that cannot name a version."""
     takes_absolute_paths: bool = False
     """Whether its paths are those of the machine, inside a root."""
     takes_several_roots: bool = False
@@ -129,6 +127,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             actions=self.actions,
             suggests_paths=self.suggests_paths,
         )
+        # Its tools cannot name a version: replacing a file needs an actor that has read all of it.
         return ToolRegistry(
-            first, offered, require_version=False, require_read=self.require_read, roots=served, log=log, dialect=names
+            first, offered, require_version=False, require_read=True, roots=served, log=log, dialect=names
         )

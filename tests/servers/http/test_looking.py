@@ -27,7 +27,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     "query",
     [
         "list?unknown=1", "list?limit=0", "list?limit=1001", "list?limit=x", "list?limit=1e3", "list?recursive=maybe",
-        "list?max_depth=0", "list?cursor=nonsense", f"list?path={'a' * 4097}", "list?limit=99999999999999999999",
+        "list?max_depth=0", "list?cursor=nonsense", "list?limit=99999999999999999999",
         "search", "search?pattern=", "search?pattern=a&limit=0", "search?pattern=a&cursor=%00",
         "grep", "grep?pattern=", "grep?pattern=(", "grep?pattern=a&context=21", "grep?pattern=a&output_mode=all",
         "grep?pattern=(?=a", "grep?pattern=a&cursor=x", "versions/a?limit=0", "versions/a?limit=1001",
@@ -41,6 +41,7 @@ def test_what_is_out_of_range_is_422(client: httpx2.Client, query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [
+        (f"list?path={'a' * 4097}", 400, "PATH_TOO_LONG"),
         ("list?path=missing", 404, "DIR_NOT_FOUND"),
         ("list?path=notes.md", 409, "NOT_A_DIRECTORY"),
         ("list?path=../x", 400, "PATH_TRAVERSAL"),

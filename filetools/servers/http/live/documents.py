@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from filetools.content.text_edits import TextEdit
 from filetools.errors import BufferClosedError, InvalidArgumentError, ResyncRequiredError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferClose, BufferResult
@@ -16,6 +15,7 @@ from filetools.servers.http.live import frames
 from filetools.servers.http.live.frames import Outbox, frame_text
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.open_document import OpenDocument
+from filetools.tools.buffers import edits_or_text
 
 
 class DocumentDesk:
@@ -71,9 +71,7 @@ class DocumentDesk:
     async def change(self, frame: frames.ChangeFrame) -> None:
         """Put the client's edits in, and send what others did meanwhile."""
         document = self._of(frame.handle)
-        if (frame.edits is None) == (frame.text is None):
-            raise InvalidArgumentError("Give edits, or text, and not both")
-        edits = None if frame.edits is None else [TextEdit(each.start, each.end, each.text) for each in frame.edits]
+        edits = edits_or_text(frame.edits, frame.text)
         async with document.turn():
             made = await self._files.buffers.change(
                 frame.handle,

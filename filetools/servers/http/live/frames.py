@@ -8,15 +8,16 @@ import time
 from collections import deque
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
+from filetools.tools.arguments import Parameters
+from filetools.tools.buffers import MAX_EDITS, BufferEdit
 from filetools.tools.envelope import failure_envelope
 
 PROTOCOL: Final = 1
-MOST_EDITS: Final = 10_000
 MOST_FRAMES: Final = 1000
 MOST_CHARACTERS: Final = 512 * 1024
 _UNTOLD: Final = ("success", "attempts")
@@ -26,10 +27,8 @@ FrameId = Annotated[str, Field(max_length=64)] | Annotated[int, Field(ge=0, le=_
 Place = Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
 
 
-class ClientFrame(BaseModel):
+class ClientFrame(Parameters):
     """Base of the frames that clients send."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     id: FrameId | None = None
     """Comes back in the answer."""
@@ -56,16 +55,6 @@ class Open(ClientFrame):
     """With a handle: the version whose text the client still has, to go on from."""
 
 
-class FrameEdit(BaseModel):
-    """One edit, its places in UTF-16 units of the LF text before any edit of the frame."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    start: Place
-    end: Place
-    text: str
-
-
 class ChangeFrame(ClientFrame):
     """Type into an open document."""
 
@@ -73,7 +62,7 @@ class ChangeFrame(ClientFrame):
     handle: str
     buffer_version: Place
     """Version of the text that was edited."""
-    edits: Annotated[list[FrameEdit], Field(max_length=MOST_EDITS)] | None = None
+    edits: Annotated[list[BufferEdit], Field(max_length=MAX_EDITS)] | None = None
     text: str | None = None
     """Whole new text, instead of edits."""
     change_id: Annotated[str, Field(pattern=r"^[!-~]{1,64}$")] | None = None
@@ -206,11 +195,6 @@ class Outbox:
 
     def __len__(self) -> int:
         return len(self._waiting)
-
-    @property
-    def characters(self) -> int:
-        """Characters of all frames that wait."""
-        return self._characters
 
     @property
     def has_room(self) -> bool:

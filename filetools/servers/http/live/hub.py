@@ -14,7 +14,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.feed import FeedPage
 from filetools.models.records import ChangeRecord
 from filetools.servers.http.live.frames import asked, frame_text
-from filetools.servers.http.live.open_document import DocumentStep, OpenDocument
+from filetools.servers.http.live.open_document import OpenDocument, step_of
 from filetools.tools.call_log import CallLog
 
 REMEMBERED_TEXTS: Final = 1024
@@ -92,7 +92,7 @@ class Hub:
             self._tell(frame_text("event", **event.to_dict()))
 
     def _hear_document(self, event: BufferEvent) -> None:
-        step = DocumentStep.of(event)
+        step = step_of(event)
         if step is not None:
             for document in list(self._open.get(event.document, ())):
                 document.take(step)
@@ -101,8 +101,8 @@ class Hub:
                 document.path = event.path
         if event.name == "buffer:closed":
             self._dirty.pop(event.document, None)
-        if step is not None and self._dirty.get(event.document, False) != step.dirty:
-            self._dirty[event.document] = step.dirty
+        if step is not None and self._dirty.get(event.document, False) != step["dirty"]:
+            self._dirty[event.document] = step["dirty"]
         elif event.name == "buffer:changed":
             return  # those who have it open get the edits; to the others only the flag is news
         if self._members:

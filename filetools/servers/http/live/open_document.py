@@ -7,37 +7,25 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from msgspec import Struct
-
 from filetools.events.buffers import BufferEvent
-from filetools.models.records import Actor
 from filetools.servers.http.live.frames import frame_text
 
 MOST_HELD: Final = 1000
 """Changes by others that wait while the client's own is put in; of more, the text is sent anew."""
 
 
-class DocumentStep(Struct, frozen=True, kw_only=True):
-    """One version of a document: what changed since the version before."""
+DocumentStep = dict[str, Any]
+"""One version of a document, as a frame of `edits` tells of it: what changed since the version before."""
 
-    version: int
-    edits: list[dict[str, Any]]
-    dirty: bool
-    reason: str
-    actor: Actor
 
-    @classmethod
-    def of(cls, event: BufferEvent) -> DocumentStep | None:
-        """Return the version that an event tells of; None if it tells of none."""
-        version = getattr(event, "version", None)
-        if event.name == "buffer:changed" and isinstance(version, int):
-            plain = event.to_dict()
-            return cls(
-                version=version, edits=plain["edits"], dirty=plain["dirty"], reason=plain["reason"], actor=event.actor
-            )
-        if event.name == "buffer:saved" and isinstance(version, int):
-            return cls(version=version, edits=[], dirty=False, reason="saved", actor=event.actor)
+def step_of(event: BufferEvent) -> DocumentStep | None:
+    """Return the version that an event tells of; None if it tells of none."""
+    plain = event.to_dict()
+    if not isinstance(plain.get("version"), int) or event.name not in ("buffer:changed", "buffer:saved"):
         return None
+    saved = {"edits": [], "dirty": False, "reason": "saved"}
+    told = saved if event.name == "buffer:saved" else {name: plain[name] for name in saved}
+    return told | {"buffer_version": plain["version"], "actor": event.actor.to_dict()}
 
 
 class OpenDocument:
@@ -106,22 +94,13 @@ class OpenDocument:
             self._held.append(step)  # beyond that the gap is found out when the next one is passed on
 
     def _pass_on(self, step: DocumentStep) -> None:
-        if self.is_stale or step.version <= self._known:
+        version = step["buffer_version"]
+        if self.is_stale or version <= self._known:
             return
-        if step.version != self._known + 1:
+        if version != self._known + 1:
             self.is_stale = True
             self._miss()
             return
-        self._known = step.version
-        text = frame_text(
-            "edits",
-            handle=self.handle,
-            since=step.version - 1,
-            buffer_version=step.version,
-            edits=step.edits,
-            dirty=step.dirty,
-            reason=step.reason,
-            actor=step.actor.to_dict(),
-        )
-        if not self._offer(text):
+        self._known = version
+        if not self._offer(frame_text("edits", handle=self.handle, since=version - 1, **step)):
             self.is_stale = True

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
 from msgspec.structs import replace
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
 from filetools.facade.facade import FileToolsFacade
@@ -20,14 +20,15 @@ from filetools.models.searching import WatchResult
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.live.frames import asked
 from filetools.servers.http.openapi import Described, failures
-from filetools.servers.http.operations import FILES, OperationList, StrictModel, UndoOrder, decoded_path, file_location
+from filetools.servers.http.operations import FILES, OperationList, UndoOrder, decoded_path, file_location
 from filetools.servers.http.problems import Refusal
-from filetools.servers.http.routes.looking import MOST_ROWS, Asked, PathQuery, RowsQuery
+from filetools.servers.http.routes.looking import MOST_ROWS, RowsQuery
 from filetools.servers.http.shared import Caller, Calling, SharedParts
 from filetools.sessions.runs import Run
+from filetools.tools.arguments import Parameters
+from filetools.tools.searching import WatchChanges
 
 router: Final = APIRouter()
-LONGEST_WAIT_SECONDS: Final = 50
 _ANSWERS: Final[Described] = {
     **failures(504),
     200: {"description": "A page; or a stream of events.", "content": {EVENT_STREAM: {"schema": {"type": "string"}}}},
@@ -35,16 +36,12 @@ _ANSWERS: Final[Described] = {
 PositionText = Annotated[str, Field(max_length=100)]
 
 
-class ChangesQuery(Asked):
-    """Which changes."""
+class ChangesQuery(WatchChanges):
+    """Which changes: those after a position, of a path and below, and how long to wait for the first; numbers are text."""
 
-    since: PositionText | None = None
-    """Position after which they begin."""
-    path: PathQuery = ""
-    """Only those of this file, or in this folder and below."""
+    model_config = ConfigDict(strict=False)
+
     limit: RowsQuery = MOST_ROWS
-    wait_seconds: int = Field(default=0, ge=0, le=LONGEST_WAIT_SECONDS)
-    """How long to wait for the first one; of a page."""
 
 
 @router.get("/v1/changes", tags=["changes"], response_model=WatchResult, responses=_ANSWERS)
@@ -198,7 +195,7 @@ class Answered(BaseModel):
     answer: str
 
 
-class ApprovalAnswer(StrictModel):
+class ApprovalAnswer(Parameters):
     """What a person says."""
 
     answer: Literal["allow", "allow_for_run", "deny", "merge", "cancel"]

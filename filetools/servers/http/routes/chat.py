@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from starlette.types import Message, Send
 
 from filetools.app.agent_runs import AgentRuns
@@ -24,6 +24,7 @@ from filetools.servers.http.routes.changes import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.sessions.agent_messages import AgentText
 from filetools.sessions.discovery import DISCOVERY_HEADER, attach, is_enabled, sse
+from filetools.tools.arguments import Parameters
 
 router: Final = APIRouter(tags=["chat"])
 _DONE: Final = "data: [DONE]\n\n"
@@ -46,10 +47,8 @@ _UNHEARD: Final = {
 _NOTHING: Final[tuple[object, ...]] = (None, [], {})
 
 
-class _ChatModel(BaseModel):
+class _ChatModel(Parameters):
     """Base of what is sent. A field that is unknown may stand there if it says nothing: clients send back all they got."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     @model_validator(mode="before")
     @classmethod

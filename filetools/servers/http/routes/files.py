@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, nullcontext
 from typing import Final, TypeVar
 
@@ -88,7 +88,7 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
     _refuse_partial(request)
     conditions = conditions_of(request)
     async with caller.files.upload() as upload:
-        async for part in body_parts(request):
+        async for part in request.stream():
             await upload.write(part)
         async with shared.large_bodies if upload.size > LARGE_BYTES else nullcontext():
             result = await put(caller.files, path, conditions, await upload.content())
@@ -109,7 +109,7 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
 async def patch_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Change parts of a file's text: replace exact texts, or apply a unified diff. All or nothing."""
     conditions = conditions_of(request)
-    change = patch(caller.files, path, await whole_body(request), request.headers.get("content-type", ""))
+    change = patch(caller.files, path, await request.body(), request.headers.get("content-type", ""))
     result = await under(conditions, caller.files, path, change)
     is_on_disk = not (result.dry_run or result.in_buffer or result.disk_version)
     return JSONResponse(result.to_dict(), headers={"ETag": etag(result.version)} if is_on_disk else {})
@@ -124,11 +124,10 @@ async def patch_file(request: Request, path: FilePath, caller: Calling) -> Respo
 )
 async def delete_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Delete a file; its bytes stay readable by their version."""
-
-    async def delete(version: str | None) -> DeleteResult:
-        return await caller.files.delete_file(path, expected_version=version)
-
-    result = await under(conditions_of(request), caller.files, path, delete)
+    files = caller.files
+    result = await under(
+        conditions_of(request), files, path, lambda version: files.delete_file(path, expected_version=version)
+    )
     return JSONResponse(result.to_dict())
 
 
@@ -234,11 +233,7 @@ def _edits(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditRes
     except ValidationError as exc:
         raise InvalidArgumentError(told_faults(exc.errors())) from exc
     edits = [each.edit() for each in given.edits]
-
-    async def change(version: str | None) -> EditResult:
-        return await files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
-
-    return change
+    return lambda version: files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
 
 
 def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResult]:
@@ -246,36 +241,7 @@ def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResu
         text = body.decode("utf-8")
     except UnicodeDecodeError as exc:
         raise InvalidArgumentError("A diff is text in UTF-8") from exc
-
-    async def change(version: str | None) -> EditResult:
-        return await files.patch_file(path, text, expected_version=version)
-
-    return change
-
-
-async def body_parts(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body as it comes.
-
-    Raises:
-        Refusal: It breaks a limit, or the client has gone, who then gets no answer.
-    """
-    more = True
-    while more:
-        message = await request.receive()
-        if message["type"] != "http.request":
-            raise Refusal(400, "ABORTED", "The client has gone")
-        more = message.get("more_body", False)
-        if part := message.get("body", b""):
-            yield part
-
-
-async def whole_body(request: Request) -> bytes:
-    """Return the body.
-
-    Raises:
-        Refusal: The client has gone.
-    """
-    return b"".join([part async for part in body_parts(request)])
+    return lambda version: files.patch_file(path, text, expected_version=version)
 
 
 def file_headers(file: OpenedFile) -> dict[str, str]:

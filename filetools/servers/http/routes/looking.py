@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from filetools.models.files import VersionsResult
 from filetools.models.listing import ListResult
@@ -15,57 +15,33 @@ from filetools.servers.http.openapi import failures
 from filetools.servers.http.operations import FilePath
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.servers.http.telemetry import MEDIA_TYPE
+from filetools.tools.reading import ListFiles
+from filetools.tools.searching import GrepFiles, SearchFiles
 
 router: Final = APIRouter()
 MOST_ROWS: Final = 1000
-MOST_CONTEXT: Final = 20
-PathQuery = Annotated[str, Field(max_length=4096)]
-CursorQuery = Annotated[str | None, Field(max_length=20_000)]
 RowsQuery = Annotated[int, Field(ge=1, le=MOST_ROWS)]
 
 
-class Asked(BaseModel):
-    """Base of what is asked for in a query: nothing unknown in it."""
+class ListQuery(ListFiles):
+    """Which page of a folder, or of the tree below it; in a query numbers are text."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(strict=False)
 
-
-class ListQuery(Asked):
-    """Which page of a folder, or of the tree below it."""
-
-    path: PathQuery = ""
-    recursive: bool = False
-    max_depth: int = Field(default=64, ge=1, le=64)
     hidden: bool = True
     ignored: bool = True
-    limit: RowsQuery = MOST_ROWS
-    cursor: CursorQuery = None
 
 
-class SearchQuery(Asked):
-    """Which names."""
+class SearchQuery(SearchFiles):
+    """Which names; in a query numbers are text."""
 
-    pattern: str = Field(min_length=1, max_length=4096)
-    path: PathQuery = ""
-    all: bool = False
-    limit: RowsQuery = 100
-    cursor: CursorQuery = None
+    model_config = ConfigDict(strict=False)
 
 
-class GrepQuery(Asked):
-    """Which lines."""
+class GrepQuery(GrepFiles):
+    """Which lines; in a query numbers are text."""
 
-    pattern: str = Field(min_length=1, max_length=4096)
-    path: PathQuery = ""
-    glob: str | None = Field(default=None, max_length=4096)
-    output_mode: Literal["content", "files", "count"] = "content"
-    ignore_case: bool = False
-    literal: bool = False
-    multiline: bool = False
-    context: int = Field(default=0, ge=0, le=MOST_CONTEXT)
-    all: bool = False
-    limit: RowsQuery = 100
-    cursor: CursorQuery = None
+    model_config = ConfigDict(strict=False)
 
 
 @router.get("/v1/list", tags=["searching"], response_model=ListResult, responses=failures(404, 409, 504))

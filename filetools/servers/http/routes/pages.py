@@ -14,10 +14,10 @@ from pydantic import Field
 
 from filetools.distribution import install_command
 from filetools.servers.http.openapi import failures
-from filetools.servers.http.operations import StrictModel
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.security import cookie_name, wants_page
 from filetools.servers.http.shared import LOGIN_SECONDS, Shared, SharedParts
+from filetools.tools.arguments import Parameters
 
 router: Final = APIRouter(include_in_schema=False)
 # A proxy may have TLS, of which the server knows nothing: the browser knows under which address it is called. What needs
@@ -117,7 +117,7 @@ async def asset(request: Request, shared: SharedParts) -> Response:
     return found
 
 
-class LoginCode(StrictModel):
+class LoginCode(Parameters):
     """What the page sends."""
 
     code: str = Field(max_length=200)

@@ -19,12 +19,10 @@ from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event
 from filetools.servers.http.openapi import Described, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
-from filetools.tools.bodies import bounded
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.execution import Execution
 from filetools.tools.execution import execute as execute_call
-from filetools.tools.seen import TextLimits
 
 router: Final = APIRouter(tags=["tools"])
 PATHS: Final = ("/v1/tools/", "/v1/execute")
@@ -97,7 +95,7 @@ class Aborted(BaseModel):
 @router.get("/v1/tools", responses=failures())
 async def tools(caller: Calling, groups: Annotated[list[str] | None, Query()] = None) -> ToolsPage:
     """Return the definitions of all tools, or of those in some groups."""
-    return ToolsPage(tools=caller.registry.definitions(groups=groups))
+    return ToolsPage(tools=caller.registry.definitions(groups))
 
 
 @router.post("/v1/tools/{name}", responses=_ANSWERS, response_model=None, openapi_extra=_ARGUMENTS)
@@ -118,7 +116,7 @@ async def call_tool(
     if not isinstance(arguments, dict):
         return _bad(InvalidArgumentError("The body is a JSON object with the arguments of the tool"))
     call = partial(caller.registry.call, name, arguments)
-    return await _called(caller, shared, name, call, call_name, is_streamed=_is_streamed(caller, accept, name))
+    return await _called(shared, name, call, call_name, is_streamed=_is_streamed(caller, accept, name))
 
 
 @router.post(
@@ -150,9 +148,7 @@ async def execute(
         return _bad(error)
     call = partial(execute_call, caller.registry, wanted, runs=shared.parsing_runs)
     is_streamed = _is_streamed(caller, accept, wanted.tool)
-    return await _called(
-        caller, shared, wanted.tool, call, call_name, is_streamed=is_streamed, statuses=_EXECUTE_STATUS
-    )
+    return await _called(shared, wanted.tool, call, call_name, is_streamed=is_streamed, statuses=_EXECUTE_STATUS)
 
 
 @router.get("/v1/calls", responses=failures())
@@ -175,7 +171,6 @@ def _is_streamed(caller: Caller, accept: str, name: str) -> bool:
 
 
 async def _called(
-    caller: Caller,
     shared: Shared,
     tool: str,
     given: Call,
@@ -192,15 +187,15 @@ async def _called(
             return await given(tool_call_id=named, **options)
 
     if is_streamed:
-        return EventStream(_streamed(caller, call), shared.closing, headers)
-    envelope = _shown(caller, await call())
+        return EventStream(_streamed(call), shared.closing, headers)
+    envelope = await call()
     status = 200 if envelope["success"] else statuses.get(envelope["error_code"], 200)
     if status == 429:
         headers["Retry-After"] = str(envelope["details"].get("wait_seconds", 1))
     return JSONResponse(envelope, status, headers)
 
 
-async def _streamed(caller: Caller, begin: Call) -> AsyncGenerator[str, None]:
+async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
     steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
     abort = AbortSignal()
 
@@ -228,21 +223,12 @@ async def _streamed(caller: Caller, begin: Call) -> AsyncGenerator[str, None]:
         await asyncio.sleep(0)  # what worker threads told last is still on its way through the loop
         while not steps.empty():
             yield steps.get_nowait()
-        yield event_text("result", _shown(caller, call.result()))
+        yield event_text("result", call.result())
     finally:
         abort.abort()
         if step is not None:
             step.cancel()  # a stream that is closed waits for the next event just then
         await asyncio.gather(call, return_exceptions=True)
-
-
-def _shown(caller: Caller, envelope: dict[str, Any]) -> dict[str, Any]:
-    """What a caller gets of an envelope: models get only so much of a text at once, people's programs all of it."""
-    if caller.is_person or not envelope["success"]:
-        return envelope
-    settings = caller.files.settings
-    limits = TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
-    return {**envelope, "data": bounded(envelope["data"], limits)}
 
 
 async def _json(request: Request) -> object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Struct
@@ -20,7 +20,6 @@ from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented
-from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 CellType = Literal["code", "markdown"]
@@ -53,12 +52,12 @@ class Notebook(Struct, frozen=True, kw_only=True):
         Raises:
             InvalidArgumentError: There is none; names those there are.
         """
-        number = cell_id.removeprefix("cell-")
-        by_number = self.cells[int(number[:6]) :][:1] if number != cell_id and number.isdecimal() else ()
-        for cell in (*(each for each in self.cells if each.id == cell_id), *by_number):
-            return cell
-        known = [cell.id for cell in self.cells]
-        raise InvalidArgumentError(f"There is no cell {cell_id!r} in the notebook", details={"cells": known[:100]})
+        named = {f"cell-{number}": cell for number, cell in enumerate(self.cells)}
+        named |= {cell.id: cell for cell in reversed(self.cells)}
+        if cell_id not in named:
+            known = [cell.id for cell in self.cells[:100]]
+            raise InvalidArgumentError(f"There is no cell {cell_id!r} in the notebook", details={"cells": known})
+        return named[cell_id]
 
 
 def read_notebook(text: str) -> Notebook:
@@ -69,25 +68,20 @@ def read_notebook(text: str) -> Notebook:
     """
     try:
         value = json.loads(text)
-        cells = tuple(_cell(each, number) for number, each in enumerate(value["cells"]))
+        cells = tuple(
+            Cell(
+                id=str(each.get("id") or f"cell-{number}"),
+                type=str(each["cell_type"]),
+                source="".join(each["source"]),  # a text, or its lines
+                value=each,
+            )
+            for number, each in enumerate(value["cells"])
+        )
+        language = value.get("metadata", {}).get("language_info", {}).get("name") or "python"
+        has_ids = value.get("nbformat") == 4 and value.get("nbformat_minor", 0) >= 5
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise InvalidArgumentError(f"This is not a Jupyter notebook of format 4: {exc}") from exc
-    metadata = value.get("metadata")
-    info = metadata.get("language_info") if isinstance(metadata, dict) else None
-    language = info.get("name") if isinstance(info, dict) else None
-    minor = value.get("nbformat_minor")
-    has_ids = value.get("nbformat") == 4 and isinstance(minor, int) and minor >= 5
-    return Notebook(value=value, cells=cells, language=str(language or "python"), has_ids=has_ids)
-
-
-def _cell(value: dict[str, Any], number: int) -> Cell:
-    source = value["source"]
-    return Cell(
-        id=str(value.get("id") or f"cell-{number}"),
-        type=str(value["cell_type"]),
-        source=source if isinstance(source, str) else "".join(source),
-        value=value,
-    )
+    return Notebook(value=value, cells=cells, language=str(language), has_ids=has_ids)
 
 
 def _write(notebook: Notebook, text: str) -> str:
@@ -99,17 +93,16 @@ def _write(notebook: Notebook, text: str) -> str:
     return made.replace("\n", "\r\n") if found and "\r" in found[0] else made
 
 
-def _change_cell(cell: Cell, source: str, cell_type: str | None) -> None:
+def _change_cell(cell: Cell, source: str, cell_type: str) -> None:
     """Give a cell another source; the outputs of code go, since they are not of this source."""
     value = cell.value
-    if cell_type is not None and cell_type != cell.type:
-        kept = {name: each for name, each in value.items() if name not in _OF_CODE}
-        kept |= {"cell_type": cell_type, "source": _lines(source)} | (_OF_CODE if cell_type == "code" else {})
-        value.clear()
-        value.update(sorted(kept.items()))
-        return
-    value["source"] = source if isinstance(value["source"], str) else _lines(source)
-    value.update({name: empty for name, empty in _OF_CODE.items() if name in value})
+    made = {name: each for name, each in value.items() if name not in _OF_CODE} | {"cell_type": cell_type}
+    made |= _OF_CODE if cell_type == "code" else {}
+    is_text = isinstance(value["source"], str) and cell_type == cell.type
+    made["source"] = source if is_text else _lines(source)
+    ordered = {name: made[name] for name in dict.fromkeys((*value, *made)) if name in made}
+    value.clear()
+    value.update(ordered)
 
 
 def _insert_cell(notebook: Notebook, after: Cell | None, source: str, cell_type: str, cell_id: str) -> None:
@@ -159,7 +152,7 @@ def _changed(notebook: Notebook, given: NotebookEdit, known: str | None, path: s
     if given.edit_mode == "delete":
         del notebook.value["cells"][notebook.cells.index(cell)]
     else:
-        _change_cell(cell, given.new_source, given.cell_type)
+        _change_cell(cell, given.new_source, given.cell_type or cell.type)
     return {"old_source": cell.source, "cell_id": cell.id, "cell_type": given.cell_type or cell.type}
 
 
@@ -188,13 +181,11 @@ async def edit_notebook(context: ToolContext, given: NotebookEdit) -> dict[str, 
     return result | {"notebook_path": place.absolute}
 
 
-def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str:
-    cell = data.get("cell_id", "")
-    if data["edit_mode"] == "insert":
-        return f"Inserted cell {cell} with {data['new_source']}"
-    if data["edit_mode"] == "delete":
-        return f"Deleted cell {cell}"
-    return f"Updated cell {cell} with {data['new_source']}"
+_TOLD: Final = {
+    "insert": "Inserted cell {cell_id} with {new_source}",
+    "delete": "Deleted cell {cell_id}",
+    "replace": "Updated cell {cell_id} with {new_source}",
+}
 
 
 NOTEBOOKS: tuple[AnyTool, ...] = (
@@ -207,6 +198,6 @@ NOTEBOOKS: tuple[AnyTool, ...] = (
         parameters=NotebookEdit,
         handler=edit_notebook,
         group=GROUP,
-        present=presented(_shown),
+        present=presented(lambda data, _: _TOLD[data["edit_mode"]].format(**{"cell_id": "", **data})),
     ),
 )

@@ -15,7 +15,7 @@ from filetools.tools.dialects.claude_code.notebooks import read_notebook
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import numbered, presented
 from filetools.tools.roots import ServedPath
-from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits, clipped
+from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 PDF: Final = "application/pdf"
@@ -109,7 +109,7 @@ def _output_text(row: Mapping[str, Any]) -> str:
     return "".join(map(str, told)) if isinstance(told, list) else str(told or "")
 
 
-def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | ShownCall:
+def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str | ShownCall:
     file = data["file"]
     if data["type"] == "image":
         return ShownCall(text="", media=Medium(kind="image", data=file["base64"], mime_type=file["type"]))
@@ -125,12 +125,10 @@ def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | ShownCall:
             f"Warning: the file exists but is shorter than the provided offset ({file['startLine']})."
             f" The file has {file['totalLines']} lines."
         )
-    # The limits are of the file's own text: the numbers come on top, so that all that was read is shown.
-    content, kept = clipped(file["content"], limits)
-    text, following = numbered(content, file["startLine"]), None if kept is None else file["startLine"] + kept
-    if following is None and file.get("truncatedByTokenCap"):
-        following = file["startLine"] + file["numLines"]
-    if following is not None and not content.endswith(("\n", "\r")):
+    # What was read keeps the limits; the numbers come on top, so that all of it is shown.
+    text = numbered(file["content"], file["startLine"])
+    following = file["startLine"] + file["numLines"] if file.get("truncatedByTokenCap") else None
+    if following is not None and not file["content"].endswith(("\n", "\r")):
         onwards = f"; offset {following} reads on behind it" if following <= file["totalLines"] else ""
         text += f"[line {file['startLine']} is longer than that; Grep with -o shows other parts of it{onwards}]\n"
     elif following is not None:

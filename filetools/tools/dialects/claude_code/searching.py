@@ -16,15 +16,13 @@ from filetools.models.searching import GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters, nearest_name
-from filetools.tools.bodies import Line, Lines, line_groups, lines_of
+from filetools.tools.bodies import UNSAVED, Line, Lines, counted, line_groups, lines_of
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented
 from filetools.tools.roots import ServedPath
 from filetools.tools.searching import SearchProgress
 from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
-
-_UNSAVED = "  (unsaved text of an editor)"
 
 
 def rows_of(matches: Iterable[GrepMatch], given: Grep) -> Iterator[str]:
@@ -54,13 +52,13 @@ def _around(given: Grep) -> tuple[int, int]:
 
 
 def _matched(match: GrepMatch) -> list[Line]:
-    remark = _UNSAVED if match.origin == "buffer" else ""
+    remark = UNSAVED if match.origin == "buffer" else ""
     return [(match.line, (":", part + remark)) for text in match.matched or () for part in text.split("\n")]
 
 
 def _lines(match: GrepMatch, before: int, after: int) -> Lines:
     above, below = (match.before or [])[-before:] if before else [], (match.after or [])[:after]
-    return lines_of(match.to_dict() | {"before": above, "after": below}, _UNSAVED if match.origin == "buffer" else "")
+    return lines_of(match.to_dict() | {"before": above, "after": below}, UNSAVED if match.origin == "buffer" else "")
 
 
 def grep_text(data: Mapping[str, Any], limits: TextLimits) -> str:
@@ -73,22 +71,18 @@ def grep_text(data: Mapping[str, Any], limits: TextLimits) -> str:
     if data["mode"] == "files_with_matches":
         if not data["filenames"]:
             return "No files found"
-        head = f"Found {_counted(data['numFiles'], 'file')}{f' {window}' if window else ''}"
+        head = f"Found {counted(data['numFiles'], 'file')}{f' {window}' if window else ''}"
         return _cut("\n".join((head, *data["filenames"])), limits)
     body = _cut(data["content"], limits) or "No matches found"
     if data["mode"] == "content":
         return body + (f"\n\n[Showing results with pagination = {window}]" if window else "")
-    total = f"Found {_counted(data['numMatches'], 'total occurrence')} across {_counted(data['numFiles'], 'file')}."
+    total = f"Found {counted(data['numMatches'], 'total occurrence')} across {counted(data['numFiles'], 'file')}."
     return f"{body}\n\n{total}" + (f" with pagination = {window}" if window else "")
 
 
 def _cut(text: str, limits: TextLimits) -> str:
     shown, kept = clipped(text, limits)
     return text if kept is None else f"{shown}[only {kept} rows shown: use head_limit and offset, or search for less]"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 FILE_TYPES: Final = {
@@ -258,7 +252,8 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     if not found:
         # Hidden and ignored files count where nothing else matches: then they are what is meant.
         found, is_complete = await _found(context, progress, place, pattern, everywhere=True)
-    found.sort(key=_age)
+    # The newest first.
+    found.sort(key=lambda entry: (0.0 if entry.modified is None else -entry.modified.timestamp(), entry.path))
     names = [entry.path for entry in found[:MOST_FILES]]
     return {
         "durationMs": round((time.perf_counter() - started) * 1000),
@@ -293,11 +288,6 @@ async def _found(
         if cursor is None:
             break
     return found, cursor is None
-
-
-def _age(entry: Entry) -> tuple[float, str]:
-    """Return what sorts files by their time, the newest first."""
-    return (0.0 if entry.modified is None else -entry.modified.timestamp(), entry.path)
 
 
 def _glob_text(data: Mapping[str, Any], limits: TextLimits) -> str:
