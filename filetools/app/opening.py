@@ -19,7 +19,6 @@ from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events.activity import ApprovalRequired, PermissionChanged, ToolApproved, ToolRejected
-from filetools.events.bell import Bell
 from filetools.events.bus import EventBus
 from filetools.events.types import Event
 from filetools.facade.aside import keep_aside
@@ -46,6 +45,7 @@ from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery
+from filetools.tree.bell import Bell
 from filetools.versions.read_tracker import ReadTracker
 
 _log = logging.getLogger(__name__)

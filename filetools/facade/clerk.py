@@ -19,7 +19,6 @@ from filelock import lock_descriptor
 
 import filetools.events as events
 from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
-from filetools.events.bell import Bell
 from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignChanges
 from filetools.facade.limbo import sweep
@@ -32,6 +31,7 @@ from filetools.facade.syncer import sync_files
 from filetools.facade.tree_look import TreeLooker
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
+from filetools.tree.bell import Bell
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""

@@ -18,7 +18,8 @@ from filetools.facade.parts import Parts
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.agenda import Agenda
-from filetools.tree.observe import Observation, Scope
+from filetools.tree.observe import Observation
+from filetools.tree.scope import Scope
 from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0

@@ -26,7 +26,8 @@ from filetools.search.ignores import IgnoreCache, outer_ignore_files
 from filetools.settings import Settings
 from filetools.stores.store import FileStat, Store
 from filetools.tree.agenda import Due
-from filetools.tree.observe import Observation, ObservationContext, Scope
+from filetools.tree.observe import Observation
+from filetools.tree.scope import ObservationContext, Scope
 
 WORK_SECONDS: Final = 0.05
 """How long a part of a look at the whole tree takes: calls wait for their turn."""

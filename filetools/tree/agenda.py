@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.tree.hints import DirtyFolders, FolderId
-from filetools.tree.observe import Names
+from filetools.tree.scope import Names
 
 SECOND_LOOK_SECONDS: Final = 0.01
 """Until a name that is gone is looked for again: programs save by renaming."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from filetools.errors import (
     AccessDeniedError,
@@ -19,41 +19,19 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )  # fmt: skip
-from filetools.journal.contents import Contents
-from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
+from filetools.journal.core.tree_rows import Identity, TreeRow
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.store import FileStat, Store
+from filetools.stores.store import FileStat
 from filetools.tree.hints import FolderId
 from filetools.tree.moves import Replaced, new_file_id, record_move, record_spelling, source_of, take_next_replaced
-from filetools.tree.reading import UNSETTLED, SeenContent, is_text, read_content, settled_identity, spelled
+from filetools.tree.reading import UNSETTLED, SeenContent, file_size, is_text, read_content, settled_identity, spelled
+from filetools.tree.scope import Names, ObservationContext, Scope, led
 
-Names: TypeAlias = frozenset[str] | None
-"""Names in a folder; None for all of them."""
 MOST_LOOKS: Final = 100
 """At the same names in one observation, after which the tree changes faster than it can be read."""
 _REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.DELETE}
 _CREATIONS: Final = {"directory": Operation.CREATE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.CREATE}
-
-
-class ObservationContext(Struct, frozen=True, kw_only=True):
-    """What an observation works with."""
-
-    rows: TreeTable
-    store: Store
-    contents: Contents
-    draft: LogDraft
-    """Gets the records."""
-    is_left_out: Callable[[str, bool], bool]
-    """Tells of a path, and whether it is a folder, that ignore rules leave it out."""
-    knows_all: bool
-    """Whether the whole tree was looked at once: what is new from then on was made since. Before that it was found, and is
-    not recorded."""
-    largest_kept_bytes: int
-    """Size up to which the bytes of a foreign change are kept."""
-    is_overlooked: Callable[[WorkspacePath, FileStat], bool] = lambda path, stat: False
-    """Tells of what is new that it was there before, when ignore rules left it out: it is found then, and not made."""
 
 
 class Observation:
@@ -181,7 +159,7 @@ class Observation:
         if item.was_led:
             return False  # no folder is there
         self._waiting.appendleft(structs.replace(item, was_led=True))
-        self._waiting.appendleft(_led(item, path))
+        self._waiting.appendleft(led(item, path))
         return False
 
     def _look_into(self, item: Scope, path: WorkspacePath) -> None:
@@ -239,7 +217,7 @@ class Observation:
         """Look at the parent first: the folder is gone, or another one has its name."""
         if not item.was_led:
             self._waiting.appendleft(structs.replace(item, was_led=True))
-            self._waiting.appendleft(_led(item, path))
+            self._waiting.appendleft(led(item, path))
         elif not item.was_delayed:
             self._later.append(structs.replace(item, was_delayed=True))
         elif item.folder is not None:
@@ -340,7 +318,7 @@ class Observation:
             if stat.links > 1:
                 self._look_at_links(path, identity)
         if is_recorded:
-            kind, size = _CREATIONS[stat.type], _size(stat)
+            kind, size = _CREATIONS[stat.type], file_size(stat)
             number = self._context.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
         row = TreeRow(key=key, path=path, kind=stat.type, file=file, version=version, mode=stat.mode, number=number)
         rows.put((structs.replace(row, identity=identity),))
@@ -381,7 +359,7 @@ class Observation:
         if seen.digest != row.version or row.mode not in (None, seen.stat.mode):
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
             number = self._context.draft.add(
-                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=_size(seen.stat),
+                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=file_size(seen.stat),
                 mode=seen.stat.mode,
             ).number  # fmt: skip
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
@@ -444,10 +422,9 @@ class Observation:
             again[inode] = None if known is None else known | {path.name}
 
     def _replace(self, path: WorkspacePath, stat: FileStat) -> None:
-        """Record that something of another kind, or another folder, is at a path. All plain arrivals were met before.
+        """Record that something of another kind, or another folder, is at a path, once all plain arrivals were met.
 
-        A follower of the log must not lose what still exists: what was here and is elsewhere now moves there first, and a
-        move replaces what is left here.
+        A follower of the log must not lose what still exists: what was here and is elsewhere now moves there first.
         """
         row, now = self._rows.at(path), self._stat(path)
         if row is None:
@@ -458,12 +435,11 @@ class Observation:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
-        if source is None:
+        if source is None or not source.key.startswith(f"{row.key}/"):
             self._forget(self._rows.get(row.key) or row)
+        if source is None:
             self._come(Scope(path=path.parent, names=None, deep=True), path, stat)
             return
-        if not source.key.startswith(f"{row.key}/"):
-            self._forget(row)
         gone: list[TreeRow] = []
         for below in reversed(self._rows.below(row.key)):
             if source.key.startswith(f"{below.key}/"):
@@ -521,31 +497,3 @@ class Observation:
         for each in (row, *below):
             if each.kind == "file":
                 self._look_at_links(each.path, each.identity)
-
-
-class Scope(Struct, frozen=True, kw_only=True):
-    """Something that an observation looks at."""
-
-    path: WorkspacePath
-    names: Names
-    deep: bool = False
-    """Whether the folders in it that are known are looked at, too; new ones always are."""
-    is_call: bool = False
-    """Whether a call named it: then ignore rules do not count, and new folders are looked at later."""
-    everything: bool = False
-    """Whether ignore rules do not count."""
-    folder: FolderId | None = None
-    """The folder, if it is meant rather than its path."""
-    was_led: bool = False
-    """Whether its own folder was looked at just before."""
-    was_delayed: bool = False
-    """Whether it waited until what was exchanged at the folders above was recorded."""
-
-
-def _led(item: Scope, path: WorkspacePath) -> Scope:
-    """Return what looks at the folder of an item by its name."""
-    return Scope(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)
-
-
-def _size(stat: FileStat) -> int | None:
-    return stat.size if stat.type == "file" else None

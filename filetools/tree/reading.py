@@ -82,6 +82,11 @@ def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
     return (*stat.identity[:4], UNSETTLED)
 
 
+def file_size(stat: FileStat) -> int | None:
+    """Return the size of a file in bytes; None of anything else."""
+    return stat.size if stat.type == "file" else None
+
+
 def is_text(name: str) -> bool:
     """Whether a name is valid UTF-8; the database keeps no other."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)

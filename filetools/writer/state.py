@@ -15,7 +15,7 @@ from filetools.journal.core.tree_rows import TreeTable
 from filetools.journal.database import Database
 from filetools.paths.workspace import Workspace
 from filetools.stores.store import Store
-from filetools.tree.observe import ObservationContext
+from filetools.tree.scope import ObservationContext
 
 LARGEST_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Size up to which the bytes of a foreign change are kept."""

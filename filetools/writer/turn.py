@@ -27,7 +27,8 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.agenda import Due
 from filetools.tree.hints import FolderId
-from filetools.tree.observe import Names, Observation
+from filetools.tree.observe import Observation
+from filetools.tree.scope import Names
 from filetools.writer.displaced import enter_displaced
 from filetools.writer.operations import (
     Call,

@@ -48,7 +48,7 @@ def act(journal: Journal, name: str) -> object:
 
 
 HOT = [
-    "view", "views", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending",
+    "view", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending",
     "compensate",
     "page", "newest", "newest of one", "page of one", "foreign", "positions", "heads below", "folder move",
     "folder deletion", "contents", "backlog", "maintain",

@@ -15,7 +15,6 @@ from typing import Any
 
 import filetools
 from filetools.app.opening import Opening
-from filetools.events.bell import Bell
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.commit import CommitDraft
 from filetools.journal.core.log import LogDraft
@@ -25,6 +24,7 @@ from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
 from filetools.stores.store import Store
+from filetools.tree.bell import Bell
 from tests.support import inside
 from tests.support.dose import sampled
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan

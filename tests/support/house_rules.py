@@ -28,7 +28,7 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("stores", "locks", "journal", "events", "permissions"),
     ("tree",),
     ("writer",),
-    ("changes", "sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
+    ("changes", "sync", "versions", "editors", "search", "descriptors", "project", "sessions"),
     ("facade",),
     ("tools",),
     ("app", "adapters"),
@@ -71,7 +71,7 @@ DOORS: Final[Mapping[str, frozenset[str]]] = {
 }
 """What doors may import: the facade and the records of calls. Journal, stores, locks, mirrors and watchers stay behind it."""
 
-OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "watchdog": "watch"}
+OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "watchdog": "tree"}
 """Packages that one unit keeps to itself."""
 
 LENT: Final[Mapping[tuple[str, str], str]] = {
@@ -91,9 +91,8 @@ DISK: Final[Mapping[str, str]] = {
     "stores/": "the port to the disk",
     "paths/": "opens what paths name, without a race",
     "journal/": "owns the database and the contents beside it",
-    "tree/": "watches folders by their descriptors, and owns the lock file of the process that listens",
+    "tree/": "watches folders by their descriptors, owns the lock file of the process that listens, and the bell",
     "sync/progress.py": "owns the note that tells other processes how far a mirror has come",
-    "watch/": "scans folders where the kernel does not tell, and touches the bell",
     "settings.py": "reads settings.toml before there is a workspace",
     "app/state.py": "makes the state directory before there is a store, and owns the token in it",
     "app/trust.py": "decides whose a state directory is, before anything in it is opened",

@@ -15,10 +15,10 @@ from typing import Literal
 
 import pytest
 
-from filetools.events.bell import POLL_SECONDS, Bell
+from filetools.tree.bell import POLL_SECONDS, Bell
 from tests.support.watching import run_child, until
 
-RING = "import sys, pathlib; from filetools.events.bell import Bell; Bell(pathlib.Path(sys.argv[1])).ring()"
+RING = "import sys, pathlib; from filetools.tree.bell import Bell; Bell(pathlib.Path(sys.argv[1])).ring()"
 
 both_methods = pytest.mark.parametrize("method", ["auto", "poll"])
 
@@ -227,7 +227,7 @@ async def test_where_it_cannot_be_told_who_listens_the_bell_rings(tmp_path: Path
 
 LISTEN = """
 import asyncio, pathlib, sys
-from filetools.events.bell import Bell
+from filetools.tree.bell import Bell
 
 async def main():
     Bell(pathlib.Path(sys.argv[1])).listen(lambda: None)
