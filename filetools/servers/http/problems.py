@@ -142,20 +142,12 @@ def adding(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
 
 async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or the opening of a WebSocket, with a problem."""
-    if scope["type"] == "http":
-        await problem.response()(scope, receive, send)
-    elif scope["type"] == "websocket":
-        await _refuse_socket(problem, scope, receive, send)
-
-
-async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
-    await receive()  # websocket.connect
-    if _WITH_ANSWER not in scope.get("extensions", {}):
-        await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.code})
-        return
-    answer = problem.response()
-    await send({"type": f"{_WITH_ANSWER}.start", "status": problem.status, "headers": answer.raw_headers})
-    await send({"type": f"{_WITH_ANSWER}.body", "body": bytes(answer.body)})
+    if scope["type"] == "websocket":
+        await receive()  # websocket.connect
+        if _WITH_ANSWER not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.code})
+            return
+    await problem.response()(scope, receive, send)
 
 
 def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
