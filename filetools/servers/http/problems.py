@@ -53,7 +53,6 @@ STATUS: Final[Mapping[int, tuple[str, ...]]] = {
 }  # fmt: skip
 """The codes of each status."""
 _STATUS_OF: Final = {code: status for status, codes in STATUS.items() for code in codes}
-_RETRY_SECONDS: Final = {"RATE_LIMITED": 1}
 _USUAL_RETRY_SECONDS: Final = 5
 _TOLD: Final[tuple[str, ...]] = ("retryable", "suggested_action", "details")
 TITLES: Final[Mapping[int, str]] = {
@@ -124,7 +123,7 @@ def problem_of(error: FileToolsError) -> Problem:
     status = _STATUS_OF.get(str(cause), 500)
     headers = {}
     if error.retryable and status in (423, 429, 503):
-        headers["Retry-After"] = str(_RETRY_SECONDS.get(error.code, _USUAL_RETRY_SECONDS))
+        headers["Retry-After"] = str(1 if error.code == "RATE_LIMITED" else _USUAL_RETRY_SECONDS)
     more = {name: told[name] for name in _TOLD if name in told}
     return Problem(status, error.code, error.message, headers, more)
 
