@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import unicodedata
@@ -12,6 +11,7 @@ from typing import Final, TypedDict
 
 from filetools.content.ends import end_of, split_lines, without_end
 from filetools.content.matching import without_line_numbers
+from filetools.content.myers import common_prefix
 
 MOST_PLACES: Final = 5
 LINES_AROUND: Final = 1
@@ -54,6 +54,7 @@ _LEAST_SHARE: Final = 0.25
 _SHORT_CHARACTERS: Final = 12
 _MOST_COMPARED: Final = 100
 _MAX_SHOWN_LINES: Final = 60
+_MOST_ESCAPED: Final = 40
 _MAX_SHOWN_CHARACTERS: Final = 6000
 _BLANKS: Final = re.compile(r"[ \t\u00a0]+")
 _TYPOGRAPHY: Final = str.maketrans(
@@ -203,34 +204,13 @@ def _region(lines: Sequence[str], start: int, count: int, why: list[str], differ
 
 
 def _difference(wanted: Sequence[str], there: Sequence[str], first: int) -> str:
-    """Return in words the first difference of lines that look alike."""
+    """Return the first difference of lines that look alike, with every character that the eye may miss as an escape."""
     for number, (line, now) in enumerate(zip(wanted, there, strict=False), first):
-        indent, its = _indent(line), _indent(now)
-        if indent != its and (number > first or indent):
-            return f"line {number} begins with {_named(its)}, your text with {_named(indent)}"
-        odd, its_odd = _odd(line, now), _odd(now, line)
-        if odd or its_odd:
-            return f"line {number} has {its_odd or 'none of it'}, your text {odd or 'a plain character'}"
-        end, its_end = line[len(line.rstrip()) :], now[len(now.rstrip()) :]
-        if end != its_end and len(line.rstrip()) > 0 and (end or number < first + len(wanted) - 1):
-            return f"line {number} ends with {_named(its_end)} behind its text, your text with {_named(end)}"
+        is_edge = number in (first, first + len(wanted) - 1)
+        if is_edge and not line[:1].isspace():
+            now = now.lstrip()  # the text may begin within a line
+        if line != now and not (is_edge and line in now):
+            at = common_prefix(line, now)
+            seen, meant = (ascii(text[at : at + _MOST_ESCAPED]) for text in (now, line))
+            return f"line {number} has {seen} at its first difference, your text {meant}"
     return ""
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t\u00a0"))]
-
-
-def _odd(line: str, other: str) -> str:
-    """Return by name the first character of a line that the other has not, and that looks like another one."""
-    found = next(
-        (each for each in line if each not in other and each not in "\r\t" and not each.isalnum() and each > "~"), ""
-    )
-    return f"a {unicodedata.name(found, 'strange character').lower()}" if found else ""
-
-
-def _named(blanks: str) -> str:
-    """Return in words of what blanks a text consists."""
-    names = {" ": "blank", "\t": "tab", "\u00a0": "no-break space", "\r": "CR"}
-    runs = [(names.get(each, "blank"), len(list(run))) for each, run in itertools.groupby(blanks)]
-    return " and ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in runs) or "none"

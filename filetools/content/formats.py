@@ -207,11 +207,6 @@ def _byte(private: re.Match[bytes]) -> bytes:
     return bytes((ord(private[0].decode()) - _FIRST_PRIVATE,))
 
 
-class _Encoder(codecs.IncrementalEncoder):
-    def encode(self, text: str, final: bool = False) -> bytes:
-        return _encode_raw(text, self.errors)[0]
-
-
 class _Decoder(codecs.BufferedIncrementalDecoder):
     def _buffer_decode(self, content: Any, errors: str, final: bool) -> tuple[str, int]:
         return _decode_raw(content, errors, final)
@@ -223,7 +218,6 @@ def _find_codec(name: str) -> codecs.CodecInfo | None:
     return codecs.CodecInfo(
         _encode_raw,
         lambda content, errors="strict": _decode_raw(bytes(content), errors),
-        incrementalencoder=_Encoder,
         incrementaldecoder=_Decoder,
         name=RAW_UTF8,
     )

@@ -19,12 +19,13 @@ from filetools.content.alignment import Alignment, Span, align
 from filetools.content.myers import Ids
 
 Range = tuple[int, int]
+Kind = Literal["ours", "theirs", "both", "conflict", "doubt"]
 
 
 class WovenPlace(Struct, frozen=True, kw_only=True):
     """One place where at least one side differs from the base. Ranges are elements, from 0, ends excluded."""
 
-    kind: Literal["ours", "theirs", "both", "conflict", "doubt"]
+    kind: Kind
     """Whose change stands: "both" made the same one; "doubt" is a conflict only because of repetitions."""
     base: Range
     ours: Range
@@ -95,20 +96,12 @@ class _Loom:
                 else:
                     break
             o_start, t_start = start + o_shift, start + t_shift
-            o_shift = _shift(ours, o, o_shift)
-            t_shift = _shift(theirs, t, t_shift)
+            o_shift = ours[o - 1][3] - ours[o - 1][1] if o else o_shift
+            t_shift = theirs[t - 1][3] - theirs[t - 1][1] if t else t_shift
             o_range, t_range = (o_start, end + o_shift), (t_start, end + t_shift)
-            kind = self._kind(o > o_from, t > t_from, o_range, t_range)
+            is_same = self._ours[slice(*o_range)] == self._theirs[slice(*t_range)]
+            kind: Kind = "ours" if t == t_from else "theirs" if o == o_from else "both" if is_same else "conflict"
             yield WovenPlace(kind=kind, base=(start, end), ours=o_range, theirs=t_range)
-
-    def _kind(
-        self, is_ours: bool, is_theirs: bool, ours: Range, theirs: Range
-    ) -> Literal["ours", "theirs", "both", "conflict"]:
-        if not is_theirs:
-            return "ours"
-        if not is_ours:
-            return "theirs"
-        return "both" if self._ours[slice(*ours)] == self._theirs[slice(*theirs)] else "conflict"
 
     def _woven(self, place: WovenPlace, parts: Sequence[WovenPlace]) -> list[int]:
         """Return the elements of a place whose parts are all clean."""
@@ -128,7 +121,3 @@ def _within(alignment: Alignment, base: Range) -> Alignment:
         for spans in (alignment.late, alignment.early, *alignment.others)
     )
     return Alignment(late=late, early=early, certain=[], others=tuple(others))
-
-
-def _shift(spans: Sequence[Span], taken: int, before: int) -> int:
-    return spans[taken - 1][3] - spans[taken - 1][1] if taken else before

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from filetools.content.ends import end_after, end_before, ends_like, with_ends
 from filetools.content.lines import newline_of
-from filetools.content.text_edits import TextEdit, in_utf16, utf16_units
+from filetools.content.text_edits import TextEdit, composed, in_utf16, utf16_units
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Newline
 
@@ -200,26 +200,13 @@ def _kept_apart(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
 
 def _on_whole_ends(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
     """Join edits that touch, and widen those that part a CRLF or make one over the CR before and the LF behind."""
-    for start, end, new in _groups(edits):
+    for edit in composed((), edits):
+        start, end, new = edit.start, edit.end, edit.text
         before, behind = text[max(0, start - 1) : start], text[end : end + 1]
         takes_return = before == "\r" and "\n" in (text[start : start + 1], (new + behind)[:1])
         takes_feed = behind == "\n" and "\r" in (text[max(0, end - 1) : end], (before + new)[-1:])
         widened = f"{before * takes_return}{new}{behind * takes_feed}"
         yield TextEdit(start - takes_return, end + takes_feed, widened)
-
-
-def _groups(edits: Sequence[TextEdit]) -> Iterator[tuple[int, int, str]]:
-    start = end = -1
-    parts: list[str] = []
-    for edit in edits:
-        if edit.start > end:
-            if parts:
-                yield start, end, "".join(parts)
-            start, parts = edit.start, []
-        parts.append(edit.text)
-        end = edit.end
-    if parts:
-        yield start, end, "".join(parts)
 
 
 def _trimmed(start: int, end: int, old: str, new: str) -> TextEdit:

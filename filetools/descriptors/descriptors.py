@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from filetools.content.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame
-from filetools.descriptors.memory import MemoryTable
-from filetools.descriptors.rows import DescriptorInfo, OwnedRows, Source, info_of
+from filetools.descriptors.rows import DescriptorInfo, MemoryTable, OwnedRows, Source, info_of
 from filetools.errors import (
     InvalidArgumentError,
     InvalidPageError,

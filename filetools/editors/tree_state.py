@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from filetools.editors.known_tree import KnownTree, paths_of
-from filetools.editors.tree_nodes import is_within, parent_of
 from filetools.errors import DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
 from filetools.events.bus import EventBus
 from filetools.events.subscriptions import Subscription
-from filetools.events.types import Event, Resync, TreeEvent
+from filetools.events.types import (
+    DirectoryCreated,
+    DirectoryDeleted,
+    DirectoryRenamed,
+    Event,
+    FileCreated,
+    FileDeleted,
+    FileRenamed,
+    Resync,
+    TreeEvent,
+)
 from filetools.models.listing import ListResult
 from filetools.models.words import EntryType
 from filetools.paths.lexical import AnyPath, plain_path
+from filetools.paths.patterns import compile_patterns
 from filetools.settings import DEFAULT_EXCLUDES
 
 FOLLOWED: Final = (
@@ -30,6 +38,8 @@ FOLLOWED: Final = (
 )
 MOST_ROUNDS: Final = 10
 """How often `refresh` lists what became stale while it listed."""
+KEPT_CHANGES: Final = 1000
+"""The changes heard last, by which one that comes late is judged."""
 
 
 class Listed(Protocol):
@@ -52,18 +62,51 @@ class TreeEntry(Struct, frozen=True, kw_only=True):
     is_expanded: bool = False
 
 
-class TreeListing(Struct, kw_only=True):
-    """The pages of one listing of a folder and all below it; lives until it is finished or given up."""
+class NameNode(Struct):
+    """One name of a tree, with all below. Lives as long as the tree has it."""
 
-    folder: str
-    entries: dict[str, EntryType] = field(default_factory=dict)
-    told: list[TreeEvent] = field(default_factory=list)
-    """What happened meanwhile; the pages may show it or not."""
-    has_gap: bool = False
+    type: EntryType
+    is_expanded: bool = False
+    children: dict[str, NameNode] = field(default_factory=dict)
 
-    def add(self, page: ListResult) -> None:
-        """Take in a page."""
-        self.entries.update((entry.path, entry.type) for entry in page.entries)
+    def walk(self, path: str = "") -> Iterator[tuple[str, NameNode]]:
+        """Yield path and node of all below, in the order of a listing."""
+        for name, child in sorted(self.children.items(), key=_order):
+            inner = f"{path}/{name}" if path else name
+            yield inner, child
+            yield from child.walk(inner)
+
+    def find(self, path: str) -> NameNode | None:
+        """Return what stands at a path below; "" is this node."""
+        node: NameNode | None = self
+        for name in _names(path):
+            node = node.children.get(name) if node is not None else None
+        return node
+
+    def folders(self, path: str) -> list[NameNode]:
+        """Return this node and the folders on the way to a path and at it, made where they are missing."""
+        found = [self]
+        for name in _names(path):
+            node = found[-1].children.get(name)
+            if node is None or node.type != "directory":
+                node = found[-1].children[name] = NameNode("directory")
+            found.append(node)
+        return found
+
+    def put(self, path: str, node: NameNode) -> None:
+        """Let a node stand at a path below, unless something of its type is there."""
+        folder, _, name = path.rpartition("/")
+        known = self.folders(folder)[-1].children
+        if name not in known or known[name].type != node.type:
+            known[name] = node
+
+    def expand_like(self, other: NameNode) -> None:
+        """Expand the folders that are expanded in another tree."""
+        self.is_expanded = self.is_expanded or other.is_expanded
+        for name, child in other.children.items():
+            mine = self.children.get(name)
+            if mine is not None and mine.type == child.type == "directory":
+                mine.expand_like(child)
 
 
 class TreeState:
@@ -72,27 +115,37 @@ class TreeState:
     Attach it, then `refresh` it. A created file expands the folders above it, a deleted folder goes with all below, a
     moved one keeps what is expanded. What events cannot tell is never guessed: `stale` names the folders to list again.
 
+    Every change but one says itself what is there afterwards, so it may be taken in twice, or after a listing that shows
+    it. The one is a moved folder: it takes along what the tree has below it.
+
     Args:
         exclude: Patterns that listings leave out; the workspace's `settings.exclude`.
     """
 
     def __init__(self, *, exclude: Sequence[str] = DEFAULT_EXCLUDES) -> None:
-        self._tree = KnownTree(exclude)
-        self._arrivals = Arrivals()
-        self._listings: list[TreeListing] = []
+        self._rules = compile_patterns((), defaults=exclude)
+        self._root = NameNode("directory", is_expanded=True)
+        self._stale = {""}
+        """None is within another."""
+        self._listings: list[list[TreeEvent | None]] = []
+        """For each listing that is under way, what happened meanwhile; None stands for what nobody knows."""
+        self._listed = 0
+        """The newest change that a listing may show in part."""
+        self._kept: dict[int, tuple[str, ...]] = {}
+        self._forgotten = 0
         self._subscriptions: list[Subscription] = []
 
     @property
     def stale(self) -> frozenset[str]:
         """The folders to list again, with all below; "" is the root. At first it is the root."""
-        return frozenset(self._tree.stale)
+        return frozenset(self._stale)
 
     def entries(self, *, visible_only: bool = False) -> list[TreeEntry]:
         """Return all rows in the order of a listing, or those that no closed folder hides."""
         found: list[TreeEntry] = []
         closed = None
-        for path, node in self._tree.nodes.root.walk():
-            if visible_only and closed is not None and is_within(path, closed):
+        for path, node in self._root.walk():
+            if visible_only and closed is not None and _is_within(path, closed):
                 continue
             closed = None if node.is_expanded else path
             found.append(TreeEntry(path=path, type=node.type, is_expanded=node.is_expanded))
@@ -105,7 +158,7 @@ class TreeState:
             InvalidArgumentError: There is no such folder in the tree.
         """
         path = plain_path(path)
-        node = self._tree.nodes.find(path)
+        node = self._root.find(path)
         if node is None or node.type != "directory":
             raise InvalidArgumentError(f"No folder {path!r} is in the tree", path=path)
         node.is_expanded = is_expanded
@@ -127,121 +180,159 @@ class TreeState:
             FileToolsError: A listing failed for another reason than that its folder is gone.
         """
         for _ in range(MOST_ROUNDS):
-            for folder in sorted(self._tree.stale):
-                if folder in self._tree.stale:
+            for folder in sorted(self._stale):
+                if folder in self._stale:
                     await self._list(files, folder)
-            if not self._tree.stale:
+            if not self._stale:
                 return True
         return False
 
-    def begin(self, folder: str) -> TreeListing:
-        """Begin to list a folder, before its first page is asked for."""
-        listing = TreeListing(folder=folder)
-        self._listings.append(listing)
-        return listing
-
-    def finish(self, listing: TreeListing, position: int | None) -> None:
-        """Take a listing over, and what was told meanwhile.
-
-        Args:
-            listing: All pages were added, in order.
-            position: Number of the workspace's newest change, asked for after the last page. None gives the listing up:
-                its folder could not be listed, so that the one above must be.
-        """
-        self._listings.remove(listing)
-        if position is None or not self._tree.replace(listing.folder, listing.entries, position):
-            self._tree.give_up(listing.folder)
-            return
-        for event in listing.told:
-            if any(is_within(path, listing.folder) for path in paths_of(event)):
-                self._tree.take(event, is_certain=False)
-        if listing.has_gap:
-            self._tree.mark(listing.folder)
-
     def apply(self, event: Event) -> None:
-        """Take in one event; events about other things, or known already, change nothing."""
-        if isinstance(event, Resync):
-            self._miss("")
-        elif isinstance(event, TreeEvent) and event.name in FOLLOWED:
-            verdict = self._arrivals.judge(event.seq, paths_of(event))
-            if verdict == "next":
-                for listing in self._listings:
-                    listing.told.append(event)
-                self._tree.take(event, is_certain=True)
-            elif verdict == "crossed" and event.seq is not None:
-                for path in self._arrivals.places(event.seq, paths_of(event)):
-                    self._miss(parent_of(path))
+        """Take in one event; events about other things, or known already, change nothing.
+
+        A process hears of its own changes at once and of those of others a moment later, so numbers do not only grow. A
+        late change does no harm unless a newer one at the same place, above or below was applied before it.
+        """
+        if isinstance(event, TreeEvent) and event.name in FOLLOWED and event.seq not in self._kept:
+            if self._is_crossed(event):
+                self._miss()
+            else:
+                for told in self._listings:
+                    told.append(event)
+                self._take(event, is_certain=event.seq is not None and event.seq > self._listed)
+        elif isinstance(event, Resync):
+            self._miss()
+
+    def _is_crossed(self, event: TreeEvent) -> bool:
+        """Note a change, and return whether it came too late: a newer one touches its paths, or may have."""
+        number, paths = event.seq, _paths_of(event)
+        if number is None:
+            return False
+        newer = () if number > max(self._kept, default=0) else [self._kept[one] for one in self._kept if one > number]
+        self._kept[number] = paths
+        if len(self._kept) > KEPT_CHANGES:
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]
+            self._forgotten = max(self._forgotten, oldest)
+        touched = (path for others in newer for path in others)
+        return number <= self._forgotten or any(
+            _is_within(path, other) or _is_within(other, path) for other in touched for path in paths
+        )
+
+    def _miss(self) -> None:
+        self._stale = {""}
+        for told in self._listings:
+            told.append(None)
 
     async def _list(self, files: Listed, folder: str) -> None:
-        listing = self.begin(folder)
-        position = None
+        told, found, position = list[TreeEvent | None](), NameNode("directory"), None
+        self._listings.append(told)
         try:
-            page = await files.list_files(folder, recursive=True, details=False)
-            listing.add(page)
-            while page.next_cursor is not None:
-                page = await files.list_files(folder, recursive=True, details=False, cursor=page.next_cursor)
-                listing.add(page)
+            cursor, is_done = None, False
+            while not is_done:
+                page = await files.list_files(folder, recursive=True, details=False, cursor=cursor)
+                for entry in page.entries:
+                    found.put(entry.path, NameNode(entry.type))
+                cursor, is_done = page.next_cursor, page.next_cursor is None
             position = int((await files.status())["position"])
         except (DirectoryNotFoundError, PathNotDirectoryError):
             if not folder:
                 raise
         finally:
-            self.finish(listing, position)
+            self._listings.remove(told)
+        old = self._root.find(folder)
+        if position is None or old is None or old.type != "directory":
+            self._stale.discard(folder)
+            self._mark(_parent_of(folder))
+            return
+        node = found.find(folder) or NameNode("directory")
+        node.expand_like(old)
+        old.children, self._listed = node.children, max(self._listed, position)
+        self._stale = {one for one in self._stale if not _is_within(one, folder)}
+        for event in told:
+            if event is None:
+                self._mark(folder)
+            elif any(_is_within(path, folder) for path in _paths_of(event)):
+                self._take(event, is_certain=False)
 
-    def _miss(self, folder: str) -> None:
-        self._tree.mark(folder)
-        for listing in self._listings:
-            if is_within(folder, listing.folder) or is_within(listing.folder, folder):
-                listing.has_gap = True
+    def _mark(self, folder: str) -> None:
+        """Ask for a folder, or the nearest above that is there, to be listed again."""
+        while (node := self._root.find(folder)) is None or node.type != "directory":
+            folder = _parent_of(folder)
+        if not any(_is_within(folder, one) for one in self._stale):
+            self._stale = {folder, *(one for one in self._stale if not _is_within(one, folder))}
 
-
-KEPT_ARRIVALS: Final = 1000
-
-Verdict = Literal["next", "known", "crossed"]
-
-
-class Arrivals:
-    """Judges whether a change that is told may still be applied. Lives as long as the tree that it is asked for.
-
-    A process hears of its own changes at once and of those of others a moment later, so numbers do not only grow. A
-    late change does no harm unless a newer one at the same place, above or below was applied before it.
-    """
-
-    def __init__(self) -> None:
-        self._kept: deque[tuple[int, tuple[str, ...]]] = deque(maxlen=KEPT_ARRIVALS)
-        self._newest = 0
-
-    def judge(self, number: int | None, paths: tuple[str, ...]) -> Verdict:
-        """Return what a change is: the next one, one that was told before, or one that came too late.
+    def _take(self, event: TreeEvent, *, is_certain: bool) -> None:
+        """Take a change in.
 
         Args:
-            number: Its number in the journal; None for what the journal does not keep.
-            paths: Where it happened.
+            event: The change.
+            is_certain: Whether the tree stands as it was right before; else a moved folder is listed again.
         """
-        if number is None:
-            return "next"
-        verdict: Verdict = "next" if number > self._newest else self._judge_late(number, paths)
-        if verdict != "known":
-            self._kept.append((number, paths))
-        self._newest = max(self._newest, number)
-        return verdict
+        folder = _parent_of(event.path)
+        match event:
+            case FileCreated():
+                is_known = self._root.find(folder) is not None
+                if self._add(event.path, "file"):
+                    for node in self._root.folders(folder):
+                        node.is_expanded = True
+                    if not is_known:
+                        self._mark(folder)  # made by the way, or gone already
+            case DirectoryCreated():
+                self._add(event.path, "directory")
+            case FileDeleted() | DirectoryDeleted():
+                self._drop(event.path)
+            case FileRenamed():
+                self._drop(event.old_path)
+                self._add(event.path, "file")
+            case DirectoryRenamed():
+                self._rename(event.old_path, event.path, is_certain=is_certain)
 
-    def places(self, number: int, paths: tuple[str, ...]) -> set[str]:
-        """Return the paths of a change that came too late, and where newer ones may have moved what it is about."""
-        found = set(paths)
-        for one, others in sorted(self._kept):
-            if one > number and _touch(tuple(found), others):
-                found.update(others)
-        return found
+    def _add(self, path: str, kind: EntryType) -> bool:
+        is_shown = not self._rules.matches(path, kind == "directory")
+        if is_shown:
+            self._root.put(path, NameNode(kind))
+        return is_shown
 
-    def _judge_late(self, number: int, paths: tuple[str, ...]) -> Verdict:
-        if any(number == one for one, _ in self._kept):
-            return "known"
-        if len(self._kept) == KEPT_ARRIVALS and number < min(one for one, _ in self._kept):
-            return "crossed"
-        newer = (others for one, others in self._kept if one > number)
-        return "crossed" if any(_touch(paths, others) for others in newer) else "next"
+    def _drop(self, path: str) -> NameNode | None:
+        self._stale = {one for one in self._stale if not one or not _is_within(one, path)}
+        parent = self._root.find(_parent_of(path))
+        return None if parent is None else parent.children.pop(path.rpartition("/")[2], None)
+
+    def _rename(self, old: str, new: str, *, is_certain: bool) -> None:
+        """Move a folder; list both ends again where it is not certain that the tree has it as it was."""
+        inner = {one for one in self._stale if one and _is_within(one, old)}
+        stands = self._root.find(new) is not None
+        node = self._drop(old)
+        if self._rules.matches(new, True):
+            return
+        is_moved = not stands and node is not None and node.type == "directory"
+        self._root.put(new, node if is_moved and node is not None else NameNode("directory"))
+        for one in inner:
+            self._mark(f"{new}{one[len(old) :]}")
+        if not (is_certain and is_moved):
+            self._mark(new)
+            self._mark(_parent_of(old))
 
 
-def _touch(paths: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    return any(is_within(one, other) or is_within(other, one) for one in paths for other in others)
+def _paths_of(event: TreeEvent) -> tuple[str, ...]:
+    """Return where a change happened: its path, and before that the old one of a move."""
+    old_path = getattr(event, "old_path", None)
+    return (event.path,) if old_path is None else (old_path, event.path)
+
+
+def _parent_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+def _names(path: str) -> list[str]:
+    return path.split("/") if path else []
+
+
+def _order(item: tuple[str, NameNode]) -> tuple[bool, str, str]:
+    name, node = item
+    return node.type != "directory", name.casefold(), name

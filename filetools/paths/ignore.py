@@ -198,21 +198,31 @@ class IgnoreRules:
         rank = max(side.rank_of_name(text[text.rfind("/") + 1 :]), side.rank_of_path(text))
         return None if rank < 0 else not rank & 1
 
-    def ranks(self, names: Sequence[str], is_directory: bool, directory: str) -> dict[str, int]:
+    def prefix_of(self, directory: str) -> str | None:
+        """Return what leads to the names in a folder where a rule with a slash may fit one; None where none does."""
+        inner = self.text(self.relative(directory))
+        prefix = f"{inner}/" if inner else ""
+        depth = prefix.count("/")
+        is_concerned = inner in self._parents or any(
+            (slashes is None or slashes == depth) and (prefix.startswith(literal) or literal.startswith(prefix))
+            for literal, slashes in self._bounds
+        )
+        return prefix if is_concerned else None
+
+    def ranks(self, names: Sequence[str], is_directory: bool, prefix: str | None) -> dict[str, int]:
         """Return, for those names in a folder that a rule fits, the rank of the last one; odd ranks take back.
 
         Args:
             names: As the disk has them.
             is_directory: Whether they are folders.
-            directory: The folder, as `relative` and `text` give it.
+            prefix: `prefix_of` the folder.
         """
-        side, has_paths = self._sides[is_directory], self._concerns(directory)
-        prefix = f"{directory}/" if directory else ""
+        side = self._sides[is_directory]
         ranks: dict[str, int] = {}
-        for name in names if has_paths else self._suspects(names):
+        for name in self._suspects(names) if prefix is None else names:
             text = self.text(name)
             rank = side.rank_of_name(text)
-            if has_paths:
+            if prefix is not None:
                 rank = max(rank, side.rank_of_path(prefix + text))
             if rank >= 0:
                 ranks[name] = rank
@@ -228,17 +238,6 @@ class IgnoreRules:
         if any(map(joined.__contains__, self._signs)):
             found += [name for name in names if name.endswith(endings) or name.startswith(starts)]
         return found
-
-    def _concerns(self, directory: str) -> bool:
-        """Whether a rule with a slash may fit a name in a folder, given relative to `base`."""
-        if directory in self._parents:
-            return True
-        prefix = f"{directory}/" if directory else ""
-        depth = prefix.count("/")
-        return any(
-            (slashes is None or slashes == depth) and (prefix.startswith(literal) or literal.startswith(prefix))
-            for literal, slashes in self._bounds
-        )
 
 
 def _below(path: str, base: str) -> str:
@@ -286,14 +285,13 @@ class IgnoreStack:
         """
         if not self.levels:
             return None
-        levels = [(rules, rules.text(rules.relative(directory))) for rules in reversed(self.levels)]
+        levels = [(rules, rules.prefix_of(directory)) for rules in reversed(self.levels)]
 
         def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
             ranks: dict[str, int] = {}
-            for rules, inner in levels:
-                for name, rank in rules.ranks(names, is_directory, inner).items():
-                    ranks.setdefault(name, rank)
-            found = {name for name, rank in ranks.items() if not rank & 1}
-            return [name for name in names if name not in found] if found else names
+            for rules, prefix in levels:
+                ranks = rules.ranks(names, is_directory, prefix) | ranks
+            # What no rule fits has an odd rank, too.
+            return [name for name in names if ranks.get(name, _NONE) & 1] if ranks else names
 
         return sieve

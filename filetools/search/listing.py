@@ -11,7 +11,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from filetools.content.identity_cache import IdentityCache
-from filetools.content.pages import decode_cursor, encode_cursor
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.models.listing import ListResult
 from filetools.models.searching import SearchResult
@@ -21,7 +20,7 @@ from filetools.paths.patterns import Glob, alternatives, is_glob
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder
 from filetools.search.ignores import IgnoreCache
-from filetools.search.options import ListOptions
+from filetools.search.options import ListOptions, decode_cursor, encode_cursor
 from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import OrderedWalk
 

@@ -1,9 +1,12 @@
-"""What a listing may be asked for."""
+"""What a listing may be asked for, and cursors: the opaque, URL-safe texts by which a caller asks for the next page."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -56,3 +59,69 @@ class ListOptions(Struct, frozen=True, kw_only=True):
         depth = self.max_depth if self.recursive else 1
         facts = (path, pattern, self.recursive, self.include_hidden, self.rules().patterns, self.use_gitignore, depth)
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+
+
+CursorValue = str | int | bool
+
+_CHECKSUM_BYTES: Final = 6
+_MAX_CURSOR_CHARS: Final = 65_536
+
+
+def encode_cursor(fields: Mapping[str, CursorValue]) -> str:
+    """Return a cursor holding `fields`; equal fields give equal cursors.
+
+    A cursor holds no secret and proves nothing: whoever decodes one still checks the values as a caller's arguments.
+    """
+    text = json.dumps(dict(fields), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    # Names on disk that are not UTF-8 come as surrogates; JSON's own escapes would join two of them.
+    body = text.encode("utf-8", "surrogatepass")
+    return base64.urlsafe_b64encode(_checksum(body) + body).rstrip(b"=").decode("ascii")
+
+
+def decode_cursor(
+    text: str, kinds: Mapping[str, type] | None = None, *, of: CursorValue | None = None
+) -> dict[str, CursorValue]:
+    """Return the fields of a cursor made by `encode_cursor`.
+
+    Args:
+        text: The cursor.
+        kinds: Fields that it must have, and of which type.
+        of: What its field "of" must be; None for any.
+
+    Raises:
+        InvalidArgumentError: The text is not such a cursor, or was shortened or changed on its way.
+    """
+    fields = _parse(text)
+    if fields is None:
+        raise InvalidArgumentError(
+            "bad cursor", suggested_action="Pass next_cursor unchanged, or leave it out to start again."
+        )
+    is_complete = all(isinstance(fields.get(name), kind) for name, kind in (kinds or {}).items())
+    if not is_complete or (of is not None and fields.get("of") != of):
+        raise InvalidArgumentError(
+            "The cursor belongs to a listing or search of another path or with other options",
+            suggested_action="Pass next_cursor with the arguments of the first page, or leave it out to start again.",
+        )
+    return fields
+
+
+def _parse(text: str) -> dict[str, CursorValue] | None:
+    if len(text) > _MAX_CURSOR_CHARS:
+        return None
+    try:
+        raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        body = raw[_CHECKSUM_BYTES:]
+        if raw[:_CHECKSUM_BYTES] != _checksum(body):
+            return None
+        fields = json.loads(body.decode("utf-8", "surrogatepass"))
+    # Deep nesting ends in RecursionError; the checksum is no secret, so anybody can send it.
+    except (binascii.Error, ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not all(isinstance(value, str | int) for value in fields.values()):
+        return None
+    # The decoder of base64 skips foreign characters and spare bits; only the spelling we hand out is ours.
+    return fields if encode_cursor(fields) == text else None
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()[:_CHECKSUM_BYTES]

@@ -163,7 +163,7 @@ class Source:
                     if len(files) + len(folders) < len(batch):
                         kinds |= {row.name: kind for row in batch if (kind := _special(row)) is not None}
                 self.check()
-        folder = sorted_folder(directories, [*others, *kinds], kinds)
+        folder = sorted_folder(directories, [*others, *kinds] if kinds else others, kinds)
         if folder.size >= MIN_CACHED_NAMES:
             # Taken afterwards: if it is older than the beginning, nothing has changed in between.
             self._cache.put(_identity(descriptor), folder, taken_ns=taken_ns, weight=folder.size)

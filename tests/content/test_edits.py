@@ -43,7 +43,12 @@ def test_a_text_that_is_not_there_names_the_closest_lines_and_why(
 @pytest.mark.parametrize(
     ("text", "old", "line", "difference"),
     [
-        ("a\n\tb(1)\n\tc\n", "    b(1)\n    c\n", 2, "line 2 begins with 1 tab, your text with 4 blanks"),
+        (
+            "a\n\tb(1)\n\tc\n",
+            "    b(1)\n    c\n",
+            2,
+            "line 2 has '\\tb(1)' at its first difference, your text '    b(1)'",
+        ),
         ("a\n\tb(1)\n\tb(1)\n", "2\t\tb(1)", 2, "your text holds line numbers"),
         ("a\nfoo(1).bar\n", "A\nfoo(1)\n", 1, "line 2 continues after your text"),
     ],

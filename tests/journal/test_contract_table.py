@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.content.version import version_of
-from filetools.descriptors.memory import MemoryTable
+from filetools.descriptors.rows import MemoryTable
 from filetools.journal.journal import Journal
 from filetools.journal.table import Table, TableRow
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filetools.content.pages import decode_cursor, encode_cursor
 from filetools.errors import (
     AbortedError,
     DirectoryNotFoundError,
@@ -24,7 +23,7 @@ from filetools.errors import (
 from filetools.models.listing import Entry, ListResult
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.listing import list_page
-from filetools.search.options import ListOptions
+from filetools.search.options import ListOptions, decode_cursor, encode_cursor
 from filetools.search.source import Listable
 from tests.support.direct_store import CountedStore, DirectStore, open_store
 

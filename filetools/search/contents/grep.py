@@ -10,7 +10,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filetools.content.facts import text_of
-from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.errors import (
     AccessDeniedError,
     FileTooLargeError,
@@ -28,6 +27,7 @@ from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
 from filetools.search.listing import FOLDERS, IGNORES
+from filetools.search.options import CursorValue, decode_cursor, encode_cursor
 from filetools.search.source import GONE, Abort, Listable, Source
 from filetools.search.walk import OrderedWalk, is_addressable
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.pages import decode_cursor, encode_cursor
 from filetools.errors import InvalidArgumentError
+from filetools.search.options import decode_cursor, encode_cursor
 
 VALUES = st.text() | st.integers() | st.booleans() | st.text(alphabet=st.characters(categories=["Cs"]), max_size=3)
 
