@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from typing import Final
 
@@ -17,8 +16,6 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(version_line())  # noqa: T201 - the one answer for which no command is loaded
         return
-    # Loading a command makes hundreds of thousands of objects and no garbage: looking for some takes a tenth of the time.
-    gc.disable()
     try:
         from filetools.cli import command
     except ModuleNotFoundError as exc:
@@ -29,8 +26,6 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    finally:
-        gc.enable()
     command.main()
 
 

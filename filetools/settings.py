@@ -374,15 +374,6 @@ def _say_once(text: str) -> None:
     _log.warning("%s", text)
 
 
-def descriptor_settings(table: Mapping[str, Any]) -> DescriptorSettings:
-    """Return the settings that a table says.
-
-    Raises:
-        InvalidArgumentError: A key is unknown (names the nearest), or a value is wrong.
-    """
-    return DescriptorSettings(**_checked(DescriptorSettings, table))
-
-
 def _read_toml(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")

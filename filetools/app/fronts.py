@@ -8,10 +8,10 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
-from typing import Any, ClassVar, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar
 
 from filetools.errors import InternalError, WorkspaceGoneError
 
@@ -182,13 +182,9 @@ def _method(name: str, member: Callable[..., Any]) -> Callable[..., Any]:
 
 def _iterated(thread: LoopThread, source: AsyncIterator[Any]) -> Iterator[Any]:
     try:
-        while (item := thread.call(lambda: _next(source))) is not _END:
+        while (item := thread.call(lambda: anext(source, _END))) is not _END:
             yield shown(thread, item)
     finally:
         if hasattr(source, "aclose"):
             with suppress(WorkspaceGoneError, InternalError):  # it has ended with the workspace
                 thread.call(source.aclose)
-
-
-async def _next(source: AsyncIterator[Any]) -> Any:
-    return await cast("Awaitable[Any]", anext(source, _END))

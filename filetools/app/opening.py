@@ -69,7 +69,6 @@ def open_workspace(
     *,
     mirror: AnyPath | Store | None = None,
     state_dir: AnyPath | None = None,
-    journal: str | None = None,
     durability: Durability | None = None,
     mirror_policy: MirrorPolicy | None = None,
     permissions: Preset | None = None,
@@ -85,7 +84,6 @@ def open_workspace(
         mirror: A directory, or any store, that gets a copy of every change; made if it is missing. It comes on top of the
             mirrors that were added to the root with `filetools mirror add`.
         state_dir: Where the journal and the locks lie; by default `.filetools` in the root.
-        journal: URL of a journal shared by several machines. There is none yet: only None, the embedded one, is accepted.
         durability: "commit" (default): an acknowledged change survives a power cut; "relaxed": a crash of the process.
         mirror_policy: "eventual" (default): the mirror catches up by itself; "strict": both or neither.
         permissions: "allow" (default), "ask", "guarded" or "read_only"; binds agents.
@@ -97,14 +95,12 @@ def open_workspace(
         An async context manager that yields a `FileToolsFacade` for an actor of its own.
 
     Raises:
-        InvalidArgumentError: Root, mirror and state directory contain each other, the mirror is neither a path nor a
-            store, or a shared journal is asked for.
+        InvalidArgumentError: Root, mirror and state directory contain each other, or the mirror is neither a path nor a
+            store.
 
     On entering also: InvalidArgumentError (a setting is unknown or out of range), WorkspaceGoneError, StateElsewhereError,
     StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError.
     """
-    if journal is not None:
-        raise InvalidArgumentError("This version keeps its journal in the state directory only; leave journal out")
     given: dict[str, Any] = {"durability": durability, "mirror_policy": mirror_policy, "permissions": permissions}
     if settings is not None:
         known = vars(settings) if isinstance(settings, Settings) else settings

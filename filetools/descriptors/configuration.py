@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
-from filetools.settings import DescriptorSettings, descriptor_settings
+from filetools.settings import DescriptorSettings, Settings
 
 SWITCHES: Final = ("read_fd", "fd_to_file", "search_fd")
 """Descriptors need one of these tools."""
@@ -59,7 +59,8 @@ def configured(config: Mapping[str, Any]) -> Configuration:
     given = config.get("file_descriptor")
     tools = config.get("tools")
     enabled = tools.get("enabled") if isinstance(tools, Mapping) else None
-    return checked(descriptor_settings(given or {}), enabled or (), is_given=bool(given))
+    settings = Settings(file_descriptor=given or DescriptorSettings()).file_descriptor
+    return checked(settings, enabled or (), is_given=bool(given))
 
 
 def checked(settings: DescriptorSettings, tools: Sequence[str], *, is_given: bool) -> Configuration:

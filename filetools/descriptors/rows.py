@@ -82,11 +82,10 @@ class MemoryTable:
                     del self._rows[row.key]
         return True
 
-    def scan(self, prefix: str = "", *, after: str = "", limit: int = 1000) -> list[TableRow]:
-        """Return rows in the order of their keys."""
+    def scan(self, prefix: str = "") -> list[TableRow]:
+        """Return the rows whose keys begin with a prefix, in the order of their keys."""
         with self._lock:
-            keys = sorted(key for key in self._rows if key.startswith(prefix) and key > after)
-            return [self._rows[key] for key in keys[:limit]]
+            return [self._rows[key] for key in sorted(self._rows) if key.startswith(prefix)]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""
@@ -191,11 +190,8 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
 
     def rows(self) -> list[TableRow]:
         """Return the rows of all descriptors that can be read."""
-        found: list[TableRow] = []
-        prefix = self._key("")
-        while page := self.table.scan(prefix, after=found[-1].key if found else prefix):
-            found += page
-        return [row for row in found if not self._is_expired(row)]
+        counter = self._key("")
+        return [row for row in self.table.scan(counter) if row.key != counter and not self._is_expired(row)]
 
     def opened(self, fd: str) -> tuple[DescriptorInfo, PagedText]:
         """Return what is known of a descriptor, and its text with the cuts; note that it was used."""

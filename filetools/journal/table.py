@@ -58,14 +58,8 @@ class Table(Protocol):
             Whether it was done.
         """
 
-    def scan(self, prefix: str = "", *, after: str = "", limit: int = 1000) -> list[TableRow]:
-        """Return rows in the order of their keys.
-
-        Args:
-            prefix: What the keys begin with.
-            after: Only larger keys.
-            limit: Most rows.
-        """
+    def scan(self, prefix: str = "") -> list[TableRow]:
+        """Return the rows whose keys begin with a prefix, in the order of their keys."""
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs.
@@ -96,10 +90,10 @@ class SqliteTable:
             return False
         return True
 
-    def scan(self, prefix: str = "", *, after: str = "", limit: int = 1000) -> list[TableRow]:
-        """Return rows in the order of their keys."""
-        query = f"SELECT {_COLUMNS} FROM {self._name} WHERE key >= ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
-        return [_row(row) for row in self._database.rows(query, (prefix, after, prefix + LARGEST_KEY, limit))]
+    def scan(self, prefix: str = "") -> list[TableRow]:
+        """Return the rows whose keys begin with a prefix, in the order of their keys."""
+        query = f"SELECT {_COLUMNS} FROM {self._name} WHERE key >= ? AND key < ? ORDER BY key"
+        return [_row(row) for row in self._database.rows(query, (prefix, prefix + LARGEST_KEY))]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""

@@ -64,7 +64,7 @@ class Registry:
 
     def list_projects(self) -> list[dict[str, Any]]:
         """Return all projects: those with the latest activity first, those without any last, by name."""
-        by_name = sorted(map(_project, self._rows("project")), key=lambda project: str(project["name"]))
+        by_name = sorted(map(_project, self._table.scan("project/")), key=lambda project: str(project["name"]))
         return sorted(by_name, key=lambda project: str(project.get("last_activity_at", "")), reverse=True)
 
     def project(self, project_id: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Registry:
             For each `id`, `name`, `dir`, `status`, and `project`, the id of the project that its folder lies in.
         """
         rows = sorted(self._running(), key=lambda row: (not row.value["is_pinned"], row.value["display_order"]))
-        projects, found = self._rows("project"), list[dict[str, Any]]()
+        projects, found = self._table.scan("project/"), list[dict[str, Any]]()
         for row in rows:
             status, place = self._status(row), row.value["working_dir"]
             shown = {
@@ -233,7 +233,7 @@ class Registry:
             used = self._clock() if is_active else row.used
             altered = replace(row, value={**row.value, **changes, "updated_at": self._now()}, used=used)
             rows = [altered]
-            project = _innermost(self._rows("project"), row.value["working_dir"]) if is_active else None
+            project = _innermost(self._table.scan("project/"), row.value["working_dir"]) if is_active else None
             if project is not None:
                 rows.append(replace(project, value={**project.value, "last_activity_at": self._now()}))
             is_news = not is_same or self._status(row) != self._status(altered)
@@ -244,7 +244,7 @@ class Registry:
     def _running(self) -> list[TableRow]:
         """Return the instances that have not ended, and close those whose process is dead."""
         found = []
-        for row in self._rows("instance"):
+        for row in self._table.scan("instance/"):
             if not self._is_dead(row):
                 found.append(row)
             else:
@@ -302,12 +302,6 @@ class Registry:
         # Escapes what a database refuses as text, such as half a surrogate pair.
         key = f"{kind}/{json.dumps(name)[1:-1]}"
         return self._table.get(key) or TableRow(key=key, value={}, used=self._clock())
-
-    def _rows(self, kind: str) -> list[TableRow]:
-        found: list[TableRow] = []
-        while page := self._table.scan(f"{kind}/", after=found[-1].key if found else ""):
-            found += page
-        return found
 
     def _change(self, work: Callable[[], _Changed[T]], *, durable: bool = True) -> T:
         """Put the rows that `work` returns; repeat while another process has changed one of them in between."""

@@ -189,10 +189,7 @@ class Runs:
 
     def list(self) -> Sequence[Run]:
         """Return all runs, the newest first."""
-        found: list[TableRow] = []
-        while page := self._table.scan(after=found[-1].key if found else ""):
-            found += page
-        return [self._settled(_run(row)) for row in reversed(found)]
+        return [self._settled(_run(row)) for row in reversed(self._table.scan())]
 
     def _settled(self, run: Run) -> Run:
         """Return a run, which has failed if the process that looked after it is dead."""

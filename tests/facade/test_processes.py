@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import filetools
 from filetools.errors import LockTimeoutError
 from filetools.events.types import Event
@@ -110,9 +108,3 @@ async def test_a_second_keeper_takes_over_when_the_first_is_killed(tmp_path: Pat
                 continue
             assert (event.name, event.source) in (("file:created", "external"), ("file:modified", "external"))  # type: ignore[attr-defined]
             break
-
-
-def test_a_journal_shared_by_machines_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(filetools.FileToolsError) as caught:
-        filetools.open(tmp_path, journal="postgresql://127.0.0.1/journal")
-    assert caught.value.code == "INVALID_ARGUMENT"
