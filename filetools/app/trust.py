@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from filetools.errors import AccessDeniedError, StateUntrustedError
 from filetools.journal.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of
 from filetools.journal.blobs import sync_directory
+from filetools.journal.examination import JournalReport, examine_journal, registered_in
 from filetools.models.words import STATE_DIRECTORY
 from filetools.settings import user_directory
 
@@ -125,6 +126,11 @@ def newest_aside(state: Path) -> Path | None:
         return None
     numbers = _aside_numbers(state)
     return state / f"{_ASIDE}{numbers[-1]}" if numbers else None
+
+
+def brought_journal(aside: Path) -> tuple[JournalReport | None, list[str]]:
+    """Return what the journal of a state that was set aside holds, and the folders it lists as projects. Blocks."""
+    return examine_journal(aside), registered_in(aside)
 
 
 def accept(state: Path, aside: Path) -> None:

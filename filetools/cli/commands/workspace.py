@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import filetools.models as models
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import keeps_state, prepare_state
-from filetools.app.trust import accept, newest_aside
+from filetools.app.trust import accept, brought_journal, newest_aside
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
 from filetools.cli.parameters import run_option
@@ -46,7 +46,6 @@ from filetools.cli.terminal import (
 from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.examination import examine_journal, registered_in
 from filetools.models.files import SyncResult
 from filetools.models.records import Operation
 from filetools.models.words import STATE_PATH
@@ -113,7 +112,7 @@ def trust(desk: Desk, *, yes: bool) -> None:
     if aside is None:
         desk.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
         return
-    report, projects = examine_journal(aside), registered_in(aside)
+    report, projects = brought_journal(aside)
     told = {
         "accepted": aside.name,
         "records": report.records if report else 0,
