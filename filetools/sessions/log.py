@@ -203,8 +203,8 @@ def extract_text(content: Any, *, separator: str = "\n\n") -> str:
 
     Blocks that are nothing but reminders, which the program puts in, do not count.
     """
-    if isinstance(content, str):
-        return content
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
     texts = (block.get("text") for block in _blocks_of(content) if block.get("type") == "text")
     return separator.join(text for text in texts if isinstance(text, str) and text and not _REMINDERS.fullmatch(text))
 
