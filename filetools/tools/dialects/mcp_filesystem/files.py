@@ -19,6 +19,7 @@ from filetools.tools.arguments import Parameters
 from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
 from filetools.tools.reading import OnePath
+from filetools.tools.summaries import hunk_place
 from filetools.tools.tool import ToolContext
 
 MIME_TYPES: Final = {
@@ -208,14 +209,8 @@ def _diff(path: str, hunks: Sequence[Mapping[str, Any]]) -> str:
     path = printable(path)
     rows = [f"Index: {path}", "=" * 67, f"--- {path}\toriginal", f"+++ {path}\tmodified"]
     for hunk in hunks:
-        rows.append(f"@@ -{_range(hunk, 'old')} +{_range(hunk, 'new')} @@")
-        rows += hunk["lines"]
+        rows += (hunk_place(hunk), *hunk["lines"])
     return "".join(f"{row}\n" for row in rows)
-
-
-def _range(hunk: Mapping[str, Any], side: str) -> str:
-    start, count = hunk[f"{side}Start"], hunk[f"{side}Lines"]
-    return f"{start},{count}"
 
 
 def _fenced(diff: str) -> str:
