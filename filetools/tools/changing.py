@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec.structs import replace
 from pydantic import Field
@@ -125,9 +125,6 @@ def _edits(given: EditFile) -> list[Edit]:
     return [Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)]
 
 
-_THERE_ALREADY: Final = "Choose another destination, or pass overwrite=true to replace the file there."
-
-
 class FromTo(Parameters):
     """Parameters of move_file and copy_file."""
 
@@ -155,7 +152,7 @@ async def move_or_copy(context: ToolContext, given: FromTo, *, move: bool) -> Mo
 
 def _way_out(error: PathExistsError | PathIsDirectoryError, given: FromTo) -> str | None:
     if isinstance(error, PathExistsError):
-        return _THERE_ALREADY
+        return "Choose another destination, or pass overwrite=true to replace the file there."
     folder, name = given.destination.rstrip("/"), given.source.rstrip("/").rpartition("/")[2]
     if error.path != folder:
         return error.suggested_action
@@ -210,9 +207,6 @@ async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchRes
     )
 
 
-_HINT: Final = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
-
-
 class UndoChanges(Parameters):
     """Parameters of undo_changes."""
 
@@ -233,7 +227,8 @@ async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
         )
     except EditConflictError as exc:
         # The hint of the call names an argument that this tool does not have.
-        raise EditConflictError(exc.message, path=exc.path, suggested_action=_HINT, details=exc.details) from exc
+        hint = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
+        raise EditConflictError(exc.message, path=exc.path, suggested_action=hint, details=exc.details) from exc
 
 
 CHANGING: tuple[AnyTool, ...] = (
