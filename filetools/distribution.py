@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Final
 
@@ -41,12 +42,7 @@ def require_extra(extra: str, part: str, *modules: str) -> None:
         ModuleNotFoundError: One of them is missing; a line that names it, and the command that installs the extra.
     """
     for module in modules:
-        if not _is_there(module):
-            raise ModuleNotFoundError(f"{part} needs the package {module!r}: {install_command(extra)}", name=module)
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):  # refused by a finder; in sys.modules without a spec
-        return False
+        with suppress(ModuleNotFoundError, ValueError):  # refused by a finder; in sys.modules without a spec
+            if find_spec(module) is not None:
+                continue
+        raise ModuleNotFoundError(f"{part} needs the package {module!r}: {install_command(extra)}", name=module)

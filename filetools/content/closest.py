@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import and_
 from typing import Final, TypedDict
 
 from filetools.content.ends import end_of, split_lines, without_end
@@ -104,7 +105,7 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
     if not text or len(text) > _MAX_CHARACTERS or len(old) > _MAX_CHARACTERS or text.count("\n") > _MAX_LINES:
         return None
     lines = split_lines(text)
-    bare = [without_end(line) + _hidden_return(line) for line in lines]
+    bare = [without_end(line) + "\r" * ("\r" in end_of(line)) for line in lines]
     if end_of(lines[-1]):
         # As in the wanted text, nothing stands behind the last end.
         bare.append("")
@@ -125,10 +126,6 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
         return _region(lines, at, size, ["line ends"], numbers or why)
     at = _likest(wanted[:size], bare)
     return None if at is None else _region(lines, min(at, len(lines) - 1), size, ["text"], numbers)
-
-
-def _hidden_return(line: str) -> str:
-    return "\r" if "\r" in end_of(line) else ""
 
 
 def _place_after(names: Iterable[str], wanted: Sequence[str], lines: Sequence[str]) -> int | None:
@@ -178,13 +175,11 @@ def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
             likest.append(start)
     groups = [_groups(line, letters) for line in wanted]
     # Of several, the one whose lines are in the places of the wanted ones.
-    best = max(likest[:_MOST_COMPARED], key=lambda start: sum(map(_shared, groups, shared[start : start + size])))
+    best = max(
+        likest[:_MOST_COMPARED], key=lambda start: sum(map(len, map(and_, groups, shared[start : start + size])))
+    )
     found = set().union(*shared[best : best + size])
     return best if found and len(found) >= _LEAST_SHARE * len(asked) else None
-
-
-def _shared(one: set[str], other: set[str]) -> int:
-    return len(one & other)
 
 
 def _groups(line: str, letters: int) -> set[str]:

@@ -137,9 +137,11 @@ def unified_diff(
     unless it is to be exact.
     """
     old, new = (split_at(text, "\n") if is_exact else split_lines(text) for text in (old_text, new_text))
+    ends = "\n" if is_exact else ("\n", "\r")
     parts = [
-        f"{_range_line(hunk)}\n" + "".join(f"{line}\n" for line in hunk.lines)
-        for hunk in _hunks(old, new, context, _exact_line if is_exact else _without_line_feed)
+        f"@@ -{_range(hunk.old_start, hunk.old_lines)} +{_range(hunk.new_start, hunk.new_lines)} @@\n"
+        + "".join(f"{line}\n" for line in hunk.lines)
+        for hunk in _hunks(old, new, context, lambda line: line[:-1] if line.endswith(ends) else line)
     ]
     return f"--- {_label(path_a)}\n+++ {_label(path_b)}\n{''.join(parts)}" if parts else ""
 
@@ -243,18 +245,6 @@ def _marked(mark: str, lines: Sequence[str], shown: _Shown) -> list[str]:
     marked = [mark + shown(line) for line in lines]
     # Only the last line of a text can be without end.
     return [*marked, NO_END] if lines and shown(lines[-1]) == lines[-1] else marked
-
-
-def _exact_line(line: str) -> str:
-    return line.removesuffix("\n")
-
-
-def _without_line_feed(line: str) -> str:
-    return line[:-1] if line.endswith(("\n", "\r")) else line
-
-
-def _range_line(hunk: PatchHunk) -> str:
-    return f"@@ -{_range(hunk.old_start, hunk.old_lines)} +{_range(hunk.new_start, hunk.new_lines)} @@"
 
 
 def _range(start: int, lines: int) -> str:

@@ -48,11 +48,8 @@ def read_name(text: str) -> tuple[str, str]:
     raw = quoted[1].encode("utf-8", "surrogatepass")
     if b"\\" in _ESCAPE.sub(b"", raw):
         raise ValueError("an unknown escape in a quoted name")
-    return _ESCAPE.sub(_unescaped, raw).decode(), text[quoted.end() :]
-
-
-def _unescaped(escape: re.Match[bytes]) -> bytes:
-    return bytes([int(escape[1], 8)]) if escape[1] else bytes([_ESCAPES[escape[2].decode()]])
+    plain = _ESCAPE.sub(lambda each: bytes([int(each[1], 8) if each[1] else _ESCAPES[each[2].decode()]]), raw)
+    return plain.decode(), text[quoted.end() :]
 
 
 RANGE: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")

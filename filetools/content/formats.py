@@ -200,11 +200,8 @@ def _decode_raw(content: bytes, errors: str = "strict", final: bool = True) -> t
 
 
 def _encode_raw(text: str, errors: str = "strict") -> tuple[bytes, int]:
-    return _PRIVATE.sub(_byte, text.encode("utf-8", errors)), len(text)
-
-
-def _byte(private: re.Match[bytes]) -> bytes:
-    return bytes((ord(private[0].decode()) - _FIRST_PRIVATE,))
+    bare = _PRIVATE.sub(lambda each: bytes((ord(each[0].decode()) - _FIRST_PRIVATE,)), text.encode("utf-8", errors))
+    return bare, len(text)
 
 
 class _Decoder(codecs.BufferedIncrementalDecoder):

@@ -60,7 +60,8 @@ def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentK
     elif _decodes(sample, "utf-8", complete):
         found = UTF8
     elif _has_few_controls(sample):
-        found = _damaged_format(sample) if _is_mostly_utf8(sample, complete) else LATIN1
+        bom = codecs.BOM_UTF8 if sample.startswith(codecs.BOM_UTF8) else b""
+        found = TextFormat(encoding=RAW_UTF8, bom=bom) if _is_mostly_utf8(sample, complete) else LATIN1
     else:
         found = None
     return binary_kind(name) if found is None else _text(found, name)
@@ -76,26 +77,17 @@ def _text(text_format: TextFormat, name: str) -> ContentKind:
 
 
 def _wide_format(sample: bytes, complete: bool) -> TextFormat | None:
-    for encoding in _wide_candidates(sample):
-        if _decodes(sample, encoding, complete):
-            return TextFormat(encoding=encoding, bom=b"")
-    return None
-
-
-def _wide_candidates(sample: bytes) -> list[str]:
     # UTF-32 first: its text also has UTF-16's column of zeros. Its highest byte is always zero, in UTF-16 the higher
     # byte of Latin text is. Zeros in both columns of UTF-16 are no text's.
     low, high = _mostly_zero(sample[0::2], sample), _mostly_zero(sample[1::2], sample)
-    return [
-        encoding
-        for encoding, fits in (
-            ("utf-32-le", _mostly_zero(sample[3::4], sample, width=4)),
-            ("utf-32-be", _mostly_zero(sample[0::4], sample, width=4)),
-            ("utf-16-le", high and not low),
-            ("utf-16-be", low and not high),
-        )
-        if fits
-    ]
+    candidates = {
+        "utf-32-le": _mostly_zero(sample[3::4], sample, width=4),
+        "utf-32-be": _mostly_zero(sample[0::4], sample, width=4),
+        "utf-16-le": high and not low,
+        "utf-16-be": low and not high,
+    }
+    found = (encoding for encoding, fits in candidates.items() if fits and _decodes(sample, encoding, complete))
+    return next((TextFormat(encoding=encoding, bom=b"") for encoding in found), None)
 
 
 def _mostly_zero(column: bytes, sample: bytes, width: int = 2) -> bool:
@@ -115,10 +107,6 @@ def _is_mostly_utf8(sample: bytes, complete: bool) -> bool:
     kept, consumed = codecs.utf_8_decode(sample, "ignore", complete)
     ascii_bytes = len(kept.encode("ascii", "ignore"))
     return 2 * (len(kept.encode()) - ascii_bytes) >= consumed - ascii_bytes
-
-
-def _damaged_format(sample: bytes) -> TextFormat:
-    return TextFormat(encoding=RAW_UTF8, bom=codecs.BOM_UTF8 if sample.startswith(codecs.BOM_UTF8) else b"")
 
 
 def _has_few_controls(sample: bytes) -> bool:

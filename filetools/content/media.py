@@ -27,20 +27,8 @@ def _has(offset: int, *choices: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(choices, offset)
 
 
-def _is_bitmap(head: bytes) -> bool:
-    # The reserved field is zero and the size of the second header one of those ever defined.
-    return head[6:10] == bytes(4) and int.from_bytes(head[14:18], "little") in (12, 40, 52, 56, 64, 108, 124)
-
-
-def _is_dos_program(head: bytes) -> bool:
-    # The header's reserved words are zero in every linker's output; a text has no NUL there.
-    return len(head) >= 64 and b"\0\0" in head[28:64]
-
-
-def _is_java_class(head: bytes) -> bool:
-    # A fat Mach-O file begins alike; where a class has its version, from 45, it has a small count of architectures.
-    return int.from_bytes(head[6:8], "big") >= 45
-
+_BITMAP_HEADERS: Final = (12, 40, 52, 56, 64, 108, 124)
+"""Sizes of the second header that were ever defined."""
 
 _SIGNATURES: Final = (
     _Signature(b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -50,7 +38,12 @@ _SIGNATURES: Final = (
     _Signature(b"RIFF", "image/webp", _has(8, b"WEBP")),
     _Signature(b"RIFF", "audio/x-wav", _has(8, b"WAVE")),
     _Signature(b"RIFF", "video/x-msvideo", _has(8, b"AVI ")),
-    _Signature(b"BM", "image/bmp", _is_bitmap),
+    # The reserved field is zero.
+    _Signature(
+        b"BM",
+        "image/bmp",
+        lambda head: head[6:10] == bytes(4) and int.from_bytes(head[14:18], "little") in _BITMAP_HEADERS,
+    ),
     _Signature(b"II*\0", "image/tiff"),
     _Signature(b"MM\0*", "image/tiff"),
     _Signature(b"\0\0\1\0", "image/vnd.microsoft.icon", lambda head: head[4:6] not in (b"", b"\0\0")),
@@ -72,12 +65,18 @@ _SIGNATURES: Final = (
     _Signature(b"!<arch>\n", "application/x-archive"),
     _Signature(b"\xed\xab\xee\xdb", "application/x-rpm"),
     _Signature(b"\x7fELF", "application/x-elf"),
-    _Signature(b"MZ", "application/vnd.microsoft.portable-executable", _is_dos_program),
+    # The header's reserved words are zero in every linker's output; a text has no NUL there.
+    _Signature(
+        b"MZ",
+        "application/vnd.microsoft.portable-executable",
+        lambda head: len(head) >= 64 and b"\0\0" in head[28:64],
+    ),
     _Signature(b"\xfe\xed\xfa\xce", "application/x-mach-binary"),
     _Signature(b"\xfe\xed\xfa\xcf", "application/x-mach-binary"),
     _Signature(b"\xce\xfa\xed\xfe", "application/x-mach-binary"),
     _Signature(b"\xcf\xfa\xed\xfe", "application/x-mach-binary"),
-    _Signature(b"\xca\xfe\xba\xbe", "application/java-vm", _is_java_class),
+    # A fat Mach-O file begins alike; where a class has its version, from 45, it has a small count of architectures.
+    _Signature(b"\xca\xfe\xba\xbe", "application/java-vm", lambda head: int.from_bytes(head[6:8], "big") >= 45),
     _Signature(b"\xca\xfe\xba\xbe", "application/x-mach-binary"),
     _Signature(b"\0asm", "application/wasm"),
     _Signature(b"dex\n03", "application/vnd.android.dex"),

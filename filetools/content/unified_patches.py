@@ -211,7 +211,7 @@ class _UnifiedReader(PatchReader):
 
 def _file_patch(header: _Header, hunks: tuple[FileHunk, ...]) -> FilePatch:
     old, new = _names(header)
-    if header.old == _NOTHING or (header.is_new and all(_adds(hunk) for hunk in hunks)):
+    if header.old == _NOTHING or (header.is_new and all(line.kind == "add" for hunk in hunks for line in hunk.lines)):
         return FilePatch(kind="add", path=new, hunks=hunks, mode=header.mode, is_unified=True)
     if header.is_deleted or header.new == _NOTHING:
         return FilePatch(kind="delete", path=old, hunks=hunks, is_unified=True)
@@ -219,10 +219,6 @@ def _file_patch(header: _Header, hunks: tuple[FileHunk, ...]) -> FilePatch:
     if not hunks and move_to is None and header.mode is None:
         raise malformed(header.line, f"the update of {old!r} changes nothing")
     return FilePatch(kind="update", path=old, move_to=move_to, hunks=hunks, mode=header.mode, is_unified=True)
-
-
-def _adds(hunk: FileHunk) -> bool:
-    return all(line.kind == "add" for line in hunk.lines)
 
 
 def _names(header: _Header) -> tuple[str, str]:

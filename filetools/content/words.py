@@ -84,7 +84,7 @@ def _are_apart(places: Sequence[WovenPlace], words: Sequence[str]) -> bool:
     has_word = False
     at = 0
     for place in places:
-        has_word = has_word or any(_is_word(each) for each in words[at : place.base[0]])
+        has_word = has_word or any(each[0] == "_" or each[0].isalnum() for each in words[at : place.base[0]])
         at = place.base[1]
         if place.kind == "both":
             continue
@@ -92,10 +92,6 @@ def _are_apart(places: Sequence[WovenPlace], words: Sequence[str]) -> bool:
             return False
         side, has_word = place.kind, False
     return True
-
-
-def _is_word(part: str) -> bool:
-    return part[0] == "_" or part[0].isalnum()
 
 
 def _changed(places: Sequence[WovenPlace], side: str, starts: Sequence[int]) -> int:

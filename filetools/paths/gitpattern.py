@@ -52,12 +52,9 @@ def to_expression(tokens: Iterable[Token]) -> str:
         else:
             parts[-1][1].append(token)
     *inner, (lead, body) = parts
-    text = "".join(_enclosed(lead, _part(body, last=False)) for lead, body in inner)
+    plain = ((lead, _part(body, last=False)) for lead, body in inner)
+    text = "".join(part if lead is None else f"(?>{_lead(lead)}{part})" for lead, part in plain)
     return text + _lead(lead) + _part(body, last=True)
-
-
-def _enclosed(lead: Wild | None, text: str) -> str:
-    return text if lead is None else f"(?>{_lead(lead)}{text})"
 
 
 def _lead(lead: Wild | None) -> str:

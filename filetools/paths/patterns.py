@@ -6,7 +6,7 @@ Patterns are relative to the workspace root, and a backslash in them counts as a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -133,6 +133,16 @@ def alternatives(pattern: str) -> list[str]:
         if len(found) > MAX_GLOBS:
             raise InvalidArgumentError(f"The glob {pattern[:40]!r} stands for more than {MAX_GLOBS} globs")
     return list(dict.fromkeys((*found, pattern)))  # a name may hold braces
+
+
+def matcher_of(pattern: str) -> Callable[[str], bool]:
+    """Return the function that says whether a path fits a glob, or one of its `alternatives`.
+
+    Raises:
+        InvalidArgumentError: It is empty or too long, or stands for more than 64 globs.
+    """
+    globs = [Glob(each) for each in alternatives(pattern)]
+    return globs[0].matches if len(globs) == 1 else lambda path: any(glob.matches(path) for glob in globs)
 
 
 def is_glob(pattern: str) -> bool:

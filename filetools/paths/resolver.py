@@ -184,10 +184,10 @@ class _OpenHow(ctypes.Structure):
 _HOW_BYTES: Final = ctypes.sizeof(_OpenHow)
 
 
-class Openat2Resolver:
+class Openat2Resolver(WalkResolver):
     """Resolver that leaves the whole way to the kernel. Lives as long as its workspace."""
 
-    __slots__ = ("_hows", "_longer", "_syscall")
+    __slots__ = ("_hows", "_syscall")
 
     def __init__(self) -> None:
         syscall = ctypes.CDLL(None, use_errno=True).syscall
@@ -195,7 +195,6 @@ class Openat2Resolver:
         syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
         self._syscall = syscall
         self._hows: dict[tuple[int, int, int], object] = {}
-        self._longer = WalkResolver()
 
     @classmethod
     def probe(cls, root: int) -> Openat2Resolver | None:
@@ -218,7 +217,7 @@ class Openat2Resolver:
         """Open `path` beneath `root` in one call; see `Resolver.open`."""
         encoded = path.encode(_ENCODING, "surrogateescape") or b"."
         if len(encoded) >= _KERNEL_PATH_BYTES:
-            return self._longer.open(root, path, flags, mode)
+            return super().open(root, path, flags, mode)
         return self._call(root, encoded, flags, mode)
 
     def open_cached(self, root: int, path: str, flags: int) -> int | None:
@@ -245,10 +244,6 @@ class Openat2Resolver:
             return os.fstat(descriptor)
         finally:
             os.close(descriptor)
-
-    def obstacle(self, root: int, path: str) -> Obstacle | None:
-        """Look at each component in turn; see `Resolver.obstacle`."""
-        return find_obstacle(root, path)
 
     def _call(self, root: int, path: bytes, flags: int, mode: int) -> int:
         how = self._how(flags, mode, _RESOLVE)

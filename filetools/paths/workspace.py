@@ -83,17 +83,14 @@ def probe_rules(directory: Path, device: int) -> NameRules:
     except OSError:
         return NameRules()
     try:
-        return _probe(held) if os.fstat(held).st_dev == device else NameRules()
+        if os.fstat(held).st_dev != device:
+            return NameRules()
+        os.close(os.open(_PROBE_NAME, os.O_CREAT | os.O_RDWR | O_NONBLOCK | SAFE_FLAGS, 0o600, dir_fd=held))
+        return NameRules(_is_found_as(held, _OTHER_CASE), _is_found_as(held, _OTHER_FORM))
     except OSError:
         return NameRules()
     finally:
         os.close(held)
-
-
-def _probe(directory: int) -> NameRules:
-    flags = os.O_CREAT | os.O_RDWR | O_NONBLOCK | SAFE_FLAGS
-    os.close(os.open(_PROBE_NAME, flags, 0o600, dir_fd=directory))
-    return NameRules(_is_found_as(directory, _OTHER_CASE), _is_found_as(directory, _OTHER_FORM))
 
 
 def _is_found_as(directory: int, other: str) -> bool:

@@ -16,7 +16,7 @@ from filetools.models.listing import ListResult
 from filetools.models.searching import SearchResult
 from filetools.models.words import Row
 from filetools.paths.names import escaped
-from filetools.paths.patterns import Glob, alternatives, is_glob
+from filetools.paths.patterns import is_glob, matcher_of
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder
 from filetools.search.ignores import IgnoreCache
@@ -160,8 +160,7 @@ def _wanted(pattern: str) -> Wanted:
     if not pattern:
         raise InvalidArgumentError("The pattern is empty")
     if is_glob(pattern):
-        globs = tuple(map(Glob, alternatives(pattern)))
-        return globs[0].matches if len(globs) == 1 else lambda path: any(glob.matches(path) for glob in globs)
+        return matcher_of(pattern)
     part = pattern.replace("\\", "/").casefold()
     return lambda path: part in path.casefold()
 

@@ -85,7 +85,9 @@ class OrderedWalk:
         self.source, self.path, self.options = source, path, options
         self._rules = rules
         self._ignores = cache
-        self._hidden: Sieve | None = None if options.include_hidden else _without_hidden
+        self._hidden: Sieve | None = (
+            None if options.include_hidden else (lambda names, _: [name for name in names if name[0] != "."])
+        )
         self._usual = combined((self._hidden, rules.in_directory(ROOT)))
         """Sieve of every folder where no ignore file holds, if the patterns are of names alone."""
         self._depth = options.max_depth if options.recursive else 1
@@ -255,10 +257,6 @@ def _rows(prefix: str, names: Sequence[str], kinds: Mapping[str, EntryType], *, 
         return [(prefix + name, "file", True) for name in names]
     rows = [(prefix + name, kinds.get(name, "file")) for name in names]
     return [(path, kind, is_plain or is_addressable(path)) for path, kind in rows]
-
-
-def _without_hidden(names: Sequence[str], _is_directory: bool) -> Sequence[str]:
-    return [name for name in names if name[0] != "."]
 
 
 def walk_tree(

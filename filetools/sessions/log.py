@@ -81,10 +81,7 @@ class LogEntry:
     @property
     def blocks(self) -> list[Mapping[str, Any]]:
         """The blocks of the content; a plain text is a block of type "text"."""
-        content = self.content
-        parts = content if isinstance(content, list) else [content]
-        blocks = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
-        return [block for block in blocks if isinstance(block, dict)]
+        return _blocks_of(self.content)
 
 
 def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> LogEntry | None:
@@ -206,11 +203,10 @@ def extract_text(content: Any, *, separator: str = "\n\n") -> str:
 
     Blocks that are nothing but reminders, which the program puts in, do not count.
     """
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else ()
-    texts = (block if isinstance(block, str) else _text_of(block) for block in blocks)
-    return separator.join(text for text in texts if text and not _REMINDERS.fullmatch(text))
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    texts = (block.get("text") for block in _blocks_of(content) if block.get("type") == "text")
+    return separator.join(text for text in texts if isinstance(text, str) and text and not _REMINDERS.fullmatch(text))
 
 
 def is_trivial(text: str) -> bool:
@@ -225,6 +221,7 @@ def format_title(text: str) -> str:
     return line if len(line) <= TITLE_CHARACTERS else f"{whole_start(line, TITLE_CHARACTERS - 3)}..."
 
 
-def _text_of(block: Any) -> str:
-    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
-    return text if isinstance(text, str) else ""
+def _blocks_of(content: Any) -> list[Mapping[str, Any]]:
+    parts = content if isinstance(content, list) else [content]
+    blocks = ({"type": "text", "text": part} if isinstance(part, str) else part for part in parts)
+    return [block for block in blocks if isinstance(block, dict)]

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from math import inf
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from pydantic_core import from_json
 from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sessions.log import INTERRUPTED, LogEntry, by_instant, entries_of, extract_text, format_title, is_trivial
+from filetools.sessions.log import INTERRUPTED, LogEntry, entries_of, extract_text, format_title, instant, is_trivial
 from filetools.sessions.rules import is_noise
 from filetools.settings import MIB, session_logs_folder
 from filetools.stores.folder import FolderStore
@@ -354,16 +355,12 @@ def listed(
                 continue
             if info is not None and (session_id not in newest or info.modified > newest[session_id].modified):
                 newest[session_id] = info
-    return sorted(newest.values(), key=lambda info: (_newest_first(info.timestamp), info.session_id))
+    by_id = sorted(newest.values(), key=lambda info: info.session_id)
+    return sorted(by_id, key=lambda info: -inf if (time := instant(info.timestamp)) is None else time, reverse=True)
 
 
 def _warn(path: WorkspacePath, error: FileToolsError) -> None:
     logger.warning("%s: skipped: %s", path, error.message)
-
-
-def _newest_first(timestamp: str) -> tuple[bool, float]:
-    is_unreadable, seconds = by_instant(timestamp)
-    return is_unreadable, -seconds
 
 
 def _info(logs: ProjectLogs, session_id: str, path: WorkspacePath) -> SessionInfo | None:

@@ -8,9 +8,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
-from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -177,21 +176,13 @@ class NoParameters(Parameters):
 P = TypeVar("P", bound=Parameters)
 
 
-class Parsed(Struct, Generic[P], frozen=True):
-    """Parameters of a call, and what was understood of them that was not said so."""
-
-    parameters: P
-    repairs: tuple[str, ...] = ()
-    """A clause each, such as "'limit' is 4, not '4'"."""
-
-
 def parse_arguments(model: type[P], arguments: object) -> P:
     """Return the parameters that arguments stand for; as `read_arguments`."""
-    return read_arguments(model, arguments).parameters
+    return read_arguments(model, arguments)[0]
 
 
-def read_arguments(model: type[P], arguments: object) -> Parsed[P]:
-    """Return the parameters that arguments stand for, and what was repaired in them.
+def read_arguments(model: type[P], arguments: object) -> tuple[P, tuple[str, ...]]:
+    """Return the parameters that arguments stand for, and what was repaired in them: "'limit' is 4, not '4'".
 
     Args:
         model: The tool's parameters.
@@ -211,7 +202,7 @@ def read_arguments(model: type[P], arguments: object) -> Parsed[P]:
         raise reader.refusal() from exc
     if reader.problems:
         raise reader.refusal()
-    return Parsed(parameters, tuple(reader.repairs))
+    return parameters, tuple(reader.repairs)
 
 
 class _ArgumentReader:
@@ -375,7 +366,8 @@ def _shown(value: object) -> str:
         return f"an array of {len(value)}"
     # A number of thousands of digits would be refused by int-to-text conversion, or fill the message.
     is_long = isinstance(value, int) and value.bit_length() > 256
-    return "a very large integer" if is_long else f"{value!r} ({_type_name(value)})"
+    kind = {int: "an integer", float: "a number"}.get(type(value), type(value).__name__)
+    return "a very large integer" if is_long else f"{value!r} ({kind})"
 
 
 def _why_no_json(value: object) -> str:
@@ -387,7 +379,3 @@ def _why_no_json(value: object) -> str:
     except (ValueError, RecursionError) as exc:
         return f", which is not valid JSON: {exc}"
     return ""
-
-
-def _type_name(value: object) -> str:
-    return {int: "an integer", float: "a number"}.get(type(value), type(value).__name__)

@@ -133,12 +133,11 @@ class ToolCall:
     async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
         tool = self._desk.find(self._name)
         try:
-            parsed = read_arguments(tool.parameters, arguments)
+            parameters, self._repairs = read_arguments(tool.parameters, arguments)
         except InvalidArgumentError as error:
             if isinstance(arguments, Mapping) and issubclass(tool.parameters, OneFd):
                 error.details["fd"] = str(arguments.get("fd", ""))
             raise
-        parameters, self._repairs = parsed.parameters, parsed.repairs
         self._parameters = parameters
         self._report.path = parameters.about()
         if tool.level == "block":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec.structs import replace
 from pydantic import Field
@@ -58,44 +58,6 @@ async def write_file(context: ToolContext, given: WriteFile) -> WriteResult:
         on_stale="merge",
         require_read=context.require_read,
     )
-
-
-WRITING: tuple[AnyTool, ...] = (
-    Tool(
-        name="write_file",
-        description=(
-            "Create a file, with missing folders, or replace all of it; what others changed since is merged. Returns the"
-            " new version. VERSION_MISMATCH: read again, redo it."
-        ),
-        parameters=WriteFile,
-        handler=write_file,
-        group="core",
-        is_idempotent=True,
-        result=WriteResult,
-    ),
-    Tool(
-        name="create_file",
-        description=(
-            "Create a new file; missing folders are created. FILE_EXISTS: it is there already; read it, then use"
-            " write_file to replace it."
-        ),
-        parameters=PathAndContent,
-        handler=lambda context, given: context.files.create_file(given.path, given.content),
-        group="files",
-        result=WriteResult,
-    ),
-    Tool(
-        name="append_file",
-        description=(
-            "Add text to the end of a file without reading it; a missing file is created. Nothing is added between:"
-            " begin with a line end if the file does not end with one."
-        ),
-        parameters=PathAndContent,
-        handler=lambda context, given: context.files.append_file(given.path, given.content),
-        group="files",
-        result=WriteResult,
-    ),
-)
 
 
 class OneEdit(Parameters):
@@ -163,7 +125,147 @@ def _edits(given: EditFile) -> list[Edit]:
     return [Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)]
 
 
-EDITING: tuple[AnyTool, ...] = (
+class FromTo(Parameters):
+    """Parameters of move_file and copy_file."""
+
+    source: str
+    destination: str
+    overwrite: bool = False
+
+
+class DeleteFile(Parameters):
+    """Parameters of delete_file."""
+
+    path: str
+    recursive: bool = False
+
+
+async def move_or_copy(context: ToolContext, given: FromTo, *, move: bool) -> MoveResult | WriteResult:
+    """Move a file or folder, or copy a file."""
+    work = context.files.move_file if move else context.files.copy_file
+    try:
+        return await work(given.source, given.destination, overwrite=given.overwrite)
+    except (PathExistsError, PathIsDirectoryError) as exc:
+        exc.suggested_action = _way_out(exc, given)
+        raise
+
+
+def _way_out(error: PathExistsError | PathIsDirectoryError, given: FromTo) -> str | None:
+    if isinstance(error, PathExistsError):
+        return "Choose another destination, or pass overwrite=true to replace the file there."
+    folder, name = given.destination.rstrip("/"), given.source.rstrip("/").rpartition("/")[2]
+    if error.path != folder:
+        return error.suggested_action
+    return f"Name the destination in full, such as {f'{folder}/{name}'!r}."
+
+
+async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
+    """Delete a file, or with `recursive` a folder with all that is in it."""
+    # Looking first, and only where it matters: trying the file first would ask a person twice about a folder.
+    if given.recursive and (await context.files.file_info(given.path)).type == "directory":
+        return await context.files.delete_directory(
+            given.path, recursive=True, abort=context.is_aborted, progress=context.percent
+        )
+    try:
+        return await context.files.delete_file(given.path)
+    except PathIsDirectoryError as exc:
+        exc.suggested_action = "Pass recursive=true to delete the folder with everything in it."
+        raise
+
+
+MAX_FILES = 1000
+
+
+class Paths(Parameters):
+    """Parameters of read_multiple and delete_multiple."""
+
+    paths: Annotated[list[str], Field(min_length=1, max_length=MAX_FILES)]
+
+
+class WriteMultiple(Parameters):
+    """Parameters of write_multiple."""
+
+    items: Annotated[list[WriteFile], Field(min_length=1, max_length=MAX_FILES)]
+
+
+async def read_multiple(context: ToolContext, given: Paths) -> ReadBatchResult:
+    """Read several files."""
+    return await context.files.read_multiple(
+        given.paths, page=context.kept is None, abort=context.is_aborted, progress=context.percent
+    )
+
+
+async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchResult:
+    """Write several files, all or nothing."""
+    return await context.files.write_multiple(
+        [
+            item.model_dump(exclude_none=True) | {"require_read": context.require_read, "on_stale": "merge"}
+            for item in given.items
+        ],
+        abort=context.is_aborted,
+        progress=context.percent,
+    )
+
+
+class UndoChanges(Parameters):
+    """Parameters of undo_changes."""
+
+    call_id: str | None = None
+    since: int | None = None
+    path: str | None = None
+    dry_run: bool = False
+
+
+async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
+    """Take back changes of the calling actor, and of nobody else."""
+    actor = context.files.actor
+    # A call has one conversation; what says less is meant within this one, where others may be going on.
+    whose = replace(actor, session=None) if given.call_id is not None else actor
+    try:
+        return await context.files.undo(
+            call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
+        )
+    except EditConflictError as exc:
+        # The hint of the call names an argument that this tool does not have.
+        hint = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
+        raise EditConflictError(exc.message, path=exc.path, suggested_action=hint, details=exc.details) from exc
+
+
+CHANGING: tuple[AnyTool, ...] = (
+    Tool(
+        name="write_file",
+        description=(
+            "Create a file, with missing folders, or replace all of it; what others changed since is merged. Returns the"
+            " new version. VERSION_MISMATCH: read again, redo it."
+        ),
+        parameters=WriteFile,
+        handler=write_file,
+        group="core",
+        is_idempotent=True,
+        result=WriteResult,
+    ),
+    Tool(
+        name="create_file",
+        description=(
+            "Create a new file; missing folders are created. FILE_EXISTS: it is there already; read it, then use"
+            " write_file to replace it."
+        ),
+        parameters=PathAndContent,
+        handler=lambda context, given: context.files.create_file(given.path, given.content),
+        group="files",
+        result=WriteResult,
+    ),
+    Tool(
+        name="append_file",
+        description=(
+            "Add text to the end of a file without reading it; a missing file is created. Nothing is added between:"
+            " begin with a line end if the file does not end with one."
+        ),
+        parameters=PathAndContent,
+        handler=lambda context, given: context.files.append_file(given.path, given.content),
+        group="files",
+        result=WriteResult,
+    ),
     Tool(
         name="edit_file",
         description=(
@@ -196,61 +298,6 @@ EDITING: tuple[AnyTool, ...] = (
         group="core",
         result=PatchResult,
     ),
-)
-
-
-_THERE_ALREADY: Final = "Choose another destination, or pass overwrite=true to replace the file there."
-
-
-class FromTo(Parameters):
-    """Parameters of move_file and copy_file."""
-
-    source: str
-    destination: str
-    overwrite: bool = False
-
-
-class DeleteFile(Parameters):
-    """Parameters of delete_file."""
-
-    path: str
-    recursive: bool = False
-
-
-async def move_or_copy(context: ToolContext, given: FromTo, *, move: bool) -> MoveResult | WriteResult:
-    """Move a file or folder, or copy a file."""
-    work = context.files.move_file if move else context.files.copy_file
-    try:
-        return await work(given.source, given.destination, overwrite=given.overwrite)
-    except (PathExistsError, PathIsDirectoryError) as exc:
-        exc.suggested_action = _way_out(exc, given)
-        raise
-
-
-def _way_out(error: PathExistsError | PathIsDirectoryError, given: FromTo) -> str | None:
-    if isinstance(error, PathExistsError):
-        return _THERE_ALREADY
-    folder, name = given.destination.rstrip("/"), given.source.rstrip("/").rpartition("/")[2]
-    if error.path != folder:
-        return error.suggested_action
-    return f"Name the destination in full, such as {f'{folder}/{name}'!r}."
-
-
-async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
-    """Delete a file, or with `recursive` a folder with all that is in it."""
-    # Looking first, and only where it matters: trying the file first would ask a person twice about a folder.
-    if given.recursive and (await context.files.file_info(given.path)).type == "directory":
-        return await context.files.delete_directory(
-            given.path, recursive=True, abort=context.is_aborted, progress=context.percent
-        )
-    try:
-        return await context.files.delete_file(given.path)
-    except PathIsDirectoryError as exc:
-        exc.suggested_action = "Pass recursive=true to delete the folder with everything in it."
-        raise
-
-
-ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="move_file",
         description=(
@@ -291,44 +338,17 @@ ARRANGING: tuple[AnyTool, ...] = (
         is_idempotent=True,
         result=DirectoryResult,
     ),
-)
-
-
-MAX_FILES = 1000
-
-
-class Paths(Parameters):
-    """Parameters of read_multiple and delete_multiple."""
-
-    paths: Annotated[list[str], Field(min_length=1, max_length=MAX_FILES)]
-
-
-class WriteMultiple(Parameters):
-    """Parameters of write_multiple."""
-
-    items: Annotated[list[WriteFile], Field(min_length=1, max_length=MAX_FILES)]
-
-
-async def read_multiple(context: ToolContext, given: Paths) -> ReadBatchResult:
-    """Read several files."""
-    return await context.files.read_multiple(
-        given.paths, page=context.kept is None, abort=context.is_aborted, progress=context.percent
-    )
-
-
-async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchResult:
-    """Write several files, all or nothing."""
-    return await context.files.write_multiple(
-        [
-            item.model_dump(exclude_none=True) | {"require_read": context.require_read, "on_stale": "merge"}
-            for item in given.items
-        ],
-        abort=context.is_aborted,
-        progress=context.percent,
-    )
-
-
-BATCHES: tuple[AnyTool, ...] = (
+    Tool(
+        name="undo_changes",
+        description=(
+            "Undo your last change, or those of one call, of a path, or since a number. Others' later changes stay; where"
+            " they overlap: EDIT_CONFLICT, nothing undone."
+        ),
+        parameters=UndoChanges,
+        handler=undo_changes,
+        group="core",
+        result=UndoResult,
+    ),
     Tool(
         name="read_multiple",
         description="Read several whole files. Each item holds what read_file returns, or its error; failed counts those.",
@@ -364,46 +384,5 @@ BATCHES: tuple[AnyTool, ...] = (
         group="batches",
         effect="delete",
         result=BatchResult,
-    ),
-)
-
-
-_HINT: Final = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
-
-
-class UndoChanges(Parameters):
-    """Parameters of undo_changes."""
-
-    call_id: str | None = None
-    since: int | None = None
-    path: str | None = None
-    dry_run: bool = False
-
-
-async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
-    """Take back changes of the calling actor, and of nobody else."""
-    actor = context.files.actor
-    # A call has one conversation; what says less is meant within this one, where others may be going on.
-    whose = replace(actor, session=None) if given.call_id is not None else actor
-    try:
-        return await context.files.undo(
-            call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
-        )
-    except EditConflictError as exc:
-        # The hint of the call names an argument that this tool does not have.
-        raise EditConflictError(exc.message, path=exc.path, suggested_action=_HINT, details=exc.details) from exc
-
-
-HISTORY: tuple[AnyTool, ...] = (
-    Tool(
-        name="undo_changes",
-        description=(
-            "Undo your last change, or those of one call, of a path, or since a number. Others' later changes stay; where"
-            " they overlap: EDIT_CONFLICT, nothing undone."
-        ),
-        parameters=UndoChanges,
-        handler=undo_changes,
-        group="core",
-        result=UndoResult,
     ),
 )

@@ -59,13 +59,16 @@ async def get_run(context: ToolContext, given: GetRun) -> Answer:
     """Return a run with what it made."""
     run = await context.files.runs.get(given.id)
     metadata = await context.files.runs.metadata(given.id)
-    files = {name: [_file(each) for each in told] for name, told in metadata.items() if name.startswith("files_")}
-    return limited({**run.to_dict(), **metadata, **files})
-
-
-def _file(told: dict[str, Any]) -> dict[str, Any]:
     # By the path that other tools take.
-    return {"path": told["relative_path"]} | {name: value for name, value in told.items() if name not in _PATHS}
+    files = {
+        name: [
+            {"path": each["relative_path"]} | {fact: value for fact, value in each.items() if fact not in _PATHS}
+            for each in told
+        ]
+        for name, told in metadata.items()
+        if name.startswith("files_")
+    }
+    return limited({**run.to_dict(), **metadata, **files})
 
 
 RUNS: Final[tuple[AnyTool, ...]] = (

@@ -296,12 +296,8 @@ def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
 
 def _fd_rows(fds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for each in fds:
-        size, pages, lines = (
-            counted(each["size"], "character"),
-            counted(each["pages"], "page"),
-            counted(each["lines"], "line"),
-        )
-        yield f"{each['id']}  {each['source']}  {size}, {pages}, {lines}"
+        size, pages = counted(each["size"], "character"), counted(each["pages"], "page")
+        yield f"{each['id']}  {each['source']}  {size}, {pages}, {counted(each['lines'], 'line')}"
     yield f"[{counted(len(fds), 'descriptor')}]"
 
 

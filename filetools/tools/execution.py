@@ -110,7 +110,8 @@ async def execute(
     """
     try:
         wanted = request if isinstance(request, Execution) else Execution.read(request)
-        if runs is not None and wanted.parsing_run is not None and _is_limited(registry, wanted.tool):
+        limited = {tool.name for tool in registry.select() if tool.group == LIMITED_GROUP}
+        if runs is not None and wanted.parsing_run is not None and wanted.tool in limited:
             runs.count(wanted.parsing_run)
     except (InvalidArgumentError, RateLimitedError) as error:
         return failure_envelope(error)
@@ -119,10 +120,6 @@ async def execute(
         return envelope
     logger.error("Tool %s failed: %s", wanted.tool, envelope["error"])
     return envelope | _CRASHED
-
-
-def _is_limited(registry: ToolRegistry, name: str) -> bool:
-    return name in registry.names() and registry.tool(name).group == LIMITED_GROUP
 
 
 def _refusal(rule: str, left_seconds: float) -> RateLimitedError:

@@ -94,7 +94,7 @@ def mcp_tools(tools: Iterable[AnyTool], *, structured: bool = False) -> list[dic
 
 
 def _function(tool: AnyTool, *, strict: bool) -> dict[str, Any]:
-    schema = _schema_of(tool)
+    schema: dict[str, Any] = tool.definition()["input_schema"]
     bound = strict_schema(schema) if strict else None
     return {
         "name": tool.name,
@@ -107,24 +107,17 @@ def _function(tool: AnyTool, *, strict: bool) -> dict[str, Any]:
 def mcp_tool(tool: AnyTool, *, structured: bool = False) -> dict[str, Any]:
     """Return one tool as `mcp_tools` does."""
     exact = tool.published or Published()
-    output = _output_schema(tool, structured=structured)
+    output = exact.output_schema
+    if tool.published is None and tool.result is not None and has_schema(tool, structured=structured):
+        output = output_schema(tool.result)
     return {
         "name": tool.name,
         **({} if exact.title is None else {"title": exact.title}),
         "description": tool.description,
-        "inputSchema": _schema_of(tool),
-        **({} if output is None else {"outputSchema": output}),
+        "inputSchema": tool.definition()["input_schema"],
+        **({} if output is None else {"outputSchema": dict(output)}),
         "annotations": _hints(tool) if exact.annotations is None else dict(exact.annotations),
     }
-
-
-def _output_schema(tool: AnyTool, *, structured: bool) -> dict[str, Any] | None:
-    if tool.published is not None:
-        exact = tool.published.output_schema
-        return None if exact is None else dict(exact)
-    if tool.result is None or not has_schema(tool, structured=structured):
-        return None
-    return output_schema(tool.result)
 
 
 def _hints(tool: AnyTool) -> dict[str, Any]:
@@ -138,11 +131,6 @@ def _hints(tool: AnyTool) -> dict[str, Any]:
         **({"idempotentHint": True} if is_change and tool.is_idempotent else {}),
         "openWorldHint": False,
     }
-
-
-def _schema_of(tool: AnyTool) -> dict[str, Any]:
-    schema: dict[str, Any] = tool.definition()["input_schema"]
-    return schema
 
 
 ExportFormat = Literal["openai-chat", "openai-responses", "anthropic", "mcp"]
@@ -205,8 +193,7 @@ def call_of(item: object) -> ModelCall | None:
         item: A `tool_use` block, an entry of `tool_calls`, a `function_call`, `apply_patch_call` or `custom_tool_call` item,
             a `tools/call` request or a plain `{"name", "arguments"}`, as an object of the SDK or as a mapping.
     """
-    plain = plain_of(item)
-    match plain:
+    match plain := plain_of(item):
         case {"type": "tool_use", "id": id_, "name": name}:
             return ModelCall(form="anthropic", id=str(id_), name=str(name), arguments=plain.get("input"))
         case {"type": "function", "id": id_, "function": {"name": name, **function}}:

@@ -16,7 +16,7 @@ from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, nearest_name
 from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
-from filetools.tools.changing import ARRANGING, BATCHES, EDITING, HISTORY, WRITING
+from filetools.tools.changing import CHANGING
 from filetools.tools.context import CONTEXT, RUNS
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.descriptors import DESCRIPTORS
@@ -28,11 +28,8 @@ from filetools.tools.seen import ShownCall, TextLimits
 from filetools.tools.shown import shown, shown_failure
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress
 
-_TRANSACTIONS: Final[tuple[AnyTool, ...]] = (
-    *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES,
-)  # fmt: skip
 FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
-    *(replace(tool, is_all_or_nothing=True) for tool in _TRANSACTIONS),
+    *(replace(tool, is_all_or_nothing=True) for tool in (*READING, *SEARCHING, *CHANGING)),
     *BUFFERS,
     *DESCRIPTORS,
     *CONTEXT,

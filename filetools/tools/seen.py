@@ -47,11 +47,6 @@ class FileLink(Struct, frozen=True, kw_only=True):
         """Return the link to the file that was read."""
         return cls(path=read["path"], size=read["size"], mime_type=read.get("mime_type"))
 
-    @classmethod
-    def of_descriptor(cls, frame: Mapping[str, Any]) -> FileLink:
-        """Return the link to a descriptor that a frame tells of."""
-        return cls(path=frame.get("path", frame["fd"]), size=0, mime_type="text/plain", descriptor=frame["fd"])
-
 
 def media_of(data: Mapping[str, Any]) -> tuple[Medium | None, tuple[FileLink, ...]]:
     """Return what a result shows beside its text: a picture or sound of at most 5 MiB, a link to any other binary."""

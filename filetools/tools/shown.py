@@ -50,15 +50,18 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
 
 def shown_frame(envelope: Mapping[str, Any]) -> ShownCall:
     """Return what a model gets to see of a frame: the whole of it, and what is told beside it."""
-    data = envelope["data"]
-    # Of a page that was read there is nothing more behind the link.
-    links = (FileLink.of_descriptor(data),) if data["frame"] == "fd_result" else ()
-    return ShownCall(text="\n".join([Frame.from_dict(data).text(), *news_lines(envelope)]), links=links)
+    data, links = envelope["data"], list[FileLink]()
+    if data["frame"] == "fd_result":  # of a page that was read there is nothing more behind the link
+        fd = data["fd"]
+        links.append(FileLink(path=data.get("path", fd), size=0, mime_type="text/plain", descriptor=fd))
+    return ShownCall(text="\n".join([Frame.from_dict(data).text(), *news_lines(envelope)]), links=tuple(links))
 
 
 def shown_failure(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
-    """Return what a model gets to see of a failure, of whatever tool."""
-    return ShownCall(text=failure_text(envelope, limits), is_error=True)
+    """Return what a model gets to see of a failure, of whatever tool: code, hint, and what is needed to repair the call."""
+    first = f"{envelope['error_code']}: {envelope['error']}"
+    text, _ = clipped("\n".join([first, *repair_lines(envelope), *news_lines(envelope)]), limits)
+    return ShownCall(text=text, is_error=True)
 
 
 def has_schema(tool: AnyTool, *, structured: bool = False) -> bool:
@@ -70,14 +73,8 @@ def _summary(tool: AnyTool, facts: Mapping[str, Any], envelope: Mapping[str, Any
     known = None if tool.result is None else summary_of(tool.result, with_printable_names(envelope["data"]))
     if known is not None:
         return _joined(known, list(news_lines(envelope)))
-    return printable_json(_without_text(facts) if tool.group == _EDITORS else facts)
-
-
-def failure_text(envelope: Mapping[str, Any], limits: TextLimits) -> str:
-    """Return an error with everything that is needed to repair the call: code, hint, details."""
-    first = f"{envelope['error_code']}: {envelope['error']}"
-    text, _ = clipped("\n".join([first, *repair_lines(envelope), *news_lines(envelope)]), limits)
-    return text
+    # An editor is a program: it takes the document from the structured form, and a body travels once.
+    return printable_json({n: each for n, each in facts.items() if tool.group != _EDITORS or n != "text"})
 
 
 def repair_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
@@ -113,11 +110,6 @@ def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
         yield f"changed since you saw them: {more} more files"
     for path in envelope.get("instructions", ()):
         yield f"instructions: {printable(path)} applies here; read it before you change files here"
-
-
-def _without_text(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An editor is a program: it takes the document from the structured form, and a body travels once."""
-    return {name: value for name, value in facts.items() if name != "text"}
 
 
 MOST_CHARACTERS: Final = 8_000

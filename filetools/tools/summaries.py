@@ -73,10 +73,11 @@ def _lines(rows: Sequence[Row], most_rows: int) -> Iterator[str]:
 
 
 def _hunk_lines(hunks: Sequence[Facts]) -> list[str]:
-    return [line for hunk in hunks for line in (_place(hunk), *narrowed(hunk["lines"], MOST_LINE_CHARACTERS))]
+    return [line for hunk in hunks for line in (hunk_place(hunk), *narrowed(hunk["lines"], MOST_LINE_CHARACTERS))]
 
 
-def _place(hunk: Facts) -> str:
+def hunk_place(hunk: Facts) -> str:
+    """Return the line that says where a hunk is."""
     return f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@"
 
 

@@ -11,7 +11,7 @@ from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.rules import Level
-from filetools.tools.arguments import P, Parameters
+from filetools.tools.arguments import P
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import input_schema
 from filetools.tools.roots import Roots
@@ -109,5 +109,3 @@ class Tool(Struct, Generic[P], frozen=True, kw_only=True):
 
 
 AnyTool = Tool[Any]
-
-__all__ = ["AnyTool", "Effect", "Parameters", "Published", "ReportProgress", "Tool", "ToolContext"]

@@ -13,7 +13,7 @@ from filetools.errors import AbortedError
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import ROOT
 from filetools.search.contents import candidates
-from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep
+from filetools.search.contents.candidates import Ripgrep, find_ripgrep
 from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions
 from tests.support.crashing import grow
@@ -52,7 +52,7 @@ def files(count: int, content: bytes = b"nothing\n") -> dict[str, bytes | None]:
 
 def grep(store: DirectStore, pattern: str, program: str | None = PROGRAM, **options: Any) -> GrepResult:
     others = {name: options.pop(name) for name in ("unsaved", "abort") if name in options}
-    engine = Candidates() if program is None else Ripgrep(program, store.workspace.root)
+    engine = None if program is None else Ripgrep(program, store.workspace.root)
     return grep_page(store, ROOT, GrepOptions(pattern=pattern, **options), candidates=engine, **others)
 
 

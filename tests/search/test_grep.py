@@ -21,7 +21,7 @@ from filetools.errors import AbortedError, CallTimeoutError, FileToolsError, Inv
 from filetools.models.searching import GrepResult
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents import candidates as quick
-from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep
+from filetools.search.contents.candidates import Ripgrep, find_ripgrep
 from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import plain_lines, read_pattern
@@ -72,8 +72,8 @@ def store(tmp_path: Path) -> Iterator[DirectStore]:
     store.workspace.close()
 
 
-def made(engine: str, root: Path) -> Candidates:
-    return Ripgrep(PROGRAM, root) if engine == "ripgrep" and PROGRAM is not None else Candidates()
+def made(engine: str, root: Path) -> Ripgrep | None:
+    return Ripgrep(PROGRAM, root) if engine == "ripgrep" and PROGRAM is not None else None
 
 
 def grep(store: DirectStore, engine: str, pattern: str, path: str = "", **options: Any) -> GrepResult:

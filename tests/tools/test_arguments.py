@@ -83,16 +83,16 @@ def test_all_problems_are_told_at_once() -> None:
     ],
 )  # fmt: skip
 def test_what_has_one_meaning_is_done_and_told(arguments: object, expected: dict[str, Any], told: str) -> None:
-    parsed = read_arguments(Sample, arguments)
-    assert parsed.parameters == Sample.model_validate(expected)
-    assert told in "; ".join(parsed.repairs)
+    parameters, repairs = read_arguments(Sample, arguments)
+    assert parameters == Sample.model_validate(expected)
+    assert told in "; ".join(repairs)
 
 
 def test_what_came_as_declared_is_told_of_with_no_word() -> None:
     given = {"path": "a", "limit": 5, "recursive": True, "names": ["4"], "items": [{"path": "true"}]}
-    parsed = read_arguments(Sample, given)
-    assert parsed.parameters == Sample.model_validate(given)
-    assert parsed.repairs == ()
+    parameters, repairs = read_arguments(Sample, given)
+    assert parameters == Sample.model_validate(given)
+    assert repairs == ()
 
 
 def test_long_values_and_names_are_shown_shortened() -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import click
 from msgspec.structs import asdict, replace
@@ -45,6 +45,7 @@ from filetools.cli.terminal import (
 )
 from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
+from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import SyncResult
 from filetools.models.records import Operation
@@ -145,13 +146,6 @@ MOST_SHOWN: Final = 50
 """Paths of each sort that a synchronisation prints; JSON has all of them."""
 
 
-class ProgressEvent(Protocol):
-    """An event, as far as a progress bar needs it."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return its JSON form."""
-
-
 @command(
     "status",
     CHANGING,
@@ -217,10 +211,10 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
     with Progress(*columns, console=STDERR.console, transient=True, disable=not STDERR.is_terminal) as progress:
         task = progress.add_task("sync", total=None)
 
-        def started(event: ProgressEvent) -> None:
+        def started(event: Event) -> None:
             progress.update(task, total=event.to_dict()["file_count"])
 
-        def advanced(event: ProgressEvent) -> None:
+        def advanced(event: Event) -> None:
             progress.update(task, completed=event.to_dict()["current"])
 
         heard = (files.on("sync:started", started), files.on("sync:progress", advanced))

@@ -38,11 +38,17 @@ _OPTIONS: Final = (
 MustRead = Callable[[Sequence[str]], set[str]]
 
 
-class Candidates:
-    """Lets every file pass. Lives for one page of a search, which keeps count of what it finds."""
+class Ripgrep:
+    """Asks ripgrep about many files at once. Lives for one page of a search, which keeps count of what it finds.
 
-    held = 0
-    """Files so far that contain the needle of the pattern."""
+    Args:
+        program: Path of ripgrep.
+        root: Folder that the paths are relative to.
+    """
+
+    def __init__(self, program: str, root: Path) -> None:
+        self._program, self._root, self.held = program, root, 0
+        """The last: files so far that contain the needle of the pattern."""
 
     def of(
         self, files: Iterator[str], pattern: Pattern, *, must_read: MustRead, check: Callable[[], None]
@@ -55,25 +61,6 @@ class Candidates:
             must_read: Returns those of some paths that are yielded whatever the bytes of their files are.
             check: Called while others work; raises if the caller wants to stop.
         """
-        yield from files
-
-
-class Ripgrep(Candidates):
-    """Asks ripgrep about many files at once.
-
-    Args:
-        program: Path of ripgrep.
-        root: Folder that the paths are relative to.
-    """
-
-    def __init__(self, program: str, root: Path) -> None:
-        self._program = program
-        self._root = root
-
-    def of(
-        self, files: Iterator[str], pattern: Pattern, *, must_read: MustRead, check: Callable[[], None]
-    ) -> Generator[str, None, None]:
-        """Yield the paths that may hold a match."""
         yield from islice(files, FIRST_FILES)
         if not pattern.needle or self.held > FIRST_FILES * MOST_PASSING:
             yield from files

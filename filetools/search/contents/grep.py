@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import groupby
 from typing import Any, Final
@@ -20,8 +20,9 @@ from filetools.errors import (
 from filetools.models.searching import GrepResult
 from filetools.models.words import Row
 from filetools.paths.names import escaped
+from filetools.paths.patterns import matcher_of
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.contents.candidates import Candidates
+from filetools.search.contents.candidates import Ripgrep
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
 from filetools.search.contents.reading import FileReader
@@ -123,7 +124,7 @@ def grep_page(
     *,
     unsaved: Unsaved | None = None,
     abort: Abort | None = None,
-    candidates: Candidates | None = None,
+    candidates: Ripgrep | None = None,
     is_withheld: IsWithheld | None = None,
     looked: Looked | None = None,
 ) -> GrepResult:
@@ -148,7 +149,7 @@ def grep_page(
         CallTimeoutError: Matching one file took too long.
         AbortedError: `abort` said so.
     """
-    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates or Candidates(), is_withheld)
+    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates, is_withheld)
     page.looked = looked
     return page.build(cursor)
 
@@ -174,7 +175,7 @@ class _Page:
 
     def __init__(
         self, store: Listable, path: WorkspacePath, options: GrepOptions, unsaved: Unsaved, abort: Abort | None,
-        candidates: Candidates, is_withheld: IsWithheld | None,
+        candidates: Ripgrep | None, is_withheld: IsWithheld | None,
     ) -> None:  # fmt: skip
         self._store = store
         self._path = path
@@ -184,7 +185,7 @@ class _Page:
         self._candidates = candidates
         self._is_withheld = is_withheld
         self._pattern, self._abort = options.checked(), abort
-        self._globs = options.globs()
+        self._fits = matcher_of(options.glob) if options.glob is not None else None
         self._fingerprint = options.fingerprint(path)
         self._rows: list[dict[str, Any]] = []
         self._place: dict[str, CursorValue] = {}
@@ -205,11 +206,11 @@ class _Page:
             self._after, self._found = (str(fields["after"]), int(fields["line"])), max(int(fields["found"]), 0)
         with ExitStack() as stack:
             self._reader = stack.enter_context(closing(FileReader(self._store, self._options.max_file_bytes)))
-            found = self._candidates.of(
-                self._files(stack), self._pattern, must_read=self._must_read, check=self._source.check
-            )
-            stack.callback(found.close)
-            for path in found:
+            files = self._files(stack)
+            if self._candidates is not None:
+                files = self._candidates.of(files, self._pattern, must_read=self._must_read, check=self._source.check)
+                stack.callback(files.close)
+            for path in files:
                 self._source.check()
                 self._search(path)
                 if self._is_full:
@@ -221,7 +222,7 @@ class _Page:
         unsaved = set(filter(self._unsaved.has, paths)) if self._unsaved.texts else set()
         return unsaved | self._reader.larger(paths)
 
-    def _files(self, stack: ExitStack) -> Iterator[str]:
+    def _files(self, stack: ExitStack) -> Generator[str, None, None]:
         """Yield the paths to be searched, in order."""
         facts = None if self._path.is_root else self._store.stat(self._path)
         is_unsaved = self._unsaved.has(self._path)
@@ -233,12 +234,12 @@ class _Page:
             return
         if facts is not None and facts.type == "other":
             raise NotRegularFileError(self._path)
-        globs, looked = self._globs, self.looked
+        fits, looked = self._fits, self.looked
         for path, kind, _ in self._walked(stack):
             if kind != "file":
                 continue
             self._below += 1
-            if globs and not any(glob.matches(path) for glob in globs):
+            if fits is not None and not fits(path):
                 continue
             self._searched += 1
             if looked is not None:
@@ -309,10 +310,14 @@ class _Page:
             return None, "disk"
         except (*GONE, NotRegularFileError, IsADirectoryError):
             return None, "disk"
-        # In UTF-16 and UTF-32 every ASCII character has a NUL beside it, or the text begins with a mark.
-        if content is None or not (self._pattern.may_match(content) or _may_be_wide(content)):
+        if content is None:
             return None, "disk"
-        self._candidates.held += 1
+        # In UTF-16 and UTF-32 every ASCII character has a NUL beside it, or the text begins with a mark.
+        may_be_wide = content[:2] in (b"\xff\xfe", b"\xfe\xff") or content.find(b"\0", 0, 8192) >= 0
+        if not may_be_wide and not self._pattern.may_match(content):
+            return None, "disk"
+        if self._candidates is not None:
+            self._candidates.held += 1
         text = text_of(content)
         if text is None and self._options.all:
             text = content.decode("latin-1").translate(_CONTROLS)
@@ -352,10 +357,6 @@ class _Page:
 
 
 _CONTROLS: Final = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
-
-
-def _may_be_wide(content: bytes) -> bool:
-    return content[:2] in (b"\xff\xfe", b"\xfe\xff") or content.find(b"\0", 0, 8192) >= 0
 
 
 def _rows(walk: OrderedWalk) -> Iterator[Row]:

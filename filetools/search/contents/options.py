@@ -9,7 +9,6 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.patterns import Glob, alternatives
 from filetools.search.contents.pattern import Pattern, read_pattern
 from filetools.search.options import MAX_LIMIT, ListOptions
 
@@ -59,10 +58,6 @@ class GrepOptions(Struct, frozen=True, kw_only=True):
             recursive=True, include_hidden=self.all, use_gitignore=not self.all,
             default_excludes=() if self.all else self.default_excludes, details=False,
         )  # fmt: skip
-
-    def globs(self) -> tuple[Glob, ...]:
-        """Return the globs of which a file must fit one; none if every file is wanted."""
-        return () if self.glob is None else tuple(map(Glob, alternatives(self.glob)))
 
     def fingerprint(self, path: str) -> str:
         """Return a short text that is equal for the pages of one search only."""

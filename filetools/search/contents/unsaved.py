@@ -66,11 +66,7 @@ def merged(rows: Iterator[Row], more: list[str]) -> Iterator[Row]:
     left = [(place_of(path), path) for path in more]
     for row in rows:
         while left and left[0][0] < place_of(row[0], row[1]):
-            yield _row(left.pop(0)[1])
+            yield (left.pop(0)[1], "file", True)
         yield row
     for _, path in left:
-        yield _row(path)
-
-
-def _row(path: str) -> Row:
-    return (path, "file", True)
+        yield (path, "file", True)

@@ -85,8 +85,7 @@ class ServerApplication:
         self._mcp = mcp
         self._rest = _routes(shared)
         self._tracing = tracing()
-        guarded = Guard(Bodies(self._routed, shared.options.limits), shared.options, shared.logins)
-        self._guarded: ASGIApp = guarded
+        self._guarded = Guard(Bodies(self._routed, shared.options.limits), shared.options, shared.logins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or serve one WebSocket."""

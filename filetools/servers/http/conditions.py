@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from fastapi import Request
@@ -11,7 +10,8 @@ from msgspec import Struct
 
 from filetools.servers.http.problems import Refusal
 
-_TAG: Final = re.compile(r'\s*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*')
+_TAG: Final = re.compile(r'\s*+(W/)?"([\x21\x23-\x7e\x80-\xff]*+)"\s*+')
+_TAGS: Final = re.compile(f"{_TAG.pattern}(?:,{_TAG.pattern})*+")
 MOST_TAGS: Final = 100
 
 
@@ -78,31 +78,14 @@ def _tags(request: Request, name: str) -> Tags | None:
     text = ",".join(lines)
     if text.strip() == "*":
         return Tags(any=True)
-    found = _parsed(text)
-    if not found:
+    if text.count('"') > 2 * MOST_TAGS or not _TAGS.fullmatch(text):
         raise Refusal(400, "MALFORMED_REQUEST", f"{name} is '*' or a list of versions in quotes")
+    found = _TAG.findall(text)  # once the form is right: else blanks would be looked at again and again
     return Tags(
         any=False,
-        strong=tuple(tag for is_weak, tag in found if not is_weak),
-        weak=tuple(tag for is_weak, tag in found if is_weak),
+        strong=tuple(tag for weak, tag in found if not weak),
+        weak=tuple(tag for weak, tag in found if weak),
     )
-
-
-def _parsed(text: str) -> Sequence[tuple[bool, str]]:
-    """The tags of a list, each with whether it is weak; empty if it is malformed or too long."""
-    found: list[tuple[bool, str]] = []
-    place = 0
-    while place <= len(text) and len(found) < MOST_TAGS:
-        match = _TAG.match(text, place)
-        if match is None:
-            return ()
-        found.append((match[1] is not None, match[2]))
-        if match.end() == len(text):
-            return found
-        if text[match.end()] != ",":
-            return ()
-        place = match.end() + 1
-    return ()
 
 
 def _failed(header: str, version: str | None) -> Refusal:

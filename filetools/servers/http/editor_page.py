@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from importlib import import_module
 from importlib.resources import files as package_files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -103,12 +102,7 @@ def _monaco_folder() -> Path:
 
 def installed_page() -> EditorPage | None:
     """Return the page, or None where the extra `editor` is not installed."""
-    return EditorPage() if has_page() else None
-
-
-def has_page() -> bool:
-    """Whether the extra `editor` is installed."""
     try:
-        return find_spec("rocher") is not None and installed_version("rocher") is not None
-    except (ModuleNotFoundError, ValueError):  # refused by a finder; in sys.modules without a spec
-        return False
+        return EditorPage() if installed_version("rocher") is not None else None
+    except ModuleNotFoundError:  # it has left its metadata behind
+        return None

@@ -24,26 +24,26 @@ _ESCAPED_TWICE: Final = re.compile(r"%(?:2f|5c|00|25)|(?:^|/)(?:%2e|\.){2}(?:/|$
 _SAFE: Final = "/!$&'()*+,;=:@-._~"
 
 
-def decoded_path(raw_path: str) -> str:
+def decoded_path(path: Annotated[str, Path(description="Path in the workspace; slashes stay as they are.")]) -> str:
     """Return the path in the workspace that a part of a URL names.
 
     Args:
-        raw_path: As it was sent, percent-encoded.
+        path: As it was sent, percent-encoded; routes are matched against that.
 
     Raises:
         InvalidPathError: It hides a separator or a NUL, is encoded twice, is malformed or not UTF-8.
     """
-    if _ESCAPE.search(raw_path):
-        raise InvalidPathError(raw_path, "a percent sign without two digits")
+    if _ESCAPE.search(path):
+        raise InvalidPathError(path, "a percent sign without two digits")
     try:
-        path = unquote_to_bytes(raw_path).decode("utf-8")
+        decoded = unquote_to_bytes(path).decode("utf-8")
     except UnicodeDecodeError as exc:
-        raise InvalidPathError(raw_path, "not UTF-8") from exc
-    if _HIDDEN_SEPARATOR.search(raw_path):
-        raise InvalidPathError(path, "a separator or a NUL in disguise")
-    if "%" in path and _ESCAPED_TWICE.search(path):
-        raise InvalidPathError(path, "it is percent-encoded twice")
-    return path
+        raise InvalidPathError(path, "not UTF-8") from exc
+    if _HIDDEN_SEPARATOR.search(path):
+        raise InvalidPathError(decoded, "a separator or a NUL in disguise")
+    if "%" in decoded and _ESCAPED_TWICE.search(decoded):
+        raise InvalidPathError(decoded, "it is percent-encoded twice")
+    return decoded
 
 
 def file_location(path: str) -> str:
@@ -51,12 +51,7 @@ def file_location(path: str) -> str:
     return FILES + quote(path, safe=_SAFE)
 
 
-def _path_of(path: Annotated[str, Path(description="Path in the workspace; slashes stay as they are.")]) -> str:
-    # Routes are matched against what was sent, so this is it.
-    return decoded_path(path)
-
-
-FilePath = Annotated[str, Depends(_path_of)]
+FilePath = Annotated[str, Depends(decoded_path)]
 """A parameter of a route: the path in the workspace that its URL names."""
 
 

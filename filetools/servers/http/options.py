@@ -87,8 +87,6 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     """Name of whoever logs in."""
     door: DoorOptions = field(default_factory=DoorOptions)
     """What agents are offered over MCP; over HTTP nobody is asked there, and no client is an editor."""
-    page: str = "/"
-    """Path of the page that a browser is led to once it is logged in."""
     agent: AgentOptions | None = None
     """What runs at `/v1/chat/completions`; None: there is nothing of that name."""
     limits: HttpLimits = field(default_factory=HttpLimits)

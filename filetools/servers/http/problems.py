@@ -53,7 +53,6 @@ STATUS: Final[Mapping[int, tuple[str, ...]]] = {
 }  # fmt: skip
 """The codes of each status."""
 _STATUS_OF: Final = {code: status for status, codes in STATUS.items() for code in codes}
-_RETRY_SECONDS: Final = {"RATE_LIMITED": 1}
 _USUAL_RETRY_SECONDS: Final = 5
 _TOLD: Final[tuple[str, ...]] = ("retryable", "suggested_action", "details")
 TITLES: Final[Mapping[int, str]] = {
@@ -124,7 +123,7 @@ def problem_of(error: FileToolsError) -> Problem:
     status = _STATUS_OF.get(str(cause), 500)
     headers = {}
     if error.retryable and status in (423, 429, 503):
-        headers["Retry-After"] = str(_RETRY_SECONDS.get(error.code, _USUAL_RETRY_SECONDS))
+        headers["Retry-After"] = str(1 if error.code == "RATE_LIMITED" else _USUAL_RETRY_SECONDS)
     more = {name: told[name] for name in _TOLD if name in told}
     return Problem(status, error.code, error.message, headers, more)
 
@@ -142,20 +141,12 @@ def adding(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
 
 async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or the opening of a WebSocket, with a problem."""
-    if scope["type"] == "http":
-        await problem.response()(scope, receive, send)
-    elif scope["type"] == "websocket":
-        await _refuse_socket(problem, scope, receive, send)
-
-
-async def _refuse_socket(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
-    await receive()  # websocket.connect
-    if _WITH_ANSWER not in scope.get("extensions", {}):
-        await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.code})
-        return
-    answer = problem.response()
-    await send({"type": f"{_WITH_ANSWER}.start", "status": problem.status, "headers": answer.raw_headers})
-    await send({"type": f"{_WITH_ANSWER}.body", "body": bytes(answer.body)})
+    if scope["type"] == "websocket":
+        await receive()  # websocket.connect
+        if _WITH_ANSWER not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.code})
+            return
+    await problem.response()(scope, receive, send)
 
 
 def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
 from filetools.servers.http.problems import Refusal, adding, refuse
-from filetools.servers.http.shared import ADMISSION, SESSION_HEADER, Admission, Logins
+from filetools.servers.http.shared import LOGIN, SESSION_HEADER, Logins
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
 """What is answered to everybody who names the right host."""
@@ -133,7 +133,7 @@ class Guard:
         if self._origins and scope["type"] == "http":
             send = _readable(send, self._let_in(scope))
         try:
-            scope[ADMISSION] = self._admitted(scope)
+            scope[LOGIN] = self._admitted(scope)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
             return
@@ -153,7 +153,8 @@ class Guard:
             return False
         return bool(header_values(scope, b"access-control-request-method"))
 
-    def _admitted(self, scope: Scope) -> Admission:
+    def _admitted(self, scope: Scope) -> str | None:
+        """Return the id of the login by which a request is let in, or None; refuse it otherwise."""
         sent = len(scope["raw_path"]) + len(scope["query_string"])
         if sent + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > self._most_header_bytes:
             raise Refusal(431, "HEADERS_TOO_LARGE", f"More than {self._most_header_bytes} bytes of headers")
@@ -168,13 +169,13 @@ class Guard:
             raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
         origin = self._known_origin(scope, host)
         if self._only_asks(scope):
-            return Admission()
+            return None
         if (key := login_key(scope)) is not None:
-            return Admission(login=self._required_login(scope, key, origin))
+            return self._required_login(scope, key, origin)
         is_open = self._token is None or _is_open(scope) or scope["path"].startswith(OPEN_PREFIXES)
         if not is_open or self._runs_agent(scope):
             self._require_token(scope)
-        return Admission()
+        return None
 
     def _known_origin(self, scope: Scope, host: str | None) -> str | None:
         """The origin that a browser tells; that of a stranger's page is refused, and so is what such a page embeds."""

@@ -116,18 +116,6 @@ MOST_CALLERS: Final = 1000
 LONGEST_SESSION: Final = 120
 
 
-class Admission(Struct, frozen=True, kw_only=True):
-    """How a request was let in."""
-
-    login: str | None = None
-    """Id of the login of a person; None for everybody else."""
-
-    @property
-    def is_person(self) -> bool:
-        """Whether a person has logged in, who may edit and approve."""
-        return self.login is not None
-
-
 class Caller(Struct, frozen=True, kw_only=True):
     """One party that calls, with all that is bound to it."""
 
@@ -163,9 +151,14 @@ class Callers:
         self._process = f"process-{secrets.token_hex(4)}"
         self._made = lru_cache(MOST_CALLERS)(self._make)
 
-    def caller(self, admission: Admission, session: str | None = None) -> Caller:
-        """Return the caller that was let in, in the session that it names; else in that of its login, or of this process."""
-        return self._made(admission.is_person, (session or "").strip()[:LONGEST_SESSION] or admission.login)
+    def caller(self, login: str | None, session: str | None = None) -> Caller:
+        """Return the caller that was let in, in the session that it names; else in that of its login, or of this process.
+
+        Args:
+            login: Id of the login of a person, who may edit and approve; None for everybody else.
+            session: As the caller names it.
+        """
+        return self._made(login is not None, (session or "").strip()[:LONGEST_SESSION] or login)
 
     def _make(self, is_person: bool, told: str | None) -> Caller:
         kind: Literal["editor", "agent"] = "editor" if is_person else "agent"
@@ -191,8 +184,8 @@ class Callers:
 
 
 SESSION_HEADER: Final = "filetools-session"
-ADMISSION: Final = "filetools.admission"
-"""Key of the ASGI scope under which the guard notes how a request was let in."""
+LOGIN: Final = "filetools.login"
+"""Key of the ASGI scope under which the guard notes the id of the login by which a request was let in."""
 
 
 class Shared(Struct, frozen=True, kw_only=True):
@@ -233,16 +226,10 @@ def shared_of(connection: HTTPConnection) -> Shared:
     return found
 
 
-def admission_of(connection: HTTPConnection) -> Admission:
-    """Return how a request, or a WebSocket, was let in."""
-    found = connection.scope.get(ADMISSION)
-    return found if isinstance(found, Admission) else Admission()
-
-
 def caller_of(connection: HTTPConnection) -> Caller:
     """Return the caller of a request, or of a WebSocket, in the session that its header names."""
     callers = shared_of(connection).callers
-    return callers.caller(admission_of(connection), connection.headers.get(SESSION_HEADER))
+    return callers.caller(connection.scope.get(LOGIN), connection.headers.get(SESSION_HEADER))
 
 
 SharedParts = Annotated[Shared, Depends(shared_of)]

@@ -6,6 +6,7 @@ import importlib.util
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from typing import Final, TypeAlias
 
 from starlette.types import Scope
@@ -46,7 +47,8 @@ class Metrics:
         Args:
             gauges: For each name what it means, and its value now.
         """
-        return "\n".join([*self._counted(), *_gauges(gauges)]) + "\n"
+        measured = ((*_head(name, "gauge", meaning), f"{name} {value:g}") for name, (meaning, value) in gauges.items())
+        return "\n".join([*self._counted(), *chain.from_iterable(measured)]) + "\n"
 
     def _counted(self) -> Iterator[str]:
         yield from _head("filetools_http_requests_total", "counter", "Finished requests.")
@@ -59,12 +61,6 @@ class Metrics:
         yield f'{name}_bucket{{le="+Inf"}} {self._measured}'
         yield f"{name}_sum {self._seconds:.6f}"
         yield f"{name}_count {self._measured}"
-
-
-def _gauges(gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
-    for name, (meaning, value) in gauges.items():
-        yield from _head(name, "gauge", meaning)
-        yield f"{name} {value:g}"
 
 
 def _head(name: str, kind: str, meaning: str) -> Iterator[str]:

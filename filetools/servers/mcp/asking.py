@@ -58,11 +58,8 @@ class Subject(Struct, frozen=True, kw_only=True):
         return (self.path, self.version, self.shown) == (other.path, other.version, other.shown)
 
 
-class PersonAnswer(Struct, frozen=True, kw_only=True):
-    """What a person answered."""
-
-    answer: str
-    text: str | None = None
+PersonAnswer = tuple[str, str | None]
+"""What a person answered, and with "merge" the whole text."""
 
 
 class Asking:
@@ -147,7 +144,7 @@ class Asking:
         if found is not None:
             # A wrong or late answer changes nothing: the call that is made again says how things stand.
             with suppress(FileToolsError):
-                await found[1].answer_approval(approval_id, told.answer, edited_text=told.text)
+                await found[1].answer_approval(approval_id, told[0], edited_text=told[1])
 
     async def _open_request(self, approval_id: str | None) -> tuple[ApprovalRequest, FileToolsFacade] | None:
         """Return a request that is open, and who may answer it."""
@@ -203,9 +200,9 @@ def _told_by(answer: object) -> PersonAnswer | None:
     if not isinstance(answer, wire.ElicitResult) or answer.action == "cancel":
         return None
     if answer.action == "decline":
-        return PersonAnswer(answer="deny")
+        return "deny", None
     content = answer.content or {}
     chosen, text = content.get("answer"), content.get("text")
     if chosen not in ("allow", "allow_for_run", "deny", "cancel", "merge"):
         return None
-    return PersonAnswer(answer=str(chosen), text=text if chosen == "merge" and isinstance(text, str) and text else None)
+    return str(chosen), text if chosen == "merge" and isinstance(text, str) and text else None

@@ -40,7 +40,6 @@ _LISTED: Final = frozenset(
         "file:created", "file:deleted", "file:renamed", "directory:created", "directory:deleted", "directory:renamed",
     )
 )  # fmt: skip
-_SILENT: Final = frozenset(("file:read",))
 
 _log = logging.getLogger(__name__)
 
@@ -138,7 +137,7 @@ class Notices:
             self._leases.release(handle)
 
     def _note(self, event: Event) -> None:
-        if event.name in _SILENT:
+        if event.name == "file:read":
             return
         for uri in self._addresses(event):
             self._tell(ResourceUpdated(uri=uri))

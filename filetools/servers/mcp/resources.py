@@ -71,7 +71,10 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
         InvalidPathError: It is none of ours.
     """
     parts = urlsplit(uri)
-    path = _decoded(parts.path, uri)
+    try:
+        path = unquote(parts.path, errors="strict")
+    except UnicodeDecodeError as exc:
+        raise InvalidPathError(uri, "not UTF-8") from exc
     if parts.query or parts.fragment:
         # A name with "?" or "#" arrives escaped; unescaped they would name another file than meant.
         raise InvalidPathError(uri, "a resource has neither query nor fragment")
@@ -84,13 +87,6 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
         if place.is_relative_to(root):
             return Address("file", "" if place == root else place.relative_to(root).as_posix())
     raise InvalidPathError(uri, "no resource of this workspace has this address")
-
-
-def _decoded(text: str, uri: str) -> str:
-    try:
-        return unquote(text, errors="strict")
-    except UnicodeDecodeError as exc:
-        raise InvalidPathError(uri, "not UTF-8") from exc
 
 
 PAGE_ENTRIES: Final = 500

@@ -28,12 +28,6 @@ def numbered(text: str, first: int = 1) -> str:
     return "".join(f"{number:6}\t{_bare(line)}\n" for number, line in enumerate(split_lines(text), first))
 
 
-def numbered_part(text: str, first: int, limits: TextLimits) -> tuple[str, int | None]:
-    """Return as many numbered lines as the limits allow, and the next line, if something was left out."""
-    shown, kept = clipped(numbered(text, first), limits)
-    return shown, None if kept is None else first + kept
-
-
 def snippet(hunks: list[dict[str, Any]]) -> str:
     """Return the lines that a structured patch leaves, numbered, with those around."""
     parts = (
@@ -61,7 +55,9 @@ def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall
 
     def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
         if not envelope["success"]:
-            return ShownCall(text=failure(envelope, limits), is_error=True)
+            told = (str(envelope["error"]), f"[{envelope['error_code']}]")
+            lines = (*told, *repair_lines(envelope), *news_lines(envelope))
+            return ShownCall(text=clipped("\n".join(lines), limits)[0], is_error=True)
         made = text_of(with_printable_names(envelope["data"]), limits)
         seen = made if isinstance(made, ShownCall) else ShownCall(text=made)
         hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
@@ -69,12 +65,6 @@ def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall
         return seen if not news else ShownCall(text=seen.text, media=seen.media, links=seen.links, notes=news)
 
     return present
-
-
-def failure(envelope: Mapping[str, Any], limits: TextLimits) -> str:
-    """Return a failure as text: its sentence, the code, and all that is needed to repair the call."""
-    lines = (str(envelope["error"]), f"[{envelope['error_code']}]", *repair_lines(envelope), *news_lines(envelope))
-    return clipped("\n".join(lines), limits)[0]
 
 
 def _bare(line: str) -> str:

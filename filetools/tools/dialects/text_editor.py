@@ -26,9 +26,9 @@ from filetools.models.files import EditResult
 from filetools.models.listing import Entry
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.dialect import Dialect, numbered_part, presented, repairs_of, reworded, snippet
+from filetools.tools.dialects.dialect import Dialect, numbered, presented, repairs_of, reworded, snippet
 from filetools.tools.nearby import similar_paths
-from filetools.tools.seen import TextLimits
+from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import Tool, ToolContext
 
 
@@ -291,7 +291,8 @@ def _inserted(given: EditorCommand) -> str | None:
 def shown_lines(data: Mapping[str, Any], limits: TextLimits) -> str:
     """Return the lines of a view, numbered, and how to see the rest where they are cut."""
     first, total = data["first_line"], data["total_lines"]
-    text, following = numbered_part(data["content"], first, limits)
+    text, kept = clipped(numbered(data["content"], first), limits)
+    following = None if kept is None else first + kept
     of = "" if total is None else f" of {total}"
     if not text.endswith("\n") and text:
         onwards = "" if total == first else f"; view_range [{following}, -1] shows what is below it"

@@ -15,7 +15,6 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.application import http_application
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.shared import Admission
 from filetools.sessions.runs import Run
 
 ADDRESS = "http://127.0.0.1:8765"
@@ -55,7 +54,7 @@ async def serving(root: Path) -> AsyncIterator[Served]:
         client.cookies.clear()
         login = {"Origin": ADDRESS, "Cookie": cookie, "Filetools-Login": answer.json()["key"]}
         caller = application.shared.callers.caller
-        agent, person = caller(Admission()).files, caller(Admission(login="somebody")).files
+        agent, person = caller(None).files, caller("somebody").files
         yield Served(root=root, agent=agent, person=person, client=client, login=login)
 
 

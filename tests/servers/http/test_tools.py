@@ -16,7 +16,6 @@ import pytest
 import filetools
 from filetools.servers.http.application import http_application
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.shared import Admission
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import Tool, ToolContext
 from tests.support import bearer
@@ -168,7 +167,7 @@ async def with_a_context_tool(root: Path) -> AsyncIterator[httpx2.AsyncClient]:
         http_application(files, HttpOptions()) as application,
         bearer.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
     ):
-        application.shared.callers.caller(Admission()).registry.register(tool)
+        application.shared.callers.caller(None).registry.register(tool)
         yield client
 
 

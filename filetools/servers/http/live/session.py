@@ -27,6 +27,7 @@ MOST_REQUESTS: Final = 16
 RENEW_SECONDS: Final = 20.0
 LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
+_UNEXPECTED: Final = "The request failed unexpectedly; the log of the server says why"
 
 
 class Ending(Struct, frozen=True):
@@ -165,16 +166,14 @@ class LiveSession:
     async def _answered(self, frame: frames.Request, files: FileToolsFacade, desk: DocumentDesk) -> None:
         try:
             await self._act(frame, files, desk)
-        except FileToolsError as error:
+        except (
+            Exception
+        ) as exc:  # the outermost place of a request: a defect must not leave the client without an answer
+            error = exc if isinstance(exc, FileToolsError) else InternalError(_UNEXPECTED)
+            if error is not exc:
+                logger.exception("A frame of type %s failed unexpectedly", frame.type)
             await self._refuse(error, frame.id)
             if isinstance(frame, frames.ChangeFrame) and not isinstance(error, BufferClosedError):
-                await desk.bring_up(frame.handle, "refused")
-        except Exception:  # the outermost place of a request: a defect must not leave the client without an answer
-            logger.exception("A frame of type %s failed unexpectedly", frame.type)
-            await self._refuse(
-                InternalError("The request failed unexpectedly; the log of the server says why"), frame.id
-            )
-            if isinstance(frame, frames.ChangeFrame):
                 await desk.bring_up(frame.handle, "refused")
         finally:
             self._free.release()

@@ -45,11 +45,6 @@ HARMLESS: Final = {
 @router.head(
     "/v1/files/{path:path}", tags=["files"], response_class=Response, responses=failures(304, 404, 409, 412) | BINARY
 )
-async def head_file(request: Request, path: FilePath, caller: Calling) -> Response:
-    """Return what `GET` would say of a file, without its bytes."""
-    return await get_file(request, path, caller)
-
-
 @router.get(
     "/v1/files/{path:path}",
     tags=["files"],
@@ -57,7 +52,7 @@ async def head_file(request: Request, path: FilePath, caller: Calling) -> Respon
     responses=failures(304, 404, 409, 412, 416) | BINARY,
 )
 async def get_file(request: Request, path: FilePath, caller: Calling) -> Response:
-    """Return the bytes of a file on disk, of any size, or one range of them.
+    """Return the bytes of a file on disk, of any size, or one range of them; `HEAD` the same without the bytes.
 
     The entity tag is the file's version, which the tools call by the same name. Text that an editor has not saved is not
     among the bytes; the tool `read_file` shows it.

@@ -11,7 +11,7 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live.session import Ending, LiveSession
 from filetools.servers.http.security import LIVE_PROTOCOL
-from filetools.servers.http.shared import Shared, admission_of, shared_of
+from filetools.servers.http.shared import LOGIN, Shared, shared_of
 
 router: Final = APIRouter()
 HELLO_SECONDS: Final = 10.0
@@ -27,10 +27,10 @@ _TRY_AGAIN: Final = 1013
 @router.websocket("/v1/live")
 async def live(websocket: WebSocket) -> None:
     """Serve one client until it leaves, reads no more, or the server stops."""
-    shared, admission = shared_of(websocket), admission_of(websocket)
+    shared = shared_of(websocket)
 
     def open_files(session: str | None) -> FileToolsFacade:
-        return shared.callers.caller(admission, session).files
+        return shared.callers.caller(websocket.scope.get(LOGIN), session).files
 
     offered = websocket.scope.get("subprotocols", ())
     await websocket.accept(LIVE_PROTOCOL if LIVE_PROTOCOL in offered else None)

@@ -138,7 +138,7 @@ async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | 
     made = shared.logins.redeem(given.code, origin)
     if made is None:
         raise Refusal(403, "WRONG_CODE", "This code was used already, is too old, or is not a code")
-    answer = JSONResponse({"next": shared.options.page, "key": made.key}, headers={"Cache-Control": "no-store"})
+    answer = JSONResponse({"next": "/", "key": made.key}, headers={"Cache-Control": "no-store"})
     answer.set_cookie(
         cookie_name(shared.options.port), made.secret,
         max_age=int(LOGIN_SECONDS), path="/", httponly=True, samesite="strict",

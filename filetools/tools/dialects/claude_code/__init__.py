@@ -38,5 +38,3 @@ CLAUDE_CODE: Final = Dialect(
     },
     suggests_paths=True,
 )
-
-__all__ = ["CLAUDE_CODE"]

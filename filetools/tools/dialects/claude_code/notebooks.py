@@ -105,13 +105,6 @@ def _change_cell(cell: Cell, source: str, cell_type: str) -> None:
     value.update(ordered)
 
 
-def _insert_cell(notebook: Notebook, after: Cell | None, source: str, cell_type: str, cell_id: str) -> None:
-    cell = {"cell_type": cell_type, "metadata": {}, "source": _lines(source)}
-    cell |= (_OF_CODE if cell_type == "code" else {}) | ({"id": cell_id} if notebook.has_ids else {})
-    at = 0 if after is None else notebook.cells.index(after) + 1
-    notebook.value["cells"].insert(at, dict(sorted(cell.items())))
-
-
 def _lines(source: str) -> list[str]:
     return [line for line in re.split(r"(?<=\n)", source) if line]
 
@@ -138,7 +131,10 @@ def _changed(notebook: Notebook, given: NotebookEdit, known: str | None, path: s
     cell = None if given.cell_id is None else notebook.cell(given.cell_id)
     if given.edit_mode == "insert":
         new_id, kind = secrets.token_hex(4), given.cell_type or "code"
-        _insert_cell(notebook, cell, given.new_source, kind, new_id)
+        fresh: dict[str, Any] = {"cell_type": kind, "metadata": {}, "source": _lines(given.new_source)}
+        fresh |= (_OF_CODE if kind == "code" else {}) | ({"id": new_id} if notebook.has_ids else {})
+        at = 0 if cell is None else notebook.cells.index(cell) + 1
+        notebook.value["cells"].insert(at, dict(sorted(fresh.items())))
         return ({"cell_id": new_id} if notebook.has_ids else {}) | {"cell_type": kind}
     if cell is None:
         raise InvalidArgumentError("cell_id is needed, unless a cell is inserted")

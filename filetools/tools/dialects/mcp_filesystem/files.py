@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
@@ -19,6 +20,7 @@ from filetools.tools.arguments import Parameters
 from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
 from filetools.tools.reading import OnePath
+from filetools.tools.summaries import hunk_place
 from filetools.tools.tool import ToolContext
 
 MIME_TYPES: Final = {
@@ -27,6 +29,7 @@ MIME_TYPES: Final = {
     ".flac": "audio/flac",
 }  # fmt: skip
 """What the original goes by: the ending of the name alone."""
+_LAST_END: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
 _SAFE_IN_ADDRESSES: Final = "/:!$&'()*+,;=@-._~"
 
 
@@ -51,7 +54,7 @@ async def read_text_file(context: ToolContext, given: ReadText) -> Mapping[str, 
         raise InvalidArgumentError("Cannot specify both head and tail parameters simultaneously", path=given.path)
     read = await _read(context, given.path, head=head, tail=tail)
     text = read.content
-    return answer(_without_last_end(text) if head and not tail else text)
+    return answer(_LAST_END.sub("", text) if head and not tail else text)
 
 
 async def read_media_file(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
@@ -122,13 +125,6 @@ def _count(name: str, value: float | None) -> int | None:
     if value < 0 or value != int(value):
         raise InvalidArgumentError(f"Parameter {name!r}: expected a number of lines, got {value!r}")
     return int(value)
-
-
-def _without_last_end(text: str) -> str:
-    for end in ("\r\n", "\n", "\r"):
-        if text.endswith(end):
-            return text.removesuffix(end)
-    return text
 
 
 def _moment(moment: datetime) -> str:
@@ -208,14 +204,8 @@ def _diff(path: str, hunks: Sequence[Mapping[str, Any]]) -> str:
     path = printable(path)
     rows = [f"Index: {path}", "=" * 67, f"--- {path}\toriginal", f"+++ {path}\tmodified"]
     for hunk in hunks:
-        rows.append(f"@@ -{_range(hunk, 'old')} +{_range(hunk, 'new')} @@")
-        rows += hunk["lines"]
+        rows += (hunk_place(hunk), *hunk["lines"])
     return "".join(f"{row}\n" for row in rows)
-
-
-def _range(hunk: Mapping[str, Any], side: str) -> str:
-    start, count = hunk[f"{side}Start"], hunk[f"{side}Lines"]
-    return f"{start},{count}"
 
 
 def _fenced(diff: str) -> str:

@@ -36,11 +36,6 @@ def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     return lambda path: any(any(glob.matches(path) for glob in choices) != negated for choices, negated in globs)
 
 
-def _at_any_depth(pattern: str) -> list[str]:
-    """Return the globs of a name that is left out wherever it is, with all below; a pattern with a star is one itself."""
-    return [pattern] if "*" in pattern or not pattern else [pattern, f"**/{pattern}", f"**/{pattern}/**"]
-
-
 T = TypeVar("T")
 ITEMS_AT_ONCE: Final = 1000
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB")
@@ -101,7 +96,11 @@ async def list_directory_with_sizes(context: ToolContext, given: ListWithSizes) 
 async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]:
     """Show the tree below a folder."""
     rows = await _entries(context, given.path, recursive=True)
-    is_left_out = matcher(form for pattern in given.exclude_patterns for form in _at_any_depth(pattern))
+    # A name is left out wherever it is, with all below; a pattern with a star is a glob itself.
+    forms = (
+        [each] if "*" in each or not each else [each, f"**/{each}", f"**/{each}/**"] for each in given.exclude_patterns
+    )
+    is_left_out = matcher(form for each in forms for form in each)
     children: dict[str, list[dict[str, Any]]] = {"": []}
     async for path, entry in _paced(rows):
         siblings = children.get(path.rpartition("/")[0])
