@@ -189,6 +189,8 @@ class Clerk:
     async def _guarded(self, work: Callable[[int], Awaitable[None]], rounds: int) -> None:
         try:
             await work(rounds)
+        except WorkspaceGoneError:
+            pass  # it was closed meanwhile, or the root is gone, as every call says
         except FileToolsError as exc:
             _log.warning("keeping the workspace failed and is tried again: %s", exc)
 
