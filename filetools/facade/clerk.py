@@ -148,6 +148,9 @@ class Clerk:
             except FileToolsError as exc:
                 _log.warning("background work failed and is tried again: %s", exc)
                 await asyncio.sleep(KEEPER_SECONDS)
+            except Exception:  # noqa: BLE001 - else the work would end and nobody would know
+                _log.exception("background work failed and is tried again")
+                await asyncio.sleep(KEEPER_SECONDS)
 
     def _heard(self) -> None:
         self._rung.set()
@@ -195,10 +198,10 @@ class Clerk:
             _log.warning("keeping the workspace failed and is tried again: %s", exc)
 
     async def _keep_once(self, rounds: int) -> None:
+        await self._recover()  # first: what is not restored yet is no change by others
         if self._parts.settings.watch:
             await self._foreign.watch()
         await sweep(self._runner)
-        await self._recover()
         await self._keep_documents()
         await self._parts.crew.run(partial(sync_files, self._parts))
         settings = self._parts.settings

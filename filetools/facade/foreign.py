@@ -15,6 +15,7 @@ from msgspec import Struct
 from filetools.errors import LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
 from filetools.facade.parts import Parts
+from filetools.journal.tree_index import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.agenda import Agenda
@@ -74,9 +75,12 @@ class ForeignChanges:
         self._begun = self._ended = 0
         """How many looks at the whole tree have begun, and ended."""
         self._began_at = 0.0
+        self._looked: Looked | None = None
         self._closed: set[str] = set()
         self._unnamed: set[str] = set()
         self._busy: set[str] = set()
+        self._uncertain = Uncertain(closed=(), unnamed=(), moving=())
+        """Of the newest look at the whole tree that has ended."""
         parts.observer.on_observed = self._note
 
     @property
@@ -113,7 +117,7 @@ class ForeignChanges:
         except LockTimeoutError:
             return  # another process is at work for long, and the next try waits for it again
         except WorkspaceGoneError:
-            self._parts.bus.publish(events.Resync(position=None, reason="gone"))
+            self._tell_if_gone()
             await asyncio.Event().wait()  # there is nothing to look at any more
 
     async def look(self) -> Uncertain:
@@ -134,7 +138,7 @@ class ForeignChanges:
                     break
                 await asyncio.sleep(pause)
                 await self._record(self._observe, "", _OWNER, timeout)
-            return Uncertain(closed=sorted(self._closed), unnamed=sorted(self._unnamed), moving=sorted(self._busy))
+            return self._uncertain
 
     async def aclose(self) -> None:
         """Stop watching."""
@@ -169,25 +173,33 @@ class ForeignChanges:
             if self._left is None and self._is_whole_wanted:
                 self._is_whole_wanted, self._left = False, ()
                 self._begun += 1
-                self._began_at = time.monotonic()
-                self._closed.clear()
-                self._unnamed.clear()
-            found = self._parts.observer.due(due, self._left)
+                self._began_at, self._looked = time.monotonic(), self._parts.observer.looked()
+                for several in (self._closed, self._unnamed, self._busy):
+                    several.clear()
+            found = self._parts.observer.due(due, self._left, self._looked)
         except BaseException:
             self._is_whole_wanted, self._left = self._is_whole_due, None
             self._agenda.look_again(due.hints, FAILURE_PAUSE_SECONDS)
+            self._wake()
             raise
         if self._left is not None:
-            self._closed.update(found.observation.unread)
-            self._unnamed.update(found.observation.unnamed)
-            self._left = found.observation.left or None
-            if self._left is None:
-                self._ended = self._begun
-                if self._watcher is not None:
-                    self._watcher.note_look(time.monotonic() - self._began_at)
-        self._busy = set(found.observation.busy)
+            self._note_part(found.observation)
         self._note(found.observation)
         return found.records
+
+    def _note_part(self, observation: Observation) -> None:
+        """Note what a part of a look at the whole tree has left, and its end."""
+        self._closed.update(observation.unread)
+        self._unnamed.update(observation.unnamed)
+        self._busy.update(observation.busy)
+        self._left = observation.left or None
+        if self._left is None:
+            self._uncertain = Uncertain(
+                closed=sorted(self._closed), unnamed=sorted(self._unnamed), moving=sorted(self._busy)
+            )
+            self._ended = self._begun
+            if self._watcher is not None:
+                self._watcher.note_look(time.monotonic() - self._began_at)
 
     def _note(self, observation: Observation) -> None:
         """Watch what is new, and have looked at again what an observation asks for."""
@@ -195,6 +207,12 @@ class ForeignChanges:
         if self._watcher is not None:
             self._watcher.watch(observation.new_folders)
         self._wake()
+
+    def _tell_if_gone(self) -> None:
+        try:
+            self._parts.workspace.check_alive()
+        except WorkspaceGoneError:
+            self._parts.bus.publish(events.Resync(position=None, reason="gone"))
 
     def _tell_of_loss(self, reasons: Set[str]) -> None:
         for reason in sorted(_LOST & reasons):

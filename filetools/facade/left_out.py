@@ -34,12 +34,14 @@ class LeftOut:
 
     def __call__(self, path: str, is_directory: bool) -> bool:
         """Whether a path is left out, by itself or with a folder above it."""
+        if is_ours(path.rpartition("/")[2]):
+            return True
+        if not is_directory and self._is_open(path):
+            return False
         stack = self._stack_of(path.rpartition("/")[0])
-        if stack is None:
+        if stack is None or self._rules.matches_itself(path, is_directory):
             return True
-        if is_ours(path.rpartition("/")[2]) or self._rules.matches_itself(path, is_directory):
-            return True
-        return stack.ignores(path, is_directory) and not self._is_open(path)
+        return stack.ignores(path, is_directory)
 
     def _stack_of(self, folder: str) -> IgnoreStack | None:
         if folder not in self._folders:

@@ -14,8 +14,8 @@ from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.facade.left_out import LeftOut
 from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import TreeTable
 from filetools.journal.journal import Journal, Records
+from filetools.journal.observed import ObservedRows
 from filetools.journal.tree_index import IndexRow, Looked
 from filetools.models.records import Operation
 from filetools.paths.ignore import IGNORE_FILE
@@ -98,14 +98,18 @@ class TreeObserver:
         self.on_observed(found.observation)
         return found.records
 
-    def due(self, due: Due, left: Iterable[Scope] | None) -> Observed:
+    def looked(self) -> Looked:
+        """Return what is noted of a look at the whole tree that begins now."""
+        return Looked(self._journal.position(), time.time(), self._rules_version())
+
+    def due(self, due: Due, left: Iterable[Scope] | None, looked: Looked | None) -> Observed:
         """Compare what an agenda has, and a part of the whole tree.
 
         Args:
             due: What the agenda has.
             left: What the part before had no time for, nothing for the first part; None for no look at the whole tree.
+            looked: What is noted of that look when it ends.
         """
-        began, position = time.time(), self._journal.position()
 
         def look(observation: Observation) -> None:
             if due.hints:
@@ -113,42 +117,41 @@ class TreeObserver:
             if left is not None:
                 observation.whole_tree(left, patient=True)
 
-        looked = Looked(position, began, self._rules_version()) if left is not None else None
-        return self._observe(look, due.doubtful, deadline=time.monotonic() + WORK_SECONDS, looked=looked)
+        return self._observe(look, due.doubtful, seconds=WORK_SECONDS, looked=looked)
 
     def _observe(
         self,
         look: Callable[[Observation], None],
         doubtful: frozenset[str] = frozenset(),
         *,
-        deadline: float = float("inf"),
+        seconds: float = float("inf"),
         looked: Looked | None = None,
     ) -> Observed:
         made: list[Observation] = []
+        before = self._journal.tree_index.looked()
 
-        def work(draft: LogDraft, rows: TreeTable) -> None:
-            before = self._journal.tree_index.looked()
+        def work(draft: LogDraft, rows: ObservedRows) -> None:
+            self._follow_device(rows)
 
             @cache
             def are_rules_other() -> bool:
                 assert before is not None
                 changed = any(record.path.rpartition("/")[2] == IGNORE_FILE for record in draft.records)
-                index = self._journal.tree_index
                 return (
-                    changed or self._rules_version() != before.rules or index.are_ignore_files_changed(before.position)
+                    changed or self._rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
                 )
 
             def is_overlooked(path: WorkspacePath, stat: FileStat) -> bool:
                 # No program can set back when a file was changed; a clock may be, so this alone says nothing.
                 is_old = before is not None and stat.changed_ns < int(before.time * 1e9)
-                return is_old and (are_rules_other() or self._is_ignored_otherwise(path))
+                return is_old and (are_rules_other() or self._is_ignored_otherwise(rows, path))
 
             context = ObservationContext(
                 rows=rows, store=self._store, contents=self._journal.contents, draft=draft, is_left_out=self.left_out(),
                 knows_all=before is not None, largest_kept_bytes=self._largest_kept_bytes,
                 is_overlooked=is_overlooked,
             )  # fmt: skip
-            made[:] = [Observation(context, doubtful, deadline=deadline)]
+            made[:] = [Observation(context, doubtful, seconds=seconds)]
             look(made[0])
             for record in draft.records:
                 if record.old_path is not None and record.kind is Operation.MOVE_DIRECTORY:
@@ -165,10 +168,22 @@ class TreeObserver:
             with suppress(FileToolsError):  # it has moved on, and is met there
                 self._store.sync(WorkspacePath(path).parent)
 
-    def _is_ignored_otherwise(self, path: WorkspacePath) -> bool:
+    def _follow_device(self, rows: ObservedRows) -> None:
+        """Know the root's file system by its new number, which some have after each start of the machine."""
+        root = rows.get("")
+        if root is not None and root.identity is not None:
+            own, _ = self._store.look_into(ROOT, ())
+            if own.device != root.identity[0] and own.inode == root.identity[1]:
+                rows.move_device(root.identity[0], own.device)
+
+    def _is_ignored_otherwise(self, rows: ObservedRows, path: WorkspacePath) -> bool:
         """Whether an ignore file above a path is not as it is known."""
         for folder in (ROOT, *path.folders):
-            stat, row = self._store.stat(folder.child(IGNORE_FILE)), self._row(folder.child(IGNORE_FILE))
+            row = rows.at(folder.child(IGNORE_FILE))
+            try:
+                stat = self._store.stat(folder.child(IGNORE_FILE))
+            except FileToolsError:
+                continue
             if (None if stat is None else stat.identity) != (None if row is None else row.identity):
                 return True
         return False

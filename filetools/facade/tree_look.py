@@ -87,18 +87,20 @@ class TreeLooker:
         for key in map(self._parts.workspace.key, uncertain.closed):
             if (row := rows.get(key)) is not None and row.version is not None:
                 rows[key] = row._replace(version=None)
-        moving = self._read_unread(rows)
-        rules = [*self._parts.settings.exclude], sorted(uncertain.closed)
+        closed, moving = self._read_unread(rows)
+        closed = sorted({*closed, *uncertain.closed})
+        rules = [*self._parts.settings.exclude], closed
         ignoring = sorted((row[0], row[-2]) for row in rows.plain.values() if row[0].rpartition("/")[2] == IGNORE_FILE)
         return TreeLook(
-            position=position, rows=rows, closed=[*uncertain.closed], moving=[*uncertain.moving, *moving],
+            position=position, rows=rows, closed=closed, moving=[*uncertain.moving, *moving],
             unnamed=[*uncertain.unnamed], snapshots=self._snapshots,
             scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")),
         )  # fmt: skip
 
-    def _read_unread(self, rows: PlainRows[IndexRow]) -> list[str]:
-        """Read what nobody has read yet; returns what has changed meanwhile."""
+    def _read_unread(self, rows: PlainRows[IndexRow]) -> tuple[list[str], list[str]]:
+        """Read what nobody has read yet; returns what may not be read, and what has changed meanwhile."""
         read: list[ReadVersion] = []
+        closed: list[str] = []
         changed: list[str] = []
         for key, row in [
             (key, row) for key, row in rows.items() if row.version is None and row.kind in ("file", "symlink")
@@ -108,15 +110,16 @@ class TreeLooker:
             try:
                 version, stat = self._version(path, row)
             except AccessDeniedError:
+                closed.append(row.path)
                 continue
             except FileToolsError:
                 changed.append(row.path)
                 continue
             identity = settled_identity(stat, taken_ns, self._parts.store.tick_ns)
             rows[key] = row._replace(version=version, identity=stat.identity, mode=stat.mode)
-            read.append(ReadVersion(key, row.kind, version, identity))
+            read.append(ReadVersion(key, row.kind, version, stat.identity, identity[4]))
         self._parts.journal.tree_index.note_read(read)
-        return changed
+        return closed, changed
 
     def _version(self, path: WorkspacePath, row: IndexRow) -> tuple[str, FileStat]:
         parts = self._parts

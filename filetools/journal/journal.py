@@ -26,7 +26,6 @@ from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, Recorder, next_number
 from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
 from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import TreeTable
 from filetools.journal.database import Database
 from filetools.journal.documents import DocumentTable
 from filetools.journal.folders import drop_rows_aside
@@ -151,7 +150,7 @@ class Journal(SqliteReading):
             self._on_committed()
         return outcomes
 
-    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, TreeTable], None]) -> Records:
+    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, ObservedRows], None]) -> Records:
         """Record what a look at the tree finds; call it in a turn.
 
         Args:

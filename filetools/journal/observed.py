@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec import structs
 
@@ -12,6 +13,12 @@ from filetools.journal.contents import Contents, version_from
 from filetools.journal.core.log import LogRecord
 from filetools.journal.core.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
+from filetools.paths.ignore import IGNORE_FILE
+
+_IGNORE_FILES: Final = (
+    f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
+    f" OR old_path = '{IGNORE_FILE}' OR old_path LIKE '%/{IGNORE_FILE}') LIMIT 1"
+)
 
 
 class ObservedRows(TreeTable):
@@ -39,6 +46,10 @@ class ObservedRows(TreeTable):
             structs.replace(row, kind="absent", version=None, mode=None, identity=None, number=0, applied=True)
             for row in rows
         )
+
+    def are_ignore_files_changed(self, position: int) -> bool:
+        """Whether an ignore file was made, changed, moved or removed after a record."""
+        return self._connection.execute(_IGNORE_FILES, (position,)).fetchone() is not None
 
     def _numbered(self, row: TreeRow) -> TreeRow:
         former = self.get(row.key)

@@ -15,7 +15,6 @@ from filetools.journal.database import Database
 from filetools.journal.folders import NEW_FILE_ID
 from filetools.journal.plain_rows import PlainRows, Values
 from filetools.models.words import EntryType
-from filetools.paths.ignore import IGNORE_FILE
 
 T = TypeVar("T")
 
@@ -26,17 +25,14 @@ _ROWS: Final = (
     " WHERE kind <> 'absent'"
 )
 _LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
-_IGNORE_FILES: Final = (
-    f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
-    f" OR old_path = '{IGNORE_FILE}' OR old_path LIKE '%/{IGNORE_FILE}') LIMIT 1"
-)
 _NOTE_READ: Final = (
     "UPDATE tree SET version = ?, ctime = ? WHERE key = ? AND version IS NULL AND kind = ? AND inode = ? AND size = ?"
-    " AND mtime = ?"
+    " AND mtime = ? AND ctime IN (?, -1)"
 )
 _NOTE_OPENED: Final = (
     "INSERT INTO tree (key, folder, path, kind, file, version, number, applied, synced)"
-    f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version"
+    f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version,"
+    " ctime = -1"  # nobody knows which state of the file was read
     " WHERE kind = 'file' AND version IS NULL"
 )
 
@@ -63,6 +59,8 @@ class ReadVersion(NamedTuple):
     kind: EntryType
     version: str
     identity: Identity
+    ctime: int
+    """That of the identity, or -1 if the file was too young to be known by it."""
 
 
 class Looked(Struct, frozen=True):
@@ -107,13 +105,9 @@ class TreeIndex:
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
         return None if row is None else IndexRow._make(_plain(*row[1:]))
 
-    def are_ignore_files_changed(self, position: int) -> bool:
-        """Whether an ignore file was made, changed, moved or removed after a record."""
-        return self._database.row(_IGNORE_FILES, (position,)) is not None
-
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Give rows that have none the versions of what was read, as far as the same stands there."""
-        values = [(digest_of(one.version), one.identity[4], one.key, one.kind, *one.identity[1:4]) for one in read]
+        values = [(digest_of(one.version), one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
         for several in slices(values):
             self._write(_NOTE_READ, several)
 

@@ -1,9 +1,9 @@
-"""Telling moves from creations, by inode, and recording them."""
+"""Comparing names with rows: what is as it was, what has moved, by inode, and recording that."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, structs
@@ -14,10 +14,41 @@ from filetools.journal.core.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
-from filetools.tree.reading import UNSETTLED
+from filetools.tree.reading import UNSETTLED, is_text
+from filetools.tree.scope import Names
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
 """A path whose row says something else than what is there now, and what that is."""
+
+
+def known_in(rows: TreeTable, folder: TreeRow, names: Names) -> dict[str, TreeRow]:
+    """Return the rows of what is known to be in a folder, by key, of some names or of all."""
+    if names is None:
+        return rows.children(folder.key)
+    prefix = f"{folder.path}/" if folder.path else ""
+    found = (rows.at(f"{prefix}{name}") for name in names if is_text(name))
+    return {row.key: row for row in found if row is not None and row.is_there}
+
+
+def names_with_news(
+    known: dict[str, TreeRow], found: Mapping[str, FileStat], gone: dict[str, TreeRow]
+) -> Iterable[str]:
+    """Return the names in a folder that may have news.
+
+    Args:
+        known: Rows of what is known to be there; those of files that are as they were are taken out.
+        found: What is there.
+        gone: Rows of what was missed; likewise.
+    """
+    names = set(found)
+    for row in [*known.values()]:
+        name = row.path.rpartition("/")[2]
+        stat = found.get(name)
+        if stat is not None and row.kind == "file" == stat.type and row.identity == stat.identity:
+            del known[row.key]
+            gone.pop(row.key, None)
+            names.discard(name)
+    return names
 
 
 class Moved(Struct, frozen=True, kw_only=True):
@@ -73,6 +104,11 @@ def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, s
     return bool(known & found.keys()) or (not known and not found)
 
 
+def is_same_folder(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
+    """Whether a folder with another inode counts as the known one: something known is in it, or both are empty."""
+    return row.kind == stat.type == "directory" and _is_same(rows, store, row, path, stat)
+
+
 def record_move(rows: TreeTable, draft: LogDraft, row: TreeRow, path: WorkspacePath, stat: FileStat) -> Moved:
     """Record a move by another program, and give the rows of what moved their new paths."""
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
@@ -87,6 +123,7 @@ def record_move(rows: TreeTable, draft: LogDraft, row: TreeRow, path: WorkspaceP
         after=row.version,
         size=size,
         mode=stat.mode,
+        is_link=row.kind == "symlink",
     )
     left = structs.replace(row, kind="absent", identity=None, number=record.number, file=new_file_id())
     # First: where a folder takes the place of its parent, something below it may get its former name.
@@ -104,7 +141,10 @@ def record_spelling(rows: TreeTable, draft: LogDraft, row: TreeRow, path: Worksp
     """Record a rename that changes only the spelling, and return the new row."""
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
     old = (row.path, row.key)
-    record = draft.add(kind, path, row.key, row.file, old=old, before=row.version, after=row.version, mode=row.mode)
+    record = draft.add(
+        kind, path, row.key, row.file, old=old, before=row.version, after=row.version, mode=row.mode,
+        is_link=row.kind == "symlink",
+    )  # fmt: skip
     rows.put([structs.replace(each, path=path + each.path[len(row.path) :]) for each in rows.below(row.key)])
     respelled = structs.replace(row, path=path, number=record.number)
     rows.put((respelled,))

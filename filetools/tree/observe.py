@@ -24,8 +24,27 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat
 from filetools.tree.hints import FolderId
-from filetools.tree.moves import Replaced, new_file_id, record_move, record_spelling, source_of, take_next_replaced
-from filetools.tree.reading import UNSETTLED, SeenContent, file_size, is_text, read_content, settled_identity, spelled
+from filetools.tree.moves import (
+    Replaced,
+    is_same_folder,
+    known_in,
+    names_with_news,
+    new_file_id,
+    record_move,
+    record_spelling,
+    source_of,
+    take_next_replaced,
+)
+from filetools.tree.reading import (
+    UNSETTLED,
+    SeenContent,
+    file_size,
+    is_text,
+    read_content,
+    settled_identity,
+    spelled,
+    stat_if_any,
+)
 from filetools.tree.scope import Names, ObservationContext, Scope, led
 
 MOST_LOOKS: Final = 100
@@ -50,19 +69,20 @@ class Observation:
     """
 
     def __init__(
-        self, context: ObservationContext, doubtful: frozenset[str] = frozenset(), *, deadline: float = math.inf
+        self, context: ObservationContext, doubtful: frozenset[str] = frozenset(), *, seconds: float = math.inf
     ) -> None:
         """Begin.
 
         Args:
             context: Where to look, and where to write what is found.
             doubtful: Keys that were missing at the last patient look: those that are missing again are deleted.
-            deadline: Moment on the monotonic clock after which a patient look at the whole tree goes into no further folder.
+            seconds: After how long a patient look goes into no further folder that is new, or of the whole tree.
         """
         self._context = context
         self._rows = context.rows
         self._doubtful = doubtful
-        self._deadline = deadline
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
         self._waiting: deque[Scope] = deque()
         self._gone: dict[str, TreeRow] = {}
         self._replaced: list[Replaced] = []
@@ -86,6 +106,7 @@ class Observation:
             patient: Whether a name that is gone counts as deleted only when the next look misses it, too.
         """
         self._waiting += left or [Scope(path=ROOT, names=None, deep=True)]
+        self._deadline = time.monotonic() + self._seconds
         self._work(patient=patient, is_whole=True)
 
     def hinted(self, folders: Mapping[FolderId, Names]) -> None:
@@ -121,7 +142,7 @@ class Observation:
         self._listed.clear()
         while self._waiting:
             while self._waiting:
-                if is_whole and patient and time.monotonic() > self._deadline:
+                if is_whole and patient and looks and time.monotonic() > self._deadline:
                     self.left = (*self.left, *self._waiting)
                     self._waiting.clear()
                     break
@@ -176,6 +197,11 @@ class Observation:
                 raise
             self._lead_up(item, path)
             return
+        except FileToolsError:
+            if path.is_root:
+                raise
+            self.unread.append(path)  # such as a broken disk, or a dead mount
+            return
         row = self._rows.at(path)
         if row is None:  # the root, looked at for the first time
             row = TreeRow(key="", path="", kind="directory", file=new_file_id(), mode=own.mode, identity=own.identity)
@@ -189,8 +215,8 @@ class Observation:
         path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
             self._listed.add(own.identity[:2])
-        known, newest = self._known_in(row, item.names), len(self._context.draft.records)
-        for name in sorted(self._unlike(known, found)):
+        known, newest = known_in(self._rows, row, item.names), len(self._context.draft.records)
+        for name in sorted(names_with_news(known, found, self._gone)):
             if "\\" in name or not is_text(name):  # no call can name it
                 self.unnamed.append(str(path.child(name)).encode("utf-8", "backslashreplace").decode())
                 continue
@@ -200,18 +226,6 @@ class Observation:
                 at = self._rows.get(key)  # what came to another name of this folder may have been moved from this one
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
-
-    def _unlike(self, known: dict[str, TreeRow], found: Mapping[str, FileStat]) -> Iterable[str]:
-        """Return the names that may have news; rows of files that are as they were are taken out."""
-        names = set(found)
-        for row in [*known.values()]:
-            name = row.path.rpartition("/")[2]
-            stat = found.get(name)
-            if stat is not None and row.kind == "file" == stat.type and row.identity == stat.identity:
-                del known[row.key]
-                self._gone.pop(row.key, None)
-                names.discard(name)
-        return names
 
     def _lead_up(self, item: Scope, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
@@ -224,13 +238,6 @@ class Observation:
             self.again[item.folder] = None
         # Else the names that a call asked for are gone with their folder.
 
-    def _known_in(self, folder: TreeRow, names: Names) -> dict[str, TreeRow]:
-        if names is None:
-            return self._rows.children(folder.key)
-        prefix = f"{folder.path}/" if folder.path else ""
-        found = (self._rows.at(f"{prefix}{name}") for name in names if is_text(name))
-        return {row.key: row for row in found if row is not None and row.is_there}
-
     def _meet(self, item: Scope, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
         """Compare what is at a path with its row."""
         self._gone.pop(self._rows.key_of(path), None)
@@ -239,7 +246,9 @@ class Observation:
                 self._gone[row.key] = row
             return
         is_folder = stat.type == "directory"
-        if row is None:
+        if row is not None and not row.applied:
+            self._look_again(path, self.later)  # what a dead process, or a power cut, left there is to be settled first
+        elif row is None:
             if item.is_call or item.everything or not self._is_ignored(path, is_folder):
                 self._come(item, path, stat)
         elif row.kind != stat.type or (
@@ -299,7 +308,11 @@ class Observation:
     def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
         """Look at all of a folder that is new at its place."""
         self.new_folders.append(path)
-        self._waiting.append(Scope(path=path, names=None, deep=True, everything=everything))
+        row = self._rows.at(path)
+        if time.monotonic() > self._deadline and not everything and row is not None and row.identity is not None:
+            self.again[row.identity[:2]] = None
+        else:
+            self._waiting.append(Scope(path=path, names=None, deep=True, everything=everything))
 
     def _create(self, path: WorkspacePath, stat: FileStat, item: Scope) -> bool:
         rows, key = self._rows, self._rows.key_of(path)
@@ -311,7 +324,7 @@ class Observation:
         )
         version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
-            seen = self._read(path, stat)
+            seen = self.read(path, stat)
             if seen is None:
                 return False
             stat, version, identity = seen.stat, seen.digest, seen.identity
@@ -349,7 +362,7 @@ class Observation:
         if row.number == 0 and (not was_read or self._is_unrecorded(row)):
             self._rows.put((structs.replace(row, version=None, mode=stat.mode, identity=stat.identity),))
             return  # found, and not read yet
-        seen = self._read(path, stat)
+        seen = self.read(path, stat)
         if seen is None:
             return
         self._look_at_links(row.path, row.identity)
@@ -365,21 +378,7 @@ class Observation:
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
         self._rows.put((new,))
 
-    def read_row(self, row: TreeRow) -> TreeRow | None:
-        """Read the bytes of a file that was only found so far, so that its version is known and kept.
-
-        Returns:
-            The row with its version; None if it is busy or gone, which the next look finds.
-        """
-        path = WorkspacePath(row.path)
-        stat = self._stat(path)
-        seen = None if stat is None or stat.type != row.kind else self._read(path, stat)
-        if seen is None:
-            return None
-        self._rows.put((structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity),))
-        return self._rows.get(row.key)
-
-    def _read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
+    def read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
         """Read and keep the bytes of a file, or the target of a link; None if it must be read later."""
         try:
             seen = read_content(self._context.store, path, stat, self._context.largest_kept_bytes)
@@ -407,12 +406,6 @@ class Observation:
             if row.path != path:
                 self._look_again(WorkspacePath(row.path))
 
-    def _stat(self, path: WorkspacePath) -> FileStat | None:
-        try:
-            return self._context.store.stat(path)
-        except FileToolsError:  # a link or a file is on the way to it
-            return None
-
     def _look_again(self, path: WorkspacePath, when: dict[FolderId, Names] | None = None) -> None:
         folder = self._rows.at(path.parent)
         if folder is not None and folder.identity is not None:
@@ -426,7 +419,7 @@ class Observation:
 
         A follower of the log must not lose what still exists: what was here and is elsewhere now moves there first.
         """
-        row, now = self._rows.at(path), self._stat(path)
+        row, now = self._rows.at(path), stat_if_any(self._context.store, path)
         if row is None:
             return  # a folder above it has moved, and is looked at there
         if row.kind == stat.type and (row.identity or ())[:2] == stat.identity[:2]:
@@ -435,6 +428,11 @@ class Observation:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
+        if source is None and is_same_folder(self._rows, self._context.store, row, path, stat):
+            # Another inode for the same folder, as drivers make them up, or one in its place with the same names.
+            self._rows.put((structs.replace(row, identity=stat.identity, mode=stat.mode),))
+            self._arrive(path)
+            return
         if source is None or not source.key.startswith(f"{row.key}/"):
             self._forget(self._rows.get(row.key) or row)
         if source is None:
@@ -449,7 +447,7 @@ class Observation:
         # Before the move, which replaces them, too: what comes with it may have the same names.
         self._rows.put(gone)
         number = self._move(source, path, stat)
-        self._rows.put([structs.replace(each, number=number) for each in gone if self._rows.get(each.key) == each])
+        self._rows.take_away([each for each in gone if self._rows.get(each.key) == each], number)
         if stat.type == "directory":
             self._arrive(path)
 
@@ -458,7 +456,7 @@ class Observation:
         source = self._source_of(path, stat)
         if source is None or row.identity is None or source.path.startswith(f"{row.path}/"):
             return source
-        other = self._stat(WorkspacePath(source.path))
+        other = stat_if_any(self._context.store, WorkspacePath(source.path))
         if other is None or other.identity[:2] != row.identity[:2]:
             return source
         # Two names were exchanged. One of them is recorded as removed and made anew.
@@ -473,7 +471,7 @@ class Observation:
         gone, self._gone = self._gone, {}
         for key in sorted(gone):
             row = self._rows.get(key)
-            if row is None or not row.is_there or row.file != gone[key].file:
+            if row is None or not row.is_there or not row.applied or row.file != gone[key].file:
                 continue  # recorded with a folder above it, or something else has moved there
             if patient and row.key not in self._doubtful:
                 self.missing |= {row.key}

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.content.identity_cache import is_settled
-from filetools.errors import FileBusyError
+from filetools.errors import FileBusyError, FileToolsError
 from filetools.journal.core.tree_rows import Identity
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
@@ -85,6 +85,14 @@ def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
 def file_size(stat: FileStat) -> int | None:
     """Return the size of a file in bytes; None of anything else."""
     return stat.size if stat.type == "file" else None
+
+
+def stat_if_any(store: Store, path: WorkspacePath) -> FileStat | None:
+    """Return what is at a path; None if nothing is, or a link or a file is on the way to it."""
+    try:
+        return store.stat(path)
+    except FileToolsError:
+        return None
 
 
 def is_text(name: str) -> bool:

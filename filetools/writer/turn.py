@@ -28,6 +28,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.agenda import Due
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import Observation
+from filetools.tree.reading import stat_if_any
 from filetools.tree.scope import Names
 from filetools.writer.displaced import enter_displaced
 from filetools.writer.operations import (
@@ -233,7 +234,7 @@ class Turn:
     def _with_version(self, row: TreeRow, observation: Observation) -> TreeRow:
         if row.version is not None:
             return row
-        read = observation.read_row(row)
+        read = read_row(self._state, observation, row)
         if read is None:
             raise FileBusyError(row.path)
         return read
@@ -374,6 +375,21 @@ class Turn:
     def _discard(self) -> None:
         for steps in self._steps:
             self._drop(steps)
+
+
+def read_row(state: WriterState, observation: Observation, row: TreeRow) -> TreeRow | None:
+    """Read the bytes of a file that was only found so far, so that its version is known and kept.
+
+    Returns:
+        The row with its version; None if it is busy or gone, which the next look finds.
+    """
+    path = WorkspacePath(row.path)
+    stat = stat_if_any(state.store, path)
+    seen = None if stat is None or stat.type != row.kind else observation.read(path, stat)
+    if seen is None:
+        return None
+    state.rows.put((structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity),))
+    return state.rows.get(row.key)
 
 
 def _reverse(steps: Sequence[OperationStep]) -> None:

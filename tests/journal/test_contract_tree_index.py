@@ -139,7 +139,7 @@ def test_what_was_read_is_known_if_the_same_still_stands_there(
     journal: Journal, size: int, known: bytes | None
 ) -> None:
     meet(journal, "a", None)
-    read = ReadVersion("a", "file", version(b"1"), (*IDENTITY[:2], size, *IDENTITY[3:]))
+    read = ReadVersion("a", "file", version(b"1"), (*IDENTITY[:2], size, *IDENTITY[3:]), IDENTITY[4])
     journal.tree_index.note_read([read])
     row = journal.tree_index.get("a")
     assert row is not None

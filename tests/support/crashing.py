@@ -18,8 +18,8 @@ from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.commit import CommitDraft
 from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import TreeTable
 from filetools.journal.journal import Journal, Records
+from filetools.journal.observed import ObservedRows
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
@@ -53,8 +53,8 @@ class FaultyJournal(Journal):
         except filetools.FileToolsError as exc:
             return [exc for _ in drafts]
 
-    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, TreeTable], None]) -> Records:
-        def planned(draft: LogDraft, rows: TreeTable) -> None:
+    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, ObservedRows], None]) -> Records:
+        def planned(draft: LogDraft, rows: ObservedRows) -> None:
             look(draft, rows)
             if draft.records:
                 self.plan.run("journal", "Journal.commit", draft.records[0].path, lambda: None)

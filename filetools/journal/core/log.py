@@ -139,6 +139,7 @@ class LogDraft:
         size: int | None = None,
         mode: int | None = None,
         undoes: int | None = None,
+        is_link: bool = False,
     ) -> LogRecord:
         """Add a record and return it; see `LogRecord`.
 
@@ -156,8 +157,9 @@ class LogDraft:
             size: In bytes, after the change.
             mode: Permission bits.
             undoes: Number of the record that this one takes back.
+            is_link: Whether it is about a link, whatever happened to it.
         """
-        is_recorded = self._with_links or kind is not Operation.LINK
+        is_recorded = self._with_links or not (is_link or kind is Operation.LINK)
         number = self._next if is_recorded else 0
         self._next += is_recorded
         old_path, old_key = old or (None, None)
