@@ -29,8 +29,6 @@ from filetools.tools.call_log import CallLog
 from filetools.tools.descriptors import GROUP as DESCRIPTOR_GROUP
 
 MCP_PATH: Final = "/mcp"
-CALLS_PATH: Final = "/v1/"
-"""Where calls are; what else is served are pages and what watches the server."""
 
 
 @asynccontextmanager
@@ -117,7 +115,8 @@ class ServerApplication:
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH
-        is_call = scope["type"] == "http" and scope["path"].startswith(CALLS_PATH)
+        # What else is served are pages, and what watches the server.
+        is_call = scope["type"] == "http" and scope["path"].startswith("/v1/")
         # Calls of tools are noted where it is known which tool it is.
         is_noted = is_call and not scope["path"].startswith(tools.PATHS)
         with self.shared.noted() if is_noted else nullcontext():

@@ -178,6 +178,8 @@ class OperationList(Parameters):
 class UndoOrder(UndoChanges):
     """Which changes are taken back; an empty one means the caller's last."""
 
+    since: int | None = Field(default=None, ge=0, le=LONGEST_NUMBER)
+    """From this number of the feed on."""
     run: str | None = Field(default=None, max_length=120)
     """A run of an agent, by its id."""
     session: str | None = Field(default=None, max_length=120)
