@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.errors import FileToolsError, SymlinkEscapeError
+from msgspec.structs import replace
+
+from filetools.errors import FileToolsError, InvalidArgumentError, SymlinkEscapeError
 from filetools.models.result import Result
 from filetools.tools.roots import Root, ServedPath
 from filetools.tools.seen import Medium, ShownCall, TextLimits
@@ -23,6 +26,8 @@ async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
         SymlinkEscapeError: A link leads out of the part of a workspace that is served.
     """
     place = context.roots.locate(_without_tilde(raw_path))
+    with told_as(raw_path):
+        place = replace(place, path=await _as_on_disk(place))
     if place.root.base and place.files.settings.follow_symlinks:
         with told_as(raw_path):
             await real_path(place.root, place.path)
@@ -39,6 +44,49 @@ async def real_path(root: Root, path: str) -> str:
     if not root.holds(real):
         raise SymlinkEscapeError(path, path)
     return real
+
+
+async def _as_on_disk(place: ServedPath) -> str:
+    """Return a path by the Unicode forms that its names have on the disk: clients compose what macOS has decomposed.
+
+    Raises:
+        InvalidArgumentError: Several names there differ in nothing but their form.
+    """
+    if place.path.isascii() or await place.files.exists(place.path):
+        return place.path
+    found, missing = "", place.path.split("/")
+    while missing:
+        wanted = missing[0]
+        names = [name async for name in _names(place, found)]
+        alike = [name for name in names if _composed(name) == _composed(wanted)]
+        if wanted in alike:
+            alike = [wanted]
+        if len(alike) > 1:
+            raise InvalidArgumentError(f"Several names there are {wanted!r} in different Unicode forms; rename one")
+        if not alike:
+            break
+        found = "/".join(filter(None, (found, alike[0])))
+        missing.pop(0)
+    return "/".join(filter(None, (found, *missing)))
+
+
+async def _names(place: ServedPath, folder: str) -> AsyncIterator[str]:
+    """Yield the names in a folder; none of what is no folder."""
+    cursor: str | None = None
+    while True:
+        try:
+            page = await place.files.list_files(folder, all=True, details=False, cursor=cursor)
+        except FileToolsError:  # missing, a file, or out of reach: the call itself tells which
+            return
+        for entry in page.entries:
+            yield entry.name
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 @contextmanager
