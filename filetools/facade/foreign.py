@@ -96,7 +96,10 @@ class ForeignChanges:
     async def watch(self) -> None:
         """Begin to watch the tree, unless another process does, or this one already."""
         self._watcher = self._watcher or TreeWatcher(self._parts.workspace, self._agenda.hints)
-        await self._parts.crew.run(partial(self._start, self._watcher))
+        try:
+            await self._parts.crew.run(partial(self._start, self._watcher))
+        except OSError as exc:
+            _log.warning("changes by other programs are not noticed yet: %s", exc.strerror)
 
     def _start(self, watcher: TreeWatcher) -> None:
         if watcher.start():
