@@ -58,6 +58,7 @@ class TreeObserver:
         self._store = store
         self._journal = journal
         self._largest_kept_bytes = settings.max_foreign_bytes
+        self._largest_read_bytes = settings.max_write_bytes
         self._is_open = is_open
         self._rules = compile_patterns((), defaults=settings.exclude)
         self._ignores = IgnoreCache()
@@ -149,6 +150,7 @@ class TreeObserver:
             context = ObservationContext(
                 rows=rows, store=self._store, contents=self._journal.contents, draft=draft, is_left_out=self.left_out(),
                 knows_all=before is not None, largest_kept_bytes=self._largest_kept_bytes,
+                largest_read_bytes=self._largest_read_bytes,
                 is_overlooked=is_overlooked,
             )  # fmt: skip
             made[:] = [Observation(context, doubtful, seconds=seconds)]

@@ -109,7 +109,7 @@ class TreeLooker:
             path, taken_ns = WorkspacePath(row.path), time.time_ns()
             try:
                 version, stat = self._version(path, row)
-            except AccessDeniedError:
+            except (AccessDeniedError, FileTooLargeError):
                 closed.append(row.path)
                 continue
             except FileToolsError:

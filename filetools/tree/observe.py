@@ -380,6 +380,9 @@ class Observation:
 
     def read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
         """Read and keep the bytes of a file, or the target of a link; None if it must be read later."""
+        if stat.type == "file" and stat.size > self._context.largest_read_bytes:
+            self.unread.append(path)
+            return None
         try:
             seen = read_content(self._context.store, path, stat, self._context.largest_kept_bytes)
         except FileBusyError:

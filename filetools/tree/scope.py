@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -33,6 +34,8 @@ class ObservationContext(Struct, frozen=True, kw_only=True):
     not recorded."""
     largest_kept_bytes: int
     """Size up to which the bytes of a foreign change are kept."""
+    largest_read_bytes: float = math.inf
+    """Size up to which a file is read at all, and hashed: one full of holes may be as large as it likes."""
     is_overlooked: Callable[[WorkspacePath, FileStat], bool] = lambda path, stat: False
     """Tells of what is new that it was there before, when ignore rules left it out: it is found then, and not made."""
 
