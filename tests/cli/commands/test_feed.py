@@ -66,7 +66,7 @@ def test_what_a_program_changed_at_one_moment_is_one_line(run: CommandLine) -> N
     run("write", "z.txt", "--content", "1")
     rows = [line.split()[2:] for line in run("log").lines]
     assert [row[0] for row in rows] == ["ann", "external", "ann"]
-    assert (rows[1][1:6], {*rows[1][6:8]}) == (["30", "created,", "1", "modified", "in"], {".", "src/,"})
+    assert (rows[1][1:6], {*rows[1][6:8]}) == (["30", "created,", "1", "modified", "in"], {".,", "src/"})
     assert len(run("log", "-n", "2").lines) == 2
     assert len(run("log", "-n", "40", "--json").json["data"]["changes"]) == 33
 
