@@ -153,9 +153,9 @@ async def test_a_path_with_a_slash_before_it_is_one_of_the_root(tools: ToolRegis
 @pytest.mark.parametrize(
     ("content", "old", "said"),
     [
-        ("sou\u0308p\nend\n", "so\u00fcp", "combining diaeresis"),
-        ("a\u2009b\n", "a b", "thin space"),
-        ("a\u2060b\n", "ab", "word joiner"),
+        ("sou\u0308p\nend\n", "so\u00fcp", r"'u\u0308p'"),
+        ("a\u2009b\n", "a b", r"'\u2009b'"),
+        ("a\u2060b\n", "ab", r"'\u2060b'"),
         ("first\nlast\n", "first\n...\nlost", "Your old text has the line '...'"),
         ("first\nlast\n", "first\\nlast", "Your old text has a backslash and an n"),
     ],
