@@ -176,9 +176,11 @@ async function lettersAmidEdits(path, seed) {
 
 const settled = (field) => until(() => !field.document.pending && field.document.live.state === "connected");
 const lose = (type) => (lossOf = type);
+/** Whether the answer is lost; the page may be connected again by then, so its state does not tell. */
+const isLost = () => lossOf === null;
 const lessPatient = () => (patience = 3000);
 
 Object.assign(window, {
   Live, Field, applyEdits, transform, compose, diffEdits, sockets, pause, until, chance, cut, comeBack, lose, logIn, connected,
-  elsewhere, textOf, closeElsewhere, call, typeLetters, LETTERS, lettersAmidEdits, settled, lessPatient,
+  isLost, elsewhere, textOf, closeElsewhere, call, typeLetters, LETTERS, lettersAmidEdits, settled, lessPatient,
 });

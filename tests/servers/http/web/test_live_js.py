@@ -181,7 +181,7 @@ def lost_answer(live: LivePage, *, has_arrived: bool) -> None:
     if has_arrived:
         live.run("lose('change')")
         live.run("field.type(2, 2, 'x')")
-        live.until("live.state === 'waiting'")
+        live.until("isLost()")
         live.run("cut(true)")
     else:
         live.run("const [last] = sockets.slice(-1); last.send = () => {}; field.type(2, 2, 'x'); cut(true)")
@@ -199,7 +199,7 @@ def reload_without_a_server(live: LivePage) -> None:
     """Reload a page of which one change may have arrived and another cannot have, while others edit."""
     live.run("lose('change')")
     live.run("field.type(2, 2, 'x')")
-    live.until("live.state === 'waiting'")
+    live.until("isLost()")
     live.run("cut(true)")
     live.run("field.type(9, 9, 'y')")
     live.served.does("edit_file", path="a.txt", old_string="0", new_string="[0]")
@@ -339,7 +339,7 @@ def test_a_close_that_is_refused_leaves_the_document_open(live: LivePage) -> Non
 def test_a_text_whose_history_is_gone_comes_by_small_edits_under_what_was_typed(shaky: LivePage) -> None:
     shaky.run("lose('change')")
     shaky.run("field.type(4, 4, 'arrived ')")
-    shaky.until("live.state === 'waiting'")
+    shaky.until("isLost()")
     shaky.run("cut(true)")
     shaky.run("field.type(0, 0, 'typed ')")
     shaky.run(
