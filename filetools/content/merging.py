@@ -115,7 +115,7 @@ def merge(
         if place.kind == "theirs":
             merged, made = new, [TextEdit(0, len(texts[1]), texts[2])]
         elif place.kind in ("conflict", "doubt"):
-            # Where equal lines leave a doubt, words are no clearer.
+            # Comparing words would not settle it either.
             made = merge_words(*texts) if by_words and place.kind == "conflict" else None
             if made is None and keep is None:
                 conflicts.append(Conflict(base=texts[0], ours=texts[1], theirs=texts[2], line=place.ours[0] + 1))

@@ -58,7 +58,7 @@ class MemoryTable:
     """Rows in memory; implements `Table`.
 
     Args:
-        contents: The bytes that they keep, by version; those that rows let go of are taken out.
+        contents: The kept bytes, by version; those that no row uses any more are removed.
     """
 
     def __init__(self, contents: dict[str, bytes]) -> None:

@@ -198,7 +198,7 @@ class Clerk:
             _log.warning("keeping the workspace failed and is tried again: %s", exc)
 
     async def _keep_once(self, rounds: int) -> None:
-        await self._recover()  # first: what is not restored yet is no change by others
+        await self._recover()  # first: files still to be restored would count as changed by others
         if self._parts.settings.watch:
             await self._foreign.watch()
         await sweep(self._runner)

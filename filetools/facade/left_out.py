@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from filetools.paths.ignore import IgnoreStack
 from filetools.paths.patterns import ExcludeRules
@@ -22,9 +22,7 @@ class LeftOut:
         is_open: Whether an editor has a path open: then ignore files do not count.
     """
 
-    def __init__(
-        self, store: Store, rules: ExcludeRules, cache: IgnoreCache, is_open: Callable[[str], bool] = lambda _: False
-    ) -> None:
+    def __init__(self, store: Store, rules: ExcludeRules, cache: IgnoreCache, is_open: Callable[[str], bool]) -> None:
         self._store = store
         self._rules = rules
         self._cache = cache
@@ -41,7 +39,16 @@ class LeftOut:
         stack = self._stack_of(path.rpartition("/")[0])
         if stack is None or self._rules.matches_itself(path, is_directory):
             return True
-        return stack.ignores(path, is_directory)
+        return stack.ignores_itself(path, is_directory)
+
+    def among(self, folder: str, names: Sequence[str], is_directory: bool) -> list[str]:
+        """Return the paths that are left out of several in a folder, at a fraction of the cost of asking for each."""
+        prefix, stack, kept = f"{folder}/" if folder else "", self._stack_of(folder), names
+        for rules in (self._rules, stack or IgnoreStack()):
+            if (sieve := rules.in_directory(folder)) is not None:
+                kept = sieve(kept, is_directory)
+        suspects = set(names).difference(kept if stack is not None else ())
+        return [path for path in map(prefix.__add__, suspects) if self(path, is_directory)]
 
     def _stack_of(self, folder: str) -> IgnoreStack | None:
         if folder not in self._folders:

@@ -20,23 +20,13 @@ PORTION_FILES: Final = 1000
 
 
 def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
-    """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out.
-
-    What the look before has met comes as the same objects.
-    """
-    last = seen.snapshots.last
-    rows, before = ({}, {}) if last is None else (last[0].plain, last[2].plain)
-    plain = seen.rows.plain
-    tree = PlainRows(
-        SnapshotRow._make, {key: before[key] for key, row in plain.items() if rows.get(key) == row and key in before}
-    )
-    for key in plain.keys() - tree.keys():
-        row = seen.rows[key]
+    """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out."""
+    tree = PlainRows(SnapshotRow._make, {})
+    for key, row in seen.rows.items():
         if row.kind == "directory" or row.version is not None:
             size = row.identity[2] if row.kind == "file" and row.identity is not None else None
             tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
     tree[""] = SnapshotRow("", "other", None, None, seen.scope)
-    seen.snapshots.last = (seen.rows, seen.scope, tree)
     return tree
 
 

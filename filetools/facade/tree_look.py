@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError, PathNotFoundError
 from filetools.facade.foreign import ForeignChanges, Uncertain
 from filetools.facade.look import hashed
 from filetools.facade.parts import Parts
-from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow, ReadVersion
 from filetools.paths.ignore import IGNORE_FILE
@@ -22,14 +22,7 @@ from filetools.stores.store import FileStat
 from filetools.tree.reading import settled_identity
 
 
-class NewestSnapshot(Struct):
-    """What a look was made into when a snapshot was taken of it: the next one is most often of nearly the same rows."""
-
-    last: tuple[PlainRows[IndexRow], str, PlainRows[SnapshotRow]] | None = None
-    """The rows, the scope, and the rows of the snapshot."""
-
-
-class TreeLook(Struct):
+class TreeLook(Struct, frozen=True, kw_only=True):
     """What one look has met. Whatever is not named stands as the journal says."""
 
     position: int
@@ -44,8 +37,6 @@ class TreeLook(Struct):
     """Names that no call can say, such as those that are no UTF-8; escaped."""
     scope: str
     """Version of what is left out: rules, ignore files, and what could not be read; equal for looks that see the same."""
-    snapshots: NewestSnapshot = field(default_factory=NewestSnapshot)
-    """Shared by the looks of a process."""
 
     @property
     def unread(self) -> list[str]:
@@ -66,7 +57,6 @@ class TreeLooker:
         self._parts = parts
         self._foreign = foreign
         self._check_open = check_open
-        self._snapshots = NewestSnapshot()
 
     async def look(self) -> TreeLook:
         """Have recorded what differs from what is known; returns what stands."""
@@ -77,13 +67,7 @@ class TreeLooker:
     def _standing(self, position: int, uncertain: Uncertain) -> TreeLook:
         rows = self._parts.journal.tree_index.rows()
         rows.pop("", None)
-        left_out = self._parts.observer.left_out()
-        number, kind = IndexRow._fields.index("number"), IndexRow._fields.index("kind")
-        out = [
-            key for key, row in rows.plain.items() if row[number] == 0 and left_out(row[0], row[kind] == "directory")
-        ]
-        for key in out:
-            del rows[key]
+        self._drop_left_out(rows)
         for key in map(self._parts.workspace.key, uncertain.closed):
             if (row := rows.get(key)) is not None and row.version is not None:
                 rows[key] = row._replace(version=None)
@@ -93,9 +77,21 @@ class TreeLooker:
         ignoring = sorted((row[0], row[-2]) for row in rows.plain.values() if row[0].rpartition("/")[2] == IGNORE_FILE)
         return TreeLook(
             position=position, rows=rows, closed=closed, moving=[*uncertain.moving, *moving],
-            unnamed=[*uncertain.unnamed], snapshots=self._snapshots,
+            unnamed=[*uncertain.unnamed],
             scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")),
         )  # fmt: skip
+
+    def _drop_left_out(self, rows: PlainRows[IndexRow]) -> None:
+        """Drop what was met before ignore rules left it out, or because a call has named it."""
+        found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+        for path, kind, *_, number in rows.plain.values():
+            if number == 0:
+                folder, _, name = path.rpartition("/")
+                found[folder, kind == "directory"].append(name)
+        left_out = self._parts.observer.left_out()
+        for (folder, is_directory), names in found.items():
+            for path in left_out.among(folder, names, is_directory):
+                del rows[self._parts.workspace.key(path)]
 
     def _read_unread(self, rows: PlainRows[IndexRow]) -> tuple[list[str], list[str]]:
         """Read what nobody has read yet; returns what may not be read, and what has changed meanwhile."""

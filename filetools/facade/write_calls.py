@@ -124,7 +124,7 @@ class WriteCalls(ConflictCalls):
     ) -> EditResult:
         """Replace exact texts in a file, all or nothing; bytes outside the touched spans stay as they are.
 
-        The edits are applied in order to what stands there now, in one turn. LF in an edit also matches CRLF
+        The edits are applied in order to the current text, in one turn. LF in an edit also matches CRLF
         in the file, and new lines take the line end of their neighbours.
 
         Args:

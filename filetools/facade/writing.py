@@ -1,4 +1,4 @@
-"""What a write decides: which bytes shall stand at a path, given what stands there. Runs in a turn."""
+"""Deciding a write: which bytes a path gets, given what it has. Runs in a turn."""
 
 from __future__ import annotations
 

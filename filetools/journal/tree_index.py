@@ -112,7 +112,7 @@ class TreeIndex:
             self._write(_NOTE_READ, several)
 
     def note_opened(self, key: str, path: str, version: str) -> None:
-        """Know the version of a file of which nothing is recorded, so that the next one is told as another."""
+        """Remember the version of a file without records, so that a later change of it is noticed."""
         self._write(_NOTE_OPENED, [(key, folder_of(key), path, digest_of(version))])
 
     def _write(self, statement: str, values: list[tuple[Any, ...]]) -> None:

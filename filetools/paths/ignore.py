@@ -39,7 +39,7 @@ def rule_of(pattern: GitPattern, number: int) -> Rule:
 
 
 class _Side:
-    """The rules that hold for folders, or for everything else, by how they are found; the rule of the last rank wins."""
+    """The rules for folders, or for everything else, grouped by kind of lookup; the last rule that matches wins."""
 
     __slots__ = (
         "_ending_lengths",

@@ -304,7 +304,7 @@ class Ledger:
         return ticket
 
     def _end(self, ticket: Ticket, *, is_used: bool = False) -> None:
-        """Forget a ticket; whoever still waits for it finds that it is over."""
+        """Forget a ticket; a call that still waits for it is told that it has ended."""
         ticket.is_over = True
         for task in ticket.asking.values():
             task.cancel()

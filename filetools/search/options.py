@@ -70,7 +70,7 @@ _MAX_CURSOR_CHARS: Final = 65_536
 def encode_cursor(fields: Mapping[str, CursorValue]) -> str:
     """Return a cursor holding `fields`; equal fields give equal cursors.
 
-    A cursor holds no secret and proves nothing: whoever decodes one still checks the values as a caller's arguments.
+    A cursor is neither secret nor signed: its values are checked like any argument of a caller.
     """
     text = json.dumps(dict(fields), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     # Names on disk that are not UTF-8 come as surrogates; JSON's own escapes would join two of them.
@@ -114,7 +114,7 @@ def _parse(text: str) -> dict[str, CursorValue] | None:
         if raw[:_CHECKSUM_BYTES] != _checksum(body):
             return None
         fields = json.loads(body.decode("utf-8", "surrogatepass"))
-    # Deep nesting ends in RecursionError; the checksum is no secret, so anybody can send it.
+    # Deep nesting raises RecursionError; anybody can compute the checksum and send such a cursor.
     except (binascii.Error, ValueError, RecursionError):
         return None
     if not isinstance(fields, dict) or not all(isinstance(value, str | int) for value in fields.values()):

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.facade import observing
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from tests.support.dose import dose
@@ -211,6 +212,26 @@ async def test_closing_ends_a_look(tmp_path: Path) -> None:
         asyncio.get_running_loop().call_later(0.05, free.set)
     await refused("WORKSPACE_GONE", look)
     assert scans == [""]
+
+
+async def test_a_look_in_the_smallest_parts_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grow(tmp_path)
+    run(tmp_path, "mkdir -p z/deep; echo kept > a_file; echo busy > a_log; echo moved > z/deep/moved")
+    await look_once(tmp_path)
+    monkeypatch.setattr(observing, "WORK_SECONDS", 0.0)  # one folder in each turn
+    run(tmp_path, "mv z/deep/moved a_moved; mv a_file z/deep/file; rm src/b.py; mkdir new; echo new > new/file")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        with (tmp_path / "a_log").open("a") as log:
+            log.write("more")
+            log.flush()
+            async with asyncio.timeout(60):
+                assert (await files.look()).unread == ["a_log"]
+        await files.look()
+        assert sorted(await recorded(files)) == [
+            ("create", "new/file", "external"), ("create_directory", "new", "external"),
+            ("delete", "src/b.py", "external"), ("modify", "a_log", "external"),
+            ("move", "a_moved", "external"), ("move", "z/deep/file", "external"),
+        ]  # fmt: skip
 
 
 KILLED = """

@@ -619,6 +619,23 @@ def test_a_folder_whose_inode_is_another_one_is_the_same_if_it_has_a_name_that_i
     assert looker.whole() == []
 
 
+def test_what_is_not_settled_yet_is_no_change_by_others(looker: Looker) -> None:
+    for name in ("changed", "gone"):
+        looker.write(name)
+    looker.whole()
+    rows = looker.state.rows
+    with looker.state.transaction():
+        rows.put([structs.replace(row, applied=False) for row in rows.below("")])
+    looker.write("changed", "newer")
+    (looker.root / "gone").unlink()
+    assert looker.whole() == []
+    with looker.state.transaction():
+        rows.put([structs.replace(row, applied=True) for row in rows.below("")])
+    assert looker.whole() == [
+        Told("modify", "changed", before="x", after="newer", size=5), Told("delete", "gone", before="x")
+    ]  # fmt: skip
+
+
 def test_a_folder_that_cannot_be_read_leaves_the_others_be(looker: Looker, monkeypatch: pytest.MonkeyPatch) -> None:
     looker.write("broken/f")
     looker.whole()

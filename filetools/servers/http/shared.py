@@ -155,7 +155,7 @@ class Callers:
         """Return the caller that was let in, in the session that it names; else in that of its login, or of this process.
 
         Args:
-            login: Id of the login of a person, who may edit and approve; None for everybody else.
+            login: Id of a person's login, which may edit and approve; None for other callers.
             session: As the caller names it.
         """
         return self._made(login is not None, (session or "").strip()[:LONGEST_SESSION] or login)
