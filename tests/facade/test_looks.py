@@ -216,7 +216,9 @@ async def test_closing_ends_a_look(tmp_path: Path) -> None:
 
 async def test_a_look_in_the_smallest_parts_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grow(tmp_path)
-    run(tmp_path, "mkdir -p z/deep; echo kept > a_file; echo busy > a_log; echo moved > z/deep/moved")
+    # So many folders that the second look at a missing name would come before it is met at its new place.
+    run(tmp_path, "mkdir -p z/deep $(seq -f m%g 100)")
+    run(tmp_path, "echo kept > a_file; echo busy > a_log; echo moved > z/deep/moved")
     await look_once(tmp_path)
     monkeypatch.setattr(observing, "WORK_SECONDS", 0.0)  # one folder in each turn
     run(tmp_path, "mv z/deep/moved a_moved; mv a_file z/deep/file; rm src/b.py; mkdir new; echo new > new/file")
