@@ -81,7 +81,7 @@ class Observation:
         self._context = context
         self._rows = context.rows
         self._doubtful = doubtful
-        self._seconds = seconds
+        self._seconds, self._is_whole = seconds, False
         self._deadline = time.monotonic() + seconds
         self._waiting: deque[Scope] = deque()
         self._gone: dict[str, TreeRow] = {}
@@ -139,6 +139,7 @@ class Observation:
 
     def _work(self, *, patient: bool, is_whole: bool = False) -> None:
         looks: Counter[tuple[str, Names]] = Counter()
+        self._is_whole = is_whole
         self._listed.clear()
         while self._waiting:
             while self._waiting:
@@ -308,11 +309,10 @@ class Observation:
     def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
         """Look at all of a folder that is new at its place."""
         self.new_folders.append(path)
-        row = self._rows.at(path)
-        if time.monotonic() > self._deadline and not everything and row is not None and row.identity is not None:
-            self.again[row.identity[:2]] = None
-        else:
+        if self._is_whole or everything or time.monotonic() < self._deadline:
             self._waiting.append(Scope(path=path, names=None, deep=True, everything=everything))
+        elif (row := self._rows.at(path)) is not None and row.identity is not None:
+            self.again[row.identity[:2]] = None
 
     def _create(self, path: WorkspacePath, stat: FileStat, item: Scope) -> bool:
         rows, key = self._rows, self._rows.key_of(path)
