@@ -13,10 +13,10 @@ from msgspec import Struct
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.facade.left_out import LeftOut
-from filetools.journal.core.log import LogDraft
 from filetools.journal.journal import Journal, Records
-from filetools.journal.observed import ObservedRows
+from filetools.journal.observed import ObservedChanges
 from filetools.journal.tree_index import IndexRow, Looked
+from filetools.journal.tree_rows import TreeTable
 from filetools.models.records import Operation
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import compile_patterns
@@ -131,13 +131,13 @@ class TreeObserver:
         made: list[Observation] = []
         before = self._journal.tree_index.looked()
 
-        def work(draft: LogDraft, rows: ObservedRows) -> None:
+        def work(changes: ObservedChanges, rows: TreeTable) -> None:
             self._follow_device(rows)
 
             @cache
             def are_rules_other() -> bool:
                 assert before is not None
-                changed = any(record.path.rpartition("/")[2] == IGNORE_FILE for record in draft.records)
+                changed = any(change.path.rpartition("/")[2] == IGNORE_FILE for _, change in changes.changes)
                 return (
                     changed or self._rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
                 )
@@ -148,17 +148,17 @@ class TreeObserver:
                 return is_old and (are_rules_other() or self._is_ignored_otherwise(rows, path))
 
             context = ObservationContext(
-                rows=rows, store=self._store, contents=self._journal.contents, draft=draft, is_left_out=self.left_out(),
+                rows=rows, store=self._store, contents=self._journal.contents, found=changes, is_left_out=self.left_out(),
                 knows_all=before is not None, largest_kept_bytes=self._largest_kept_bytes,
                 largest_read_bytes=self._largest_read_bytes,
                 is_overlooked=is_overlooked,
             )  # fmt: skip
             made[:] = [Observation(context, doubtful, seconds=seconds)]
             look(made[0])
-            for record in draft.records:
-                if record.old_path is not None and record.kind is Operation.MOVE_DIRECTORY:
+            for _, change in changes.changes:
+                if change.old_path is not None and change.operation is Operation.MOVE_DIRECTORY:
                     # What is known below went along, and recovery relies on that the folder did.
-                    self._sync(record.path, record.old_path)
+                    self._sync(change.path, change.old_path)
             if looked is not None and not made[0].left:
                 rows.note_whole_look(looked.text())
 
@@ -170,7 +170,7 @@ class TreeObserver:
             with suppress(FileToolsError):  # it has moved on, and is met there
                 self._store.sync(WorkspacePath(path).parent)
 
-    def _follow_device(self, rows: ObservedRows) -> None:
+    def _follow_device(self, rows: TreeTable) -> None:
         """Know the root's file system by its new number, which some have after each start of the machine."""
         root = rows.get("")
         if root is not None and root.identity is not None:
@@ -178,7 +178,7 @@ class TreeObserver:
             if own.device != root.identity[0] and own.inode == root.identity[1]:
                 rows.move_device(root.identity[0], own.device)
 
-    def _is_ignored_otherwise(self, rows: ObservedRows, path: WorkspacePath) -> bool:
+    def _is_ignored_otherwise(self, rows: TreeTable, path: WorkspacePath) -> bool:
         """Whether an ignore file above a path is not as it is known."""
         for folder in (ROOT, *path.folders):
             row = rows.at(folder.child(IGNORE_FILE))

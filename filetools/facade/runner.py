@@ -26,16 +26,16 @@ from filetools.facade.look import is_as_recorded
 from filetools.facade.parts import Parts
 from filetools.facade.steps.step import Step
 from filetools.facade.tree_look import TreeLook
-from filetools.facade.turn_calls import TurnCall, TurnTask
-from filetools.facade.turns import Turns
 from filetools.facade.way import Outcome
-from filetools.facade.worker_pool import CLOSED, InFlight
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch
+from filetools.writer.turn_calls import TurnCall, TurnTask
+from filetools.writer.turns import Turns
+from filetools.writer.worker_pool import CLOSED, InFlight
 
 T = TypeVar("T")
 
@@ -59,7 +59,9 @@ class CallRunner:
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
         """Called before a change waits for its turn."""
         self._at_work: Counter[str] = Counter()
-        self.turns = Turns(parts)
+        self.turns = Turns(
+            parts.workspace, parts.journal, parts.crew, parts.recovery.settle_all, lambda: parts.sync.is_strict
+        )
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
         self._is_closed = False

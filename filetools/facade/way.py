@@ -22,8 +22,8 @@ from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import UnsavedQuestion
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.commit import CommitDraft
-from filetools.journal.core.tree_rows import Identity
 from filetools.journal.journal import Records
+from filetools.journal.tree_rows import Identity
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.sync.context import RecentFile

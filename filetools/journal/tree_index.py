@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from filetools.journal.contents import VERSION_TEXT, digest_of
-from filetools.journal.core.tree_rows import Identity, folder_of
 from filetools.journal.database import Database
 from filetools.journal.folders import NEW_FILE_ID
 from filetools.journal.plain_rows import PlainRows, Values
+from filetools.journal.tree_rows import Identity, folder_of
 from filetools.models.words import EntryType
 
 T = TypeVar("T")
@@ -30,8 +30,8 @@ _NOTE_READ: Final = (
     " AND mtime = ? AND ctime IN (?, -1)"
 )
 _NOTE_OPENED: Final = (
-    "INSERT INTO tree (key, folder, path, kind, file, version, number, applied, synced)"
-    f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version,"
+    "INSERT INTO tree (key, folder, path, kind, file, version, number, applied)"
+    f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version,"
     " ctime = -1"  # nobody knows which state of the file was read
     " WHERE kind = 'file' AND version IS NULL"
 )

@@ -10,12 +10,12 @@ from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
-from filetools.facade.worker_pool import Hop
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
-from filetools.journal.core.tree_rows import Identity
 from filetools.journal.journal import Records
+from filetools.journal.tree_rows import Identity
 from filetools.permissions.call_watch import current_watch
+from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
 
