@@ -15,7 +15,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.reading import UNSETTLED, is_text
-from filetools.tree.scope import Names
+from filetools.tree.scope import Names, ObservationContext
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
 """A path whose row says something else than what is there now, and what that is."""
@@ -104,9 +104,15 @@ def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, s
     return bool(known & found.keys()) or (not known and not found)
 
 
-def is_same_folder(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
-    """Whether a folder with another inode counts as the known one: something known is in it, or both are empty."""
-    return row.kind == stat.type == "directory" and _is_same(rows, store, row, path, stat)
+def is_same_folder(context: ObservationContext, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
+    """Whether a folder with another inode counts as the known one: something known is in it, or both are empty.
+
+    Before the first look at the whole tree has ended, one of which nothing below is known may be full.
+    """
+    if row.kind != "directory" or stat.type != "directory":
+        return False
+    is_unread = not context.knows_all and not context.rows.children(row.key)
+    return is_unread or _is_same(context.rows, context.store, row, path, stat)
 
 
 def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat) -> Moved:

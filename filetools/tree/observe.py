@@ -431,7 +431,7 @@ class Observation:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
-        if source is None and is_same_folder(self._rows, self._context.store, row, path, stat):
+        if source is None and is_same_folder(self._context, row, path, stat):
             # Another inode for the same folder, as drivers make them up, or one in its place with the same names.
             self._rows.put((structs.replace(row, identity=stat.identity, mode=stat.mode),))
             self._arrive(path)

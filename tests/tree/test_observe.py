@@ -631,6 +631,17 @@ def test_a_folder_whose_inode_is_another_one_is_the_same_if_it_has_a_name_that_i
     assert looker.whole() == []
 
 
+def test_a_folder_that_nobody_has_looked_into_is_the_same_with_another_inode(opened: Opener) -> None:
+    looker = opened(found=True)
+    looker.write("a/f")
+    looker.named("a")
+    shutil.copytree(looker.root / "a", looker.root / "b")
+    shutil.rmtree(looker.root / "a")
+    (looker.root / "b").rename(looker.root / "a")
+    assert looker.whole() == []
+    assert looker.at("a/f") is not None
+
+
 def test_what_is_not_settled_yet_is_no_change_by_others(looker: Looker) -> None:
     for name in ("changed", "gone"):
         looker.write(name)
