@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -18,13 +19,16 @@ from filetools.facade.parts import Parts
 from filetools.journal.tree_index import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.tree.agenda import Agenda
+from filetools.tree.agenda import SECOND_LOOK_SECONDS, Agenda, join
+from filetools.tree.hints import FolderId
 from filetools.tree.observe import Observation
-from filetools.tree.scope import Scope
+from filetools.tree.scope import Names, Scope
 from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
 """How long an observation waits for its turn, and then is tried again."""
+SIFT_SECONDS: Final = 0.005
+"""Between two looks at what hints name: of many hints in a row each batch costs one."""
 FAILURE_PAUSE_SECONDS: Final = 0.5
 """Until hints are looked at again after an observation has failed."""
 MOST_ROUNDS: Final = 5
@@ -66,6 +70,11 @@ class ForeignChanges:
         self._loop = asyncio.get_running_loop()
         self._agenda = Agenda(self._wake)
         self._is_due = asyncio.Event()
+        self._news: deque[Mapping[FolderId, Names]] = deque()
+        """Hints that were sifted."""
+        self._unsettled: dict[FolderId, Names] = {}
+        """Hints that are to be sifted once more."""
+        self._is_sifting, self._sifted_at = False, 0.0
         self._looking = asyncio.Lock()
         self._watcher: TreeWatcher | None = None
         # What follows is changed in turns.
@@ -86,7 +95,8 @@ class ForeignChanges:
     @property
     def is_calm(self) -> bool:
         """Whether there is nothing to look at, neither now nor soon."""
-        return self._agenda.is_empty and not self._is_whole_due
+        is_waiting = self._is_sifting or self._news or self._unsettled
+        return self._agenda.is_empty and not (is_waiting or self._is_whole_due)
 
     @property
     def is_watching(self) -> bool:
@@ -112,8 +122,11 @@ class ForeignChanges:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._is_due.wait()
+        if (left := self._sifted_at + SIFT_SECONDS - time.monotonic()) > 0:
+            await asyncio.sleep(left)
         self._is_due.clear()
-        if self._seconds_until_due() != 0:
+        await self._sift()
+        if self._seconds_until_due(with_hints=False) != 0:
             return
         try:
             await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
@@ -122,6 +135,31 @@ class ForeignChanges:
         except WorkspaceGoneError:
             self._tell_if_gone()
             await asyncio.Event().wait()  # there is nothing to look at any more
+
+    async def _sift(self) -> None:
+        """Forget hints at what is as it is recorded, such as own writes: a turn costs more than a look without one."""
+        former, self._unsettled = self._unsettled, {}
+        hints = dict(self._agenda.hints.take_folders())
+        join(hints, former)
+        if not hints:
+            return
+        self._is_sifting, self._sifted_at = True, time.monotonic()
+        try:
+            found = await self._parts.crew.run(partial(self._parts.observer.sifted, hints))
+        finally:
+            self._is_sifting = False
+        if self._watcher is not None and found.folders:
+            self._watcher.watch(found.folders)
+        for folder, names in found.unsettled.items():
+            late = names & (former.get(folder) or frozenset())
+            if late:
+                join(found.news, {folder: late})
+            if names - late:
+                self._unsettled[folder] = names - late
+        if found.news:
+            self._news.append(found.news)
+        if self._unsettled:
+            self._loop.call_later(SECOND_LOOK_SECONDS, self._is_due.set)
 
     async def look(self) -> Uncertain:
         """Have all recorded that other programs did anywhere in the tree.
@@ -153,9 +191,9 @@ class ForeignChanges:
     def _is_whole_due(self) -> bool:
         return self._is_whole_wanted or self._left is not None
 
-    def _seconds_until_due(self) -> float | None:
+    def _seconds_until_due(self, *, with_hints: bool = True) -> float | None:
         """Return how long there is nothing to look at; None for as long as no hint comes."""
-        due_at = 0.0 if self._is_whole_due else self._agenda.due_at()
+        due_at = 0.0 if self._is_whole_due or self._news else self._agenda.due_at(with_hints=with_hints)
         return None if due_at is None else max(0.0, due_at - time.monotonic())
 
     def _wake(self) -> None:
@@ -167,7 +205,7 @@ class ForeignChanges:
     def _observe(self) -> Sequence[ChangeRecord]:
         """Look at what is due."""
         # A name that is gone may be met at another one as long as not all were looked at.
-        due = self._agenda.take(with_again=self._left is None)
+        due = self._agenda.take(self._taken_news(), with_again=self._left is None)
         self._is_whole_wanted = self._is_whole_wanted or due.whole_tree
         try:
             if due.whole_tree:
@@ -189,6 +227,10 @@ class ForeignChanges:
             self._note_part(found.observation)
         self._note(found.observation)
         return found.records
+
+    def _taken_news(self) -> Iterator[Mapping[FolderId, Names]]:
+        while self._news:
+            yield self._news.popleft()
 
     def _note_part(self, observation: Observation) -> None:
         """Note what a part of a look at the whole tree has left, and its end."""

@@ -25,9 +25,10 @@ _ROWS: Final = (
     " WHERE kind <> 'absent'"
 )
 _LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
+_FOLDER_OF_INODE: Final = "SELECT path FROM tree WHERE inode = ? AND device = ? AND kind = 'directory'"
 _NOTE_READ: Final = (
-    "UPDATE tree SET version = ?, ctime = ? WHERE key = ? AND version IS NULL AND kind = ? AND inode = ? AND size = ?"
-    " AND mtime = ? AND ctime IN (?, -1)"
+    "UPDATE tree SET version = ?1, ctime = ?2 WHERE key = ?3 AND (version IS NULL OR version = ?1) AND kind = ?4"
+    " AND inode = ?5 AND size = ?6 AND mtime = ?7 AND ctime IN (?8, -1)"
 )
 _NOTE_OPENED: Final = (
     "INSERT INTO tree (key, folder, path, kind, file, version, number, applied)"
@@ -104,6 +105,11 @@ class TreeIndex:
         """Return the row of a key; None if nothing is known to be there."""
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
         return None if row is None else IndexRow._make(_plain(*row[1:]))
+
+    def folder_of_inode(self, device: int, inode: int) -> str | None:
+        """Return the path of the folder that has an inode, as far as filetools knows."""
+        row = self._database.row(_FOLDER_OF_INODE, (inode, device))
+        return None if row is None else str(row[0])
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Give rows that have none the versions of what was read, as far as the same stands there."""
