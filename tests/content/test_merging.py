@@ -106,6 +106,13 @@ def test_words_that_an_unchanged_word_parts_are_merged_in_prose_alone(
     assert (merged_lines(base, ours, theirs), merged_lines(base, theirs, ours)) == (None, None)
 
 
+@pytest.mark.parametrize("keep", [None, "both", "theirs"])
+def test_words_that_both_changed_leave_the_other_words_that_one_changed(keep: Kept | None) -> None:
+    base, more = "one two three four five\n", "ONE two three four FIVE\n"
+    less = "ONE two three four five\n"
+    assert [merge(base, *sides, keep=keep, by_words=True).text for sides in ((more, less), (less, more))] == [more] * 2
+
+
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "expected"),
     [
