@@ -152,7 +152,7 @@ _EXPECTED: Final = {
 }
 
 
-_PATHS: Final = ("path", "file_path", "notebook_path", "source", "old_path")
+_PATHS: Final = ("path", "file_path", "source", "old_path")
 """Parameters that name what a call is mainly about, the first of them that is given."""
 
 

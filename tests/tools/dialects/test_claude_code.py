@@ -146,6 +146,13 @@ async def test_a_long_file_is_read_on_where_it_was_cut_and_is_not_yet_known(sess
     assert (file["numLines"], file["totalLines"], file["truncatedByTokenCap"]) == (2000, 2500, True)
 
 
+async def test_a_notebook_is_text_that_edit_changes(session: Session, root: Path) -> None:
+    (root / "n.ipynb").write_text('{"cells": [{"cell_type": "code", "source": ["1"]}]}\n')
+    assert (await session.says("Read", file_path="n.ipynb")).startswith('     1\t{"cells"')
+    await session.says("Edit", file_path="n.ipynb", old_string='["1"]', new_string='["2"]')
+    assert (root / "n.ipynb").read_text() == '{"cells": [{"cell_type": "code", "source": ["2"]}]}\n'
+
+
 async def test_pictures_and_pdfs_are_media(session: Session, root: Path) -> None:
     (root / "paper.pdf").write_bytes(b"%PDF-1.7\n\0")
     assert await session.data("Read", file_path="logo.png") == {

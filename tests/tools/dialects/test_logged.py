@@ -16,14 +16,11 @@ from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
 TEXT = "c0nfidential"
-NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "source": TEXT}]})
 CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "claude-code": [
         ("Write", {"file_path": "a.txt", "content": f"{TEXT}\n"}),
         ("Edit", {"file_path": "a.txt", "old_string": TEXT, "new_string": f"{TEXT} {TEXT}"}),
         ("Read", {"file_path": "a.txt"}),
-        ("Read", {"file_path": "n.ipynb"}),
-        ("NotebookEdit", {"notebook_path": "n.ipynb", "cell_id": "a", "new_source": f"{TEXT} {TEXT}"}),
         ("Grep", {"pattern": "[a-z]", "output_mode": "content"}),
         ("Glob", {"pattern": "*.txt"}),
     ],
@@ -51,7 +48,6 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("name", [dialect.name for dialect in DIALECTS])
 async def test_no_content_is_logged_or_told_in_events_of_calls(tmp_path: Path, name: str) -> None:
-    (tmp_path / "n.ipynb").write_text(NOTEBOOK)
     told: list[Event] = []
     async with filetools.open(tmp_path, settings=QUIET) as files:
         files.on("agent:tool:*", told.append)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
 CODE = "def one():\n\treturn 1\n\n\ndef two():\n\treturn 1\n"
-CELLS = [{"cell_type": "code", "id": "first", "metadata": {}, "outputs": [], "source": ["1"]}]
 EDITOR = "str_replace_based_edit_tool"
 Repair = Callable[[dict[str, Any], dict[str, Any], str], dict[str, Any]]
 """Gets the arguments, the envelope, and the text that the model reads; returns the arguments of the next call."""
@@ -33,8 +31,6 @@ class Mistake:
     arguments: dict[str, Any]
     code: str
     repair: Repair
-    look: tuple[str, dict[str, Any]] | None = None
-    """A call between, where the refusal asks to look first."""
 
 
 def nearest(arguments: dict[str, Any], envelope: dict[str, Any], text: str) -> dict[str, Any]:
@@ -69,14 +65,6 @@ MISTAKES = [
     ),
     Mistake(dialect="claude-code", tool="Glob", arguments={"patern": "*.py"}, code="INVALID_ARGUMENT", repair=nearest),
     Mistake(
-        dialect="claude-code",
-        tool="NotebookEdit",
-        arguments={"notebook_path": "n.ipynb", "cell_id": "frist", "new_source": "2"},
-        code="VERSION_MISMATCH",
-        look=("Read", {"file_path": "n.ipynb"}),
-        repair=but(cell_id="first"),
-    ),
-    Mistake(
         dialect="text-editor",
         tool=EDITOR,
         code="EDIT_NOT_FOUND",
@@ -105,17 +93,12 @@ async def test_a_mistake_is_repaired_in_one_step(tmp_path: Path, mistake: Mistak
     (tmp_path / "app.py").write_text(CODE)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.txt").write_text("a")
-    (tmp_path / "n.ipynb").write_text(
-        json.dumps({"cells": CELLS, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
-    )
     async with filetools.open(tmp_path, settings=QUIET) as files:
         session = Session(files, dialect_named(mistake.dialect))
         envelope = await session.envelope(mistake.tool, mistake.arguments)
         assert envelope.get("error_code") == mistake.code, envelope
         assert (tmp_path / "app.py").read_text() == CODE
         shown = session.tools.show(mistake.tool, envelope).text
-        if mistake.look is not None:
-            await session.says(mistake.look[0], **mistake.look[1])
         await session.says(mistake.tool, **mistake.repair(mistake.arguments, envelope, shown))
 
 

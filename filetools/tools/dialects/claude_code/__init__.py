@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from filetools.tools.dialects.claude_code.notebooks import NOTEBOOKS
 from filetools.tools.dialects.claude_code.places import GROUP
 from filetools.tools.dialects.claude_code.reading import READING
 from filetools.tools.dialects.claude_code.searching import SEARCHING
@@ -16,7 +15,7 @@ from filetools.tools.dialects.dialect import Dialect
 
 CLAUDE_CODE: Final = Dialect(
     name=GROUP,
-    tools=(*READING, *WRITING, *SEARCHING, *NOTEBOOKS),
+    tools=(*READING, *WRITING, *SEARCHING),
     instructions=(
         "Files of one workspace, shared with people and other agents. Paths may be absolute, inside the root, or relative to"
         " it. A file must be read before Write replaces it. What others changed since is merged, or refused if it overlaps."

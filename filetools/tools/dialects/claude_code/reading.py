@@ -1,4 +1,4 @@
-"""Read: a file with line numbers, a picture, a PDF, or the cells of a notebook."""
+"""Read: a file with line numbers, a picture, or a PDF."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from filetools.content.lines import count_lines
 from filetools.errors import InvalidArgumentError
 from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.claude_code.notebooks import read_notebook
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import numbered, presented
 from filetools.tools.roots import ServedPath
@@ -19,8 +18,6 @@ from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, Tex
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 PDF: Final = "application/pdf"
-MOST_OUTPUT: Final = 2000
-"""Characters of one output of a notebook's cell that a model is shown."""
 
 
 class Read(Parameters):
@@ -34,20 +31,17 @@ class Read(Parameters):
 async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     """Read a file, or some of its lines."""
     place = await located(context, given.file_path)
-    is_notebook = place.path.endswith(".ipynb") and given.offset is None and given.limit is None
-    # What no model is shown must not count as read.
-    made = await _lines(place, given.offset, given.limit, page=not is_notebook)
+    made = await _lines(place, given.offset, given.limit)
     if made.is_binary:
         return _binary(made, place.absolute)
-    if is_notebook and (cells := _cells(made.content)) is not None:
-        return {"type": "notebook", "file": {"filePath": place.absolute, "cells": cells}}
     return {"type": "text", "file": _text(made, place.absolute, given)}
 
 
-async def _lines(place: ServedPath, offset: int | None, limit: int | None, *, page: bool) -> ReadResult:
+async def _lines(place: ServedPath, offset: int | None, limit: int | None) -> ReadResult:
     """Return lines of a file, or all of it if it has none because it is binary."""
     try:
-        return await place.files.read_file(place.path, offset=offset or None, limit=limit, page=page)
+        # What no model is shown must not count as read.
+        return await place.files.read_file(place.path, offset=offset or None, limit=limit, page=True)
     except InvalidArgumentError:
         whole = await place.files.read_file(place.path)
         if not whole.is_binary:
@@ -77,38 +71,6 @@ def _binary(made: ReadResult, path: str) -> dict[str, Any]:
     return {"type": "image", "file": {"base64": made.content, "type": mime_type, "originalSize": made.size}}
 
 
-def _cells(text: str) -> list[dict[str, Any]] | None:
-    """Return the cells of a notebook; None if the text is none, and is shown as it is."""
-    try:
-        notebook = read_notebook(text)
-    except InvalidArgumentError:
-        return None
-    return [
-        {
-            "cellType": cell.type,
-            "source": cell.source,
-            "cell_id": cell.id,
-            **({"language": notebook.language} if cell.type == "code" else {}),
-            **({"outputs": outputs} if (outputs := _outputs(cell.value.get("outputs"))) else {}),
-        }
-        for cell in notebook.cells
-    ]
-
-
-def _outputs(outputs: object) -> list[dict[str, Any]]:
-    rows = outputs if isinstance(outputs, list) else []
-    found = ((row.get("output_type"), _output_text(row)) for row in rows if isinstance(row, dict))
-    return [{"output_type": kind, "text": text} for kind, text in found if text]
-
-
-def _output_text(row: Mapping[str, Any]) -> str:
-    data = row.get("data")
-    told = row.get("text") or (data.get("text/plain") if isinstance(data, dict) else None)
-    if row.get("output_type") == "error":
-        told = f"{row.get('ename')}: {row.get('evalue')}"
-    return "".join(map(str, told)) if isinstance(told, list) else str(told or "")
-
-
 def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str | ShownCall:
     file = data["file"]
     if data["type"] == "image":
@@ -116,8 +78,6 @@ def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str | ShownCall:
     if data["type"] == "pdf":
         uri = f"file://{file['filePath']}"
         return ShownCall(text="", media=Medium(kind="bytes", data=file["base64"], mime_type=PDF, uri=uri))
-    if data["type"] == "notebook":
-        return "\n".join(map(_cell_text, file["cells"])) or "The notebook has no cells."
     if not file["content"]:
         if file["totalLines"] == 0:
             return "Warning: the file exists but the contents are empty."
@@ -136,20 +96,13 @@ def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str | ShownCall:
     return text.removesuffix("\n")
 
 
-def _cell_text(cell: Mapping[str, Any]) -> str:
-    kind = "" if cell["cellType"] == "code" else f"<cell_type>{cell['cellType']}</cell_type>"
-    language = "" if cell.get("language", "python") == "python" else f"<language>{cell['language']}</language>"
-    outputs = "".join(f"\n{output['text'][:MOST_OUTPUT]}" for output in cell.get("outputs", ()))
-    return f'<cell id="{cell["cell_id"]}">{kind}{language}{cell["source"]}</cell id="{cell["cell_id"]}">{outputs}'
-
-
 READING: tuple[AnyTool, ...] = (
     Tool(
         name="Read",
         description=(
             "Read a file: text with line numbers as from cat -n, each with a tab, which are not part of the file; pictures"
-            " (PNG, JPEG, GIF, WebP), PDFs, and notebooks (.ipynb) cell by cell. By default the first 2000 lines; offset and"
-            " limit read parts. It also reads text that a person has not saved yet."
+            " (PNG, JPEG, GIF, WebP), and PDFs. By default the first 2000 lines; offset and limit read parts. It also reads"
+            " text that a person has not saved yet."
         ),
         parameters=Read,
         handler=read,
