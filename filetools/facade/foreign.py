@@ -27,8 +27,8 @@ from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
 """How long an observation waits for its turn, and then is tried again."""
-SIFT_SECONDS: Final = 0.005
-"""Between two looks at what hints name: of many hints in a row each batch costs one."""
+REST_SECONDS: Final = 0.005
+"""From a hint until it is looked at: then an own write is done, and many hints in a row cost one look."""
 FAILURE_PAUSE_SECONDS: Final = 0.5
 """Until hints are looked at again after an observation has failed."""
 MOST_ROUNDS: Final = 5
@@ -74,8 +74,9 @@ class ForeignChanges:
         """Hints that were sifted."""
         self._unsettled: dict[FolderId, Names] = {}
         """Hints that are to be sifted once more."""
-        self._is_sifting, self._sifted_at = False, 0.0
+        self._is_sifting = False
         self._looking = asyncio.Lock()
+        self._working = asyncio.Lock()
         self._watcher: TreeWatcher | None = None
         # What follows is changed in turns.
         self._is_whole_wanted = False
@@ -122,14 +123,14 @@ class ForeignChanges:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._is_due.wait()
-        if (left := self._sifted_at + SIFT_SECONDS - time.monotonic()) > 0:
-            await asyncio.sleep(left)
+        if not self._is_whole_due:
+            await asyncio.sleep(REST_SECONDS)
         self._is_due.clear()
-        await self._sift()
-        if self._seconds_until_due(with_hints=False) != 0:
-            return
         try:
-            await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
+            async with self._working:
+                await self._sift()
+                if self._seconds_until_due(with_hints=False) == 0:
+                    await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
         except LockTimeoutError:
             return  # another process is at work for long, and the next try waits for it again
         except WorkspaceGoneError:
@@ -143,7 +144,7 @@ class ForeignChanges:
         join(hints, former)
         if not hints:
             return
-        self._is_sifting, self._sifted_at = True, time.monotonic()
+        self._is_sifting = True
         try:
             found = await self._parts.crew.run(partial(self._parts.observer.sifted, hints))
         finally:
@@ -174,7 +175,8 @@ class ForeignChanges:
             while self._ended <= before:
                 await self._record(self._observe, "", _OWNER, timeout)
             for _ in range(MOST_ROUNDS):
-                pause = self._seconds_until_due()
+                async with self._working:  # what `work` has begun may ask for another look
+                    pause = self._seconds_until_due()
                 if pause is None or pause > LONGEST_PAUSE_SECONDS:
                     break
                 await asyncio.sleep(pause)

@@ -268,6 +268,8 @@ class CallRunner:
             if walk.outcome is not None:
                 happened()
             self._publish(records, call.acquired)
+            if walk.outcome is not None:
+                parts.sync.begin_following(walk.outcome.recent)
 
         walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=noticed.extend))
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
@@ -308,8 +310,12 @@ class CallRunner:
                 await self.news.tell()  # a read that follows at once must find unsaved text where it is now
         if not outcome.followed or not self.parts.sync.has_mirrors:
             return outcome
-        follow = partial(self.parts.sync.follow, outcome.followed)
-        return outcome.with_mirror(await self.afterwards(follow))
+        try:
+            return outcome.with_mirror(await self.parts.sync.follow(outcome.followed))
+        except asyncio.CancelledError:
+            if not is_late():
+                raise
+        return outcome.with_mirror("pending")
 
     async def afterwards(self, work: Callable[[], T]) -> T:
         """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""

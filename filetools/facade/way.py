@@ -189,11 +189,6 @@ class Walk:
             },
         )
 
-    def marked(self) -> None:
-        """Have mirrors begin to follow."""
-        if self.outcome is not None:
-            self._parts.sync.begin_following(self.outcome.recent)
-
     def abandon(self) -> None:
         """Take back what was prepared, so that another try or a refusal leaves no trace."""
         _abandon(self._parts, self._steps)

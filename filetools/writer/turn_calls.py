@@ -50,9 +50,6 @@ class TurnWork(Protocol):
     def apply(self, records: Records) -> None:
         """Make real what was committed, or set it back and raise; `HeadMovedError` means to try again."""
 
-    def marked(self) -> None:
-        """Have others follow, now that what was made real is marked as such."""
-
     def abandon(self) -> None:
         """Take back what was prepared, since it was not committed."""
 
@@ -72,9 +69,6 @@ class TurnTask(Generic[T]):
 
     def apply(self, records: Records) -> None:
         """Nothing is left to do."""
-
-    def marked(self) -> None:
-        """Nobody follows."""
 
     def abandon(self) -> None:
         """Nothing was prepared."""

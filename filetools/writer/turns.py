@@ -394,8 +394,6 @@ class Turns:
             if error is not None and call.is_tried_again(error):
                 again.append(call)
         self._mark(made, {key: identity for work in done for key, identity in work.identities.items()})
-        for work in done:
-            work.marked()
 
     def _prepare(self, calls: list[TurnCall], again: list[TurnCall]) -> list[tuple[TurnCall, CommitDraft]]:
         """Prepare calls one after the other; one that is about what an earlier one changes waits for the next turn."""
