@@ -105,16 +105,14 @@ class ForeignChanges:
         return self._watcher is not None and self._watcher.status().method is not None and self._ended > 0
 
     async def watch(self) -> None:
-        """Begin to watch the tree, unless another process does, or this one already."""
-        self._watcher = self._watcher or TreeWatcher(self._parts.workspace, self._agenda.hints)
-        try:
+        """Begin to watch the tree, unless this process does already; only one process of a root calls it."""
+        if self._watcher is None:
+            self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
             await self._parts.crew.run(partial(self._start, self._watcher))
-        except OSError as exc:
-            _log.warning("changes by other programs are not noticed yet: %s", exc.strerror)
 
     def _start(self, watcher: TreeWatcher) -> None:
-        if watcher.start():
-            watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
+        watcher.start()
+        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
 
     async def work(self) -> None:
         """Have recorded what hints lead to, as they come."""
