@@ -13,8 +13,7 @@ from typing import Final
 from filelock import lock_descriptor
 from msgspec import Struct
 
-from filetools.app.state import blocking, is_id, planted_state
-from filetools.app.trust import own_folder
+from filetools.app.state import blocking, is_id, own_directory, planted_state
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
 from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
@@ -71,12 +70,13 @@ def examine(root: Path, state_directory: Path | None = None) -> Health:
         is_planted = blocking(directory) is not None
         problem = JournalReport(problem=planted_state()) if is_planted else None
         return Health(exists=root.is_dir(), has_state=is_planted, journal=problem)
+    rules = own_directory(root, state_directory) or directory
     return Health(
         exists=root.is_dir(),
         has_state=True,
         is_open=_is_kept(directory),
         journal=examine_journal(directory),
-        misplaced=tuple(_misplaced(root, directory)),
+        misplaced=tuple(_misplaced(root, directory, rules)),
     )
 
 
@@ -97,9 +97,10 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
         return None
     aside = folder_for_damage(directory)
     with _kept(directory, aside):
-        misplaced = tuple(_misplaced(root, directory))
+        rules = own_directory(root, state_directory) or directory
+        misplaced = tuple(_misplaced(root, directory, rules))
         for name in misplaced:
-            _put_aside(_rules_folder(root, directory) if name == _RULES else directory, aside, name)
+            _put_aside(rules if name == _RULES else directory, aside, name)
         if "id" in misplaced:  # on both sides, which must be equal
             _put_aside(root / STATE_PATH, aside / "root", "id")
         report = examine_journal(directory)
@@ -116,7 +117,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
     return StateRepair(damage=report.problem.message, aside=aside.name, misplaced=misplaced, rescue=rescue)
 
 
-def _misplaced(root: Path, directory: Path) -> Iterator[str]:
+def _misplaced(root: Path, directory: Path, rules: Path) -> Iterator[str]:
     """Yield what the opening or a first call refuses, whatever the journal is like."""
     for name in _FOLDERS:
         if _kind(directory / name) not in (None, stat.S_IFDIR):
@@ -128,17 +129,11 @@ def _misplaced(root: Path, directory: Path) -> Iterator[str]:
     if not all(is_id(each.read_bytes()) for each in ids):
         yield "id"
     try:
-        SavedPermissions.read(_rules_folder(root, directory) / _RULES)
+        SavedPermissions.read(rules / _RULES)
     except StateDamagedError:
         yield _RULES
     except FileToolsError:
         pass  # of a newer release: not damaged
-
-
-def _rules_folder(root: Path, directory: Path) -> Path:
-    """Return where permissions lie: in the user's folder for the root, or in a state directory that the user named."""
-    own = own_folder(directory) if directory == root / STATE_PATH else None
-    return own or directory
 
 
 def _kind(place: Path) -> int | None:

@@ -212,15 +212,6 @@ def _mirror(mirror: Path) -> Check:
     return Check(name="mirror", state="note", text="is not there; the next change or 'filetools sync' makes it")
 
 
-class Extra(Struct, frozen=True, kw_only=True):
-    """One extra of the package."""
-
-    name: str
-    present: tuple[str, ...]
-    """Its packages that are installed."""
-    missing: tuple[str, ...]
-
-
 def facts() -> dict[str, str | None]:
     """Return the versions of what everything else stands on."""
     return {
@@ -244,28 +235,25 @@ def programs() -> Iterator[Check]:
         )
 
 
-def extras() -> Iterator[Extra]:
-    """Yield each optional extra with the packages of it that are installed, and those that are missing."""
-    wanted: dict[str, list[str]] = {}
+def extras() -> dict[str, dict[str, list[str]]]:
+    """Return for each optional extra which of its packages are `present`, and which are `missing`."""
+    found: dict[str, dict[str, list[str]]] = {}
     for requirement in requires(DISTRIBUTION) or ():
         match = _REQUIREMENT.fullmatch(requirement)
         if match and match[2] not in _NOT_OFFERED and match[1] != DISTRIBUTION:
-            wanted.setdefault(match[2], []).append(match[1])
-    for name, packages in wanted.items():
-        present = tuple(package for package in packages if installed_version(package) is not None)
-        yield Extra(
-            name=name, present=present, missing=tuple(package for package in packages if package not in present)
-        )
+            packages = found.setdefault(match[2], {"present": [], "missing": []})
+            packages["missing" if installed_version(match[1]) is None else "present"].append(match[1])
+    return found
 
 
 def installation() -> list[Check]:
     """Return what is installed, and how to install the rest."""
-    return [*programs(), *(_extra(extra) for extra in extras())]
+    return [*programs(), *(_extra(name, **packages) for name, packages in extras().items())]
 
 
-def _extra(extra: Extra) -> Check:
-    purpose = _PURPOSES.get(extra.name, "")
-    if not extra.missing:
-        return Check(name=f"[{extra.name}]", state="ok", text=purpose)
-    lacking = f", lacks {', '.join(extra.missing)}" if extra.present else ""
-    return Check(name=f"[{extra.name}]", state="note", text=f"{purpose}{lacking}", remedy=install_command(extra.name))
+def _extra(name: str, present: list[str], missing: list[str]) -> Check:
+    purpose = _PURPOSES.get(name, "")
+    if not missing:
+        return Check(name=f"[{name}]", state="ok", text=purpose)
+    lacking = f", lacks {', '.join(missing)}" if present else ""
+    return Check(name=f"[{name}]", state="note", text=f"{purpose}{lacking}", remedy=install_command(name))

@@ -106,6 +106,6 @@ def test_every_extra_says_what_it_is_for_and_how_it_is_installed() -> None:
     assert checks.keys() >= {"cli", "mcp", "server", "search"}
     assert checks.keys() <= declared
     assert [name for name, check in checks.items() if not check.text] == []
-    for extra in extras():
-        remedy = checks[extra.name].remedy
-        assert remedy == (f"pip install 'agent-filetools[{extra.name}]'" if extra.missing else None)
+    for name, packages in extras().items():
+        remedy = checks[name].remedy
+        assert remedy == (f"pip install 'agent-filetools[{name}]'" if packages["missing"] else None)
