@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from filetools.app.mirrors import MIRROR_NAME, MirrorFolders, mirror_of, place_of, refuse_overlaps
 from filetools.app.state import StateLocation, prepare_state, temporary_state
@@ -51,14 +51,7 @@ from filetools.versions.read_tracker import ReadTracker
 _log = logging.getLogger(__name__)
 
 
-class Closable(Protocol):
-    """A part that is released by closing."""
-
-    def close(self) -> None:
-        """Release it."""
-
-
-Closing = TypeVar("Closing", bound=Closable)
+Closing = TypeVar("Closing", Workspace, Store, Journal)
 
 
 def open_workspace(

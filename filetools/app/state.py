@@ -19,18 +19,17 @@ from msgspec import Struct
 from filetools.app.trust import REPOSITORY, claim, folders_of, is_anothers, own_folder, refuse_owner, write_whole
 from filetools.errors import (
     AccessDeniedError,
-    DiskFullError,
     FileToolsError,
     InvalidArgumentError,
     NoStateError,
     StateDamagedError,
     StateElsewhereError,
-    StorageFailedError,
     WorkspaceGoneError,
 )
 from filetools.journal.blobs import sync_directory
 from filetools.journal.position import POSITION_FILE
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
+from filetools.paths.explain import translate
 
 _JOURNAL: Final = "journal.db"
 _ID: Final = "id"
@@ -265,14 +264,9 @@ def _read(file: Path) -> bytes | None:
 
 
 def _explained(directory: Path, error: OSError) -> FileToolsError:
-    what = f"the state directory {str(directory)!r}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError(what)
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessDeniedError(what, error.strerror or "denied")
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR):
         return planted_state()
-    return StorageFailedError(what, error.strerror or str(error))
+    return translate(f"the state directory {str(directory)!r}", error)
 
 
 TOKEN_FILE: Final = "token"  # noqa: S105 - the name of the file

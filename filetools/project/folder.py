@@ -9,7 +9,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from filetools.errors import AccessDeniedError, DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
+from filetools.errors import (
+    AccessDeniedError,
+    DirectoryNotFoundError,
+    FileToolsError,
+    InvalidArgumentError,
+    PathNotDirectoryError,
+)
+from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -134,6 +141,16 @@ def below(path: str, root: str) -> WorkspacePath | None:
     if not is_within(path, root):
         return None
     return WorkspacePath(path[len(root) :].lstrip(os.sep))
+
+
+def located(reads: FolderStore, path: WorkspacePath, kind: EntryType) -> WorkspacePath | None:
+    """Return where something in a folder really lies; None if it is no such thing, or lies outside."""
+    try:
+        found = reads.followed(path)
+        is_such = found is not None and found[1].type == kind and reads.resolve(found[0]) == found[0]
+    except FileToolsError:  # a link that leads nowhere, the state of filetools, a name that is no text
+        return None
+    return found[0] if found is not None and is_such else None
 
 
 @contextmanager

@@ -100,7 +100,6 @@ def test_a_folder_is_a_project_once(world: World, registry: Registry) -> None:
         assert (caught.value.code, caught.value.details) == ("PROJECT_EXISTS", {"id": made["id"]})
     assert registry.ensure_project("link")["id"] == made["id"]
     assert [each["id"] for each in registry.list_projects()] == [made["id"]]
-    assert len(world.rows()) == 1
 
 
 def test_of_openings_that_create_one_project_at_once_one_does(world: World, registry: Registry) -> None:
