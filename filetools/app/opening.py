@@ -18,7 +18,7 @@ from filetools.app.state import StateLocation, prepare_state, temporary_state
 from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
-from filetools.events.activity import ApprovalRequired, PermissionChanged, ToolApproved, ToolRejected
+from filetools.events.activity import ApprovalRequired, ToolApproved, ToolRejected
 from filetools.events.bus import EventBus
 from filetools.events.types import Event
 from filetools.facade.aside import keep_aside
@@ -39,7 +39,7 @@ from filetools.paths.workspace import Workspace
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
-from filetools.permissions.requests import Notice, PolicyChanged
+from filetools.permissions.requests import ApprovalNotice
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
@@ -281,7 +281,7 @@ class Opening:
     async def _gatekeeper(
         self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, journal: Journal
     ) -> Gatekeeper:
-        def notify(notice: Notice) -> None:
+        def notify(notice: ApprovalNotice) -> None:
             bus.publish(_event_of(notice))
 
         policy = PermissionPolicy(
@@ -290,7 +290,7 @@ class Opening:
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
         rules = (state.rules or state.directory) / "permissions.json"
-        gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=crew.run, notify=notify, refusal=state.refusal)
+        gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=crew.run, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
@@ -322,10 +322,8 @@ _OUTCOMES: Mapping[str, Callable[..., Event]] = {
 }
 
 
-def _event_of(notice: Notice) -> Event:
+def _event_of(notice: ApprovalNotice) -> Event:
     """Return the event of a notice; permissions and events do not import each other."""
-    if isinstance(notice, PolicyChanged):
-        return PermissionChanged(preset=notice.preset, tool=notice.tool)
     request = notice.request
     facts: dict[str, Any] = {} if notice.reason is None else {"reason": notice.reason}
     facts |= {"tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path}

@@ -11,7 +11,6 @@ from operator import and_
 from typing import Final, TypedDict
 
 from filetools.content.ends import end_of, split_lines, without_end
-from filetools.content.matching import without_line_numbers
 from filetools.content.myers import common_prefix
 
 MOST_PLACES: Final = 5
@@ -57,6 +56,7 @@ _MOST_COMPARED: Final = 100
 _MAX_SHOWN_LINES: Final = 60
 _MOST_ESCAPED: Final = 40
 _MAX_SHOWN_CHARACTERS: Final = 6000
+_NUMBER: Final = re.compile(r"[ \t]*(\d{1,9})(?:\t|→| ?\| ?|: ?)")
 _BLANKS: Final = re.compile(r"[ \t\u00a0]+")
 _TYPOGRAPHY: Final = str.maketrans(
     {"\u2026": "..."}
@@ -109,7 +109,7 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
     if end_of(lines[-1]):
         # As in the wanted text, nothing stands behind the last end.
         bare.append("")
-    plain = without_line_numbers(old)
+    plain = _without_line_numbers(old)
     wanted = (old if plain is None else plain).split("\n")
     size = len(wanted) - (len(wanted) > 1 and not wanted[-1])
     numbers = "" if plain is None else "your text holds line numbers"
@@ -126,6 +126,17 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
         return _region(lines, at, size, ["line ends"], numbers or why)
     at = _likest(wanted[:size], bare)
     return None if at is None else _region(lines, min(at, len(lines) - 1), size, ["text"], numbers)
+
+
+def _without_line_numbers(text: str) -> str | None:
+    """Return the lines of a text behind their numbers, of which each is one more than the one before; None if it has none."""
+    lines = text.removesuffix("\n").split("\n")
+    found = [_NUMBER.match(line) for line in lines]
+    numbers = [int(each[1]) - at for at, each in enumerate(found) if each is not None]
+    if len(numbers) < len(lines) or len({*numbers}) > 1:
+        return None
+    plain = "\n".join(line[each.end() :] for line, each in zip(lines, found, strict=True) if each is not None)
+    return plain + text[len(text.removesuffix("\n")) :]
 
 
 def _place_after(names: Iterable[str], wanted: Sequence[str], lines: Sequence[str]) -> int | None:

@@ -12,7 +12,7 @@ from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.ends import mark_of, split_at, split_lines, without_end
 from filetools.content.file_patch import quoted_name
 from filetools.content.myers import common_prefix, common_suffix
-from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.text_edits import TextEdit
 from filetools.content.words import split_words, starts_of
 
 _MAX_WORD_COST: Final = 20_000
@@ -52,72 +52,20 @@ def structured_patch(old_text: str, new_text: str, context: int = 3) -> list[Pat
         new_text: The text after.
         context: How many unchanged lines stand around each change.
     """
-    return _hunks(split_lines(old_text), split_lines(new_text), context, without_end)
-
-
-def patch_of_edits(old_text: str, new_text: str, edits: Sequence[TextEdit], context: int = 3) -> list[PatchHunk]:
-    """Return the hunks between two texts of which the edits are known; only what is near them is compared.
-
-    As few lines are changed as by `structured_patch`, unless a line that is removed in one place is added in another, far
-    away, among lines equal to it. What is added or removed among equal lines is shown near its edit, not at the last of them.
-
-    Args:
-        old_text: The text before.
-        new_text: The text after.
-        edits: What made the one of the other, in order, not overlapping.
-        context: How many unchanged lines stand around each change.
-    """
     mark = mark_of(new_text)
-    if mark_of(old_text) != mark and mark_of(old_text) in old_text:
-        return structured_patch(old_text, new_text, context)  # what a line is has changed, and so has every line
-    hunks: list[PatchHunk] = []
-    place = line = shift = 0
-    for start, end, inner in _windows(old_text, mark, edits, context):
-        line += old_text.count(mark, place, start)
-        place = start
-        old = split_at(old_text[start:end], mark)
-        new = split_at(apply_text_edits(old_text[start:end], inner), mark)
-        hunks += [_moved(hunk, line, line + shift) for hunk in _hunks(old, new, context, without_end)]
-        shift += len(new) - len(old)
-    return hunks
-
-
-def _windows(
-    text: str, mark: str, edits: Sequence[TextEdit], context: int
-) -> Iterator[tuple[int, int, list[TextEdit]]]:
-    """Yield the parts of a text, in whole lines, that hold edits and their context, and the edits counted from there."""
-    inner: list[TextEdit] = []
-    first = last = 0
-    for edit in edits:
-        start, end = _lines_back(text, mark, edit.start, context), _lines_on(text, mark, edit.end, context)
-        if inner and start > last:
-            yield first, last, inner
-            inner = []
-        first = first if inner else start
-        last = end
-        inner.append(TextEdit(edit.start - first, edit.end - first, edit.text))
-    if inner:
-        yield first, last, inner
-
-
-def _lines_back(text: str, mark: str, place: int, count: int) -> int:
-    """Return where the line of a place begins, or one so many lines above it."""
-    start = text.rfind(mark, 0, place) + 1
-    while count > 0 and start > 0:
-        start, count = text.rfind(mark, 0, start - 1) + 1, count - 1
-    return start
-
-
-def _lines_on(text: str, mark: str, place: int, count: int) -> int:
-    """Return where the line of a place ends, or one so many lines below it."""
-    end = text.find(mark, place) + 1
-    while count > 0 and 0 < end < len(text):
-        end, count = text.find(mark, end) + 1, count - 1
-    return end or len(text)
-
-
-def _moved(hunk: PatchHunk, old_lines: int, new_lines: int) -> PatchHunk:
-    return structs.replace(hunk, old_start=hunk.old_start + old_lines, new_start=hunk.new_start + new_lines)
+    if mark_of(old_text) != mark:  # what a line is has changed, and so has every line
+        return _hunks(split_lines(old_text), split_lines(new_text), context, without_end)
+    start = common_prefix(old_text, new_text)
+    end = len(old_text) - common_suffix(old_text, new_text, start)
+    for _ in range(context + 1):
+        start = old_text.rfind(mark, 0, max(start - 1, 0)) + 1
+        end = old_text.find(mark, end) + 1 or len(old_text)
+    old, new = (split_at(text[start : len(text) - len(old_text) + end], mark) for text in (old_text, new_text))
+    above = old_text.count(mark, 0, start)
+    return [
+        structs.replace(hunk, old_start=hunk.old_start + above, new_start=hunk.new_start + above)
+        for hunk in _hunks(old, new, context, without_end)
+    ]
 
 
 def unified_diff(

@@ -208,7 +208,7 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
     if not found and (edit.count == 1 or edit.replace_all):
         meant = meant_by(edit.old, edit.new, text)
         if meant is not None:
-            return [(meant.start, meant.end)], meant.new, meant.why
+            return meant
     if not found:
         error = EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
         error.suggested_action = _meant_otherwise(edit.old) or (

@@ -79,7 +79,8 @@ def merge(
     """Merge two changes of one text.
 
     No line that both sides kept or that one side added is dropped; the same change on both sides counts once; changes
-    that touch are a conflict, and so are changes whose result depends on which of several equal lines was meant.
+    that touch are a conflict, and so are changes whose result depends on whether the first or the last of several
+    equal lines was meant.
 
     Args:
         base: The text that both sides started from.
@@ -120,7 +121,8 @@ def merge(
             if made is None and keep is None:
                 conflicts.append(Conflict(base=texts[0], ours=texts[1], theirs=texts[2], line=place.ours[0] + 1))
                 continue
-            made = made or [TextEdit(len(texts[1]) if keep == "both" else 0, len(texts[1]), texts[2])]
+            # Empty is an answer: theirs adds nothing to ours.
+            made = [TextEdit(len(texts[1]) if keep == "both" else 0, len(texts[1]), texts[2])] if made is None else made
             merged = split_lines(apply_text_edits(texts[1], made))
         start = starts[place.ours[0]]
         edits += [TextEdit(edit.start + start, edit.end + start, edit.text) for edit in made or ()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isqrt
 from typing import Final
 
@@ -32,110 +32,75 @@ def kept_elements(old: Ids, new: Ids, max_cost: int) -> tuple[bytearray, bytearr
         new: The same for the other sequence.
         max_cost: Comparisons and steps of the search; memory is bounded by four bytes for each.
     """
-    search = _EditSearch(old, new)
-    search.align(range(len(old)), range(len(new)), max_cost, 0)
-    return search.kept_old, search.kept_new
+    head = common_prefix(old, new)
+    tail = common_suffix(old, new, head)
+    kept_old, kept_new = (
+        bytearray(b"\1" * head + bytes(len(side) - head - tail) + b"\1" * tail) for side in (old, new)
+    )
+    at_old, at_new = (range(head, len(side) - tail) for side in (old, new))
+    for i, j in _pairs(old, new, at_old, at_new, max_cost, 0):
+        kept_old[i] = kept_new[j] = 1
+    return kept_old, kept_new
 
 
 def common_prefix(old: Sequence[object], new: Sequence[object]) -> int:
     """Return how many elements two sequences of one type have in common from their start."""
-    size = min(len(old), len(new))
-    place = 0
-    while place < size and old[place : place + _STRIDE] == new[place : place + _STRIDE]:
-        place += _STRIDE
-    place = min(place, size)
-    while place < size and old[place] == new[place]:
-        place += 1
-    return place
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if old[low:middle] == new[low:middle] else (low, middle - 1)
+    return low
 
 
 def common_suffix(old: Sequence[object], new: Sequence[object], head: int) -> int:
     """Return how many elements two sequences of one type have in common at their end, behind the first `head` elements."""
-    most = min(len(old), len(new)) - head
-    end_old, end_new = len(old), len(new)
-    size = 0
-    while size + _STRIDE <= most and (
-        old[end_old - size - _STRIDE : end_old - size] == new[end_new - size - _STRIDE : end_new - size]
-    ):
-        size += _STRIDE
-    while size < most and old[end_old - size - 1] == new[end_new - size - 1]:
-        size += 1
-    return size
+    low, high = 0, min(len(old), len(new)) - head
+    while low < high:
+        middle = (low + high + 1) // 2
+        is_same = old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]
+        low, high = (middle, high) if is_same else (low, middle - 1)
+    return low
 
 
-class _EditSearch:
-    """One search; lives for one call."""
-
-    def __init__(self, old: Ids, new: Ids) -> None:
-        self._old, self._new = old, new
-        self.kept_old, self.kept_new = bytearray(len(old)), bytearray(len(new))
-
-    def align(self, at_old: Sequence[int], at_new: Sequence[int], max_cost: int, depth: int) -> None:
-        """Find what the elements at some positions have in common."""
-        for _ in range(_MAX_ROUNDS):
-            at_old, at_new = self._trim(at_old, at_new)
-            sizes = len(at_old), len(at_new)
-            at_old, at_new = self._shared(at_old, at_new)
-            if (len(at_old), len(at_new)) == sizes:
-                break
-        if not at_old or not at_new:
-            return
-        old, new = [self._old[i] for i in at_old], [self._new[j] for j in at_new]
-        pairs = cheapest_pairs(old, new, max_cost)
-        if pairs is not None:
-            for x, y in pairs:
-                self._keep(at_old[x], at_new[y])
-        elif depth < _MAX_DEPTH:
-            self._align_between_anchors(at_old, at_new, max_cost, depth)
-
-    def _align_between_anchors(self, at_old: Sequence[int], at_new: Sequence[int], max_cost: int, depth: int) -> None:
-        anchors = _anchors([self._old[i] for i in at_old], [self._new[j] for j in at_new])
-        if not anchors:
-            return
+def _pairs(
+    old: Ids, new: Ids, at_old: Sequence[int], at_new: Sequence[int], max_cost: int, depth: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the positions that belong together among some positions of both sides."""
+    for _ in range(_MAX_ROUNDS):
+        size = len(at_old) + len(at_new)
+        first, second = [old[i] for i in at_old], [new[j] for j in at_new]
+        head = common_prefix(first, second)
+        tail = common_suffix(first, second, head)
+        end_old, end_new = len(at_old) - tail, len(at_new) - tail
+        yield from zip((*at_old[:head], *at_old[end_old:]), (*at_new[:head], *at_new[end_new:]), strict=True)
+        # What the other side lacks is changed in every case; without it the search has far fewer steps to take.
+        shared = {*first[head:end_old]} & {*second[head:end_new]}
+        at_old = [i for i in at_old[head:end_old] if old[i] in shared]
+        at_new = [j for j in at_new[head:end_new] if new[j] in shared]
+        if len(at_old) + len(at_new) == size:
+            break
+    if not at_old or not at_new:
+        return
+    first, second = [old[i] for i in at_old], [new[j] for j in at_new]
+    pairs = cheapest_pairs(first, second, max_cost)
+    if pairs is not None:
+        yield from ((at_old[x], at_new[y]) for x, y in pairs)
+    elif depth < _MAX_DEPTH and (anchors := _anchors(first, second)):
         whole = len(at_old) + len(at_new)
         x = y = 0
         for next_x, next_y in [*anchors, (len(at_old), len(at_new))]:
             size = next_x - x + next_y - y
             # Halved at each depth, so that all parts together cost at most twice the whole.
             share = max(max_cost * size // whole // 2, _COST_PER_ELEMENT * size)
-            self.align(at_old[x:next_x], at_new[y:next_y], share, depth + 1)
+            yield from _pairs(old, new, at_old[x:next_x], at_new[y:next_y], share, depth + 1)
             if next_x < len(at_old):
-                self._keep(at_old[next_x], at_new[next_y])
+                yield at_old[next_x], at_new[next_y]
             x, y = next_x + 1, next_y + 1
-
-    def _keep(self, i: int, j: int) -> None:
-        self.kept_old[i] = self.kept_new[j] = 1
-
-    def _trim(self, at_old: Sequence[int], at_new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        old, new = _taken(self._old, at_old), _taken(self._new, at_new)
-        head = common_prefix(old, new)
-        tail = common_suffix(old, new, head)
-        _mark(self.kept_old, at_old, head, tail)
-        _mark(self.kept_new, at_new, head, tail)
-        return at_old[head : len(at_old) - tail], at_new[head : len(at_new) - tail]
-
-    def _shared(self, at_old: Sequence[int], at_new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        # What the other side lacks is changed in every case; without it the search has far fewer steps to take.
-        shared = {self._old[i] for i in at_old} & {self._new[j] for j in at_new}
-        return [i for i in at_old if self._old[i] in shared], [j for j in at_new if self._new[j] in shared]
-
-
-def _taken(elements: Ids, at: Sequence[int]) -> Ids:
-    return elements[at.start : at.stop] if isinstance(at, range) else [elements[i] for i in at]
-
-
-def _mark(kept: bytearray, at: Sequence[int], head: int, tail: int) -> None:
-    if isinstance(at, range):
-        kept[at.start : at.start + head] = b"\1" * head
-        kept[at.stop - tail : at.stop] = b"\1" * tail
-        return
-    for i in (*at[:head], *at[len(at) - tail :]):
-        kept[i] = 1
 
 
 def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[int, int]] | None:
     """Return the positions that belong together, from the last pair to the first; None if that costs too much."""
-    trail = search_trail(old, new, max_cost)
+    trail = _search_trail(old, new, max_cost)
     if trail is None:
         return None
     pairs: list[tuple[int, int]] = []
@@ -156,11 +121,10 @@ def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[
     return pairs
 
 
-def search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[int]] | None:
+def _search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[int]] | None:
     """Return how far each diagonal was reached with 0, 1, 2 … changes, as long as the end was not reached.
 
-    The diagonals of `d` changes are -d, 2 - d … d. Minus one stands for one that was not reached; a place beyond the
-    end for one that was left behind it. None if it costs too much.
+    The diagonals of `d` changes are -d, 2 - d … d. None if it costs too much.
     """
     n, m = len(old), len(new)
     most = min(n + m, isqrt(2 * max_cost) + 1)

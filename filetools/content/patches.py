@@ -4,7 +4,7 @@ A hunk of a unified diff stands where it says, as long as no hunk before it had 
 move; else, and in the Codex form, its old lines must occur in one place only behind the hunk before. A line of the
 patch without CR matches any line end, and what it adds takes the end of its neighbour. If any line of a file's hunks
 ends in CR LF, as git writes it for files with CRLF, then ends are compared and added as they are. Lines that stand nowhere
-so are those that `normalizing` takes them for, as in edits.
+so may differ in blanks at line ends, as in edits.
 
 A byte of a patch that is not UTF-8 is a surrogate escape in its text. The lines of such a file's hunks are bytes then,
 to be read in the encoding of the file.
@@ -24,11 +24,11 @@ from msgspec.structs import replace
 from filetools.content.closest import closest_region, lines_around
 from filetools.content.codex_patches import begin_of, read_codex_patch
 from filetools.content.diff import minimal_edits
-from filetools.content.edits import BytesOutcome, EditOutcome, joined, replacements, spliced
+from filetools.content.edits import BytesOutcome, EditOutcome, joined, spliced
 from filetools.content.ends import end_of, split_at, split_lines, without_end
 from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, unwrapped
 from filetools.content.formats import LATIN1, TextFormat, decode, marked
-from filetools.content.matching import meant_by
+from filetools.content.matching import BLANKS
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.unified_patches import read_unified_patch
 from filetools.content.words import starts_of
@@ -198,8 +198,6 @@ class _Placer:
         behind = self._behind_anchors(hunk, number)
         at = self._place(hunk, old, behind, number)
         self.repairs += [hunk.repair] if hunk.repair else []
-        if at is None:
-            return self._edits_meant(hunk, behind, number)
         self._behind = at + len(old)
         if not old and at and not end_of(self._lines[at - 1]):
             # Lines behind a last one without end give it one.
@@ -209,52 +207,27 @@ class _Placer:
         start = self._starts[at]
         return [TextEdit(start + one.start, start + one.end, one.text) for one in minimal_edits(before, after)]
 
-    def _place(self, hunk: FileHunk, old: Sequence[PatchLine], start: int, number: int) -> int | None:
-        """Return the line, from 0, where the old lines stand from a line on; None if they do not stand there exactly."""
+    def _place(self, hunk: FileHunk, old: Sequence[PatchLine], start: int, number: int) -> int:
+        """Return the line, from 0, where the old lines stand from a line on, if need be but for blanks at line ends."""
         if not old:
             return self._place_without_old(hunk, start, number)
         stated = hunk.old_start - 1 if hunk.old_start is not None else -1
         if stated >= start and not self._has_moved and self._fits(old, stated, hunk):
             return stated
-        fitting = (at for at in self._candidates(old, start) if self._fits(old, at, hunk))
-        found = list(islice(fitting, 1 if hunk.anchors else MOST_SHOWN_MATCHES))
+        most = 1 if hunk.anchors else MOST_SHOWN_MATCHES
+        found = list(islice(self._fitting(old, start, hunk, is_loose=False), most))
+        if not found and not self._is_literal and any(line.text.strip() for line in old):
+            found = list(islice(self._fitting(old, start, hunk, is_loose=True), most))
+            self.repairs += [f"The old lines of hunk {number} of {self._path} were found but for blanks at line ends"]
         if not found:
-            return None
+            closest = closest_region("\n".join(line.text for line in old), self._text)
+            what = f"The old lines of hunk {number} were not found"
+            raise EditNotFoundError(self._path, what, closest=closest, number=number)
         if len(found) > 1 and not hunk.anchors:
             what = f"The old lines of hunk {number} match {len(found)} times"
             raise self._ambiguous(what, [at + 1 for at in found], number, height=len(old))
         self._has_moved = found[0] != stated
         return found[0]
-
-    def _edits_meant(self, hunk: FileHunk, behind: int, number: int) -> list[TextEdit]:
-        """Return what a hunk changes whose old lines stand in the file in other characters."""
-        is_open = not end_of(self._lines[-1])
-        text = self._text + (self._end_behind(0) if is_open else "")
-        before = "".join(f"{line.text}\n" for line in hunk.lines if line.kind != "add")
-        after = "".join(f"{line.text}\n" for line in hunk.lines if line.kind != "remove")
-        # Without a line before it, a hunk must be the only one of its kind in the whole file.
-        first = self._starts[behind] if hunk.anchors else 0
-        is_plain = not self._is_literal and all(line.end for line in hunk.lines)
-        meant = meant_by(before, after, text, first=first, whole_lines=True) if is_plain else None
-        if meant is None or meant.start < self._starts[behind] or not self._may_end(hunk, meant.end, text):
-            wanted = "\n".join(line.text for line in hunk.lines if line.kind != "add")
-            closest = closest_region(wanted, self._text)
-            what = f"The old lines of hunk {number} were not found"
-            raise EditNotFoundError(self._path, what, closest=closest, number=number)
-        self._behind = bisect_left(self._starts, min(meant.end, len(self._text)))
-        self._has_moved = True
-        why = meant.why or "the last line end"
-        self.repairs.append(f"The old lines of hunk {number} of {self._path} were found but for {why}")
-        edits = replacements(text, [(meant.start, meant.end)], meant.new)
-        if not is_open or meant.end < len(text):
-            return edits
-        made = minimal_edits(self._text[meant.start :], without_end(apply_text_edits(text, edits)[meant.start :]))
-        return [TextEdit(meant.start + one.start, meant.start + one.end, one.text) for one in made]
-
-    def _may_end(self, hunk: FileHunk, end: int, text: str) -> bool:
-        """Whether a hunk may end there: one that says so at the end, and a unified diff at no end that it has wrong."""
-        is_end = end == len(text)
-        return not (hunk.is_at_end and not is_end) and not (self._is_unified and is_end and len(text) > len(self._text))
 
     def _place_without_old(self, hunk: FileHunk, start: int, number: int) -> int:
         if hunk.anchors:
@@ -281,33 +254,42 @@ class _Placer:
 
     def _behind_line(self, anchor: str, start: int, *, most: int) -> Sequence[int]:
         """Return the first places of an anchor from a line on."""
-        places = self._places.get(anchor, [])
-        first = bisect_left(places, start)
-        if first == len(places):
-            # Models leave the indentation of an anchor out.
-            if self._loose_places is None:
-                self._loose_places = _places_of([line.strip() for line in self._bare])
-            places = self._loose_places.get(anchor.strip(), [])
-            first = bisect_left(places, start)
-        return places[first : first + most]
+        for is_loose in (False, True):  # models leave the indentation of an anchor out
+            places = self._places_like(anchor, is_loose=is_loose)
+            if found := places[(first := bisect_left(places, start)) : first + most]:
+                return found
+        return ()
+
+    def _places_like(self, line: str, *, is_loose: bool) -> Sequence[int]:
+        """Return where a line stands, or one that differs from it in blanks at its ends."""
+        if not is_loose:
+            return self._places.get(line, ())
+        if self._loose_places is None:
+            self._loose_places = _places_of([line.strip() for line in self._bare])
+        return self._loose_places.get(line.strip(), ())
 
     def _ambiguous(self, what: str, lines: Sequence[int], number: int, *, height: int = 1) -> EditAmbiguousError:
         around = lines_around(self._text, lines, height)
         return EditAmbiguousError(self._path, what, lines=lines, number=number, around=around)
 
-    def _candidates(self, old: Sequence[PatchLine], start: int) -> Iterator[int]:
-        """Yield where the old lines may stand: where the rarest of them does. Searching the text costs its length a hunk."""
-        rarest = min(range(len(old)), key=lambda at: len(self._places.get(old[at].text, ())))
-        places = self._places.get(old[rarest].text, [])
+    def _fitting(self, old: Sequence[PatchLine], start: int, hunk: FileHunk, *, is_loose: bool) -> Iterator[int]:
+        """Yield where the old lines stand: looked for where the rarest does, as searching the text costs its length a hunk."""
+        places, rarest = min(
+            ((self._places_like(line.text, is_loose=is_loose), at) for at, line in enumerate(old)),
+            key=lambda each: len(each[0]),
+        )
         for at in islice(places, bisect_left(places, start + rarest), None):
-            yield at - rarest
+            if self._fits(old, at - rarest, hunk, is_loose=is_loose):
+                yield at - rarest
 
-    def _fits(self, old: Sequence[PatchLine], at: int, hunk: FileHunk) -> bool:
+    def _fits(self, old: Sequence[PatchLine], at: int, hunk: FileHunk, *, is_loose: bool = False) -> bool:
         end = at + len(old)
         if end > len(self._lines) or (hunk.is_at_end and end != len(self._lines)):
             return False
+        there, blanks = self._bare[at:end], BLANKS if is_loose else ""
         return all(
-            self._bare[at + i] == line.text and self._has_end(self._lines[at + i], line) for i, line in enumerate(old)
+            bare.rstrip(blanks) == line.text.rstrip(blanks) and self._has_end(self._lines[at + i], line)
+            for i, (bare, line) in enumerate(zip(there, old, strict=True))
         )
 
     def _has_end(self, line: str, wanted: PatchLine) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -174,21 +175,14 @@ def _character_start(source: TextSource, offset: int) -> int:
 
 
 def _utf8_start(source: TextSource, offset: int) -> int:
-    before = max(source.first, offset - 3)
-    around = source.file.read_at(before, offset - before + 3)
-    here = offset - before
-    lead = here
-    while lead >= 0 and lead < len(around) and 0x80 <= around[lead] < 0xC0:
-        lead -= 1
-    if lead < 0 or lead >= len(around) or lead == here:
-        return offset
-    length = 2 + (around[lead] >= 0xE0) + (around[lead] >= 0xF0) if around[lead] >= 0xC0 else 1
-    # Bytes that no lead asks for, or too few of them, are damage: they stay in, and decoding names or shows them.
-    try:
-        around[lead : lead + length].decode()
-    except UnicodeDecodeError:
-        return offset
-    return max(offset, before + lead + length)
+    """Return where the character ends that holds the byte before an offset; bytes that are no character stay in."""
+    for back in range(1, min(4, offset - source.first + 1)):
+        around = source.file.read_at(offset - back, 4)
+        for length in range(back + 1, 5):
+            with suppress(UnicodeDecodeError):
+                if len(around[:length].decode()) == 1:
+                    return offset - back + length
+    return offset
 
 
 def _is_inside_pair(source: TextSource, offset: int) -> bool:

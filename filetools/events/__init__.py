@@ -5,7 +5,6 @@ from __future__ import annotations
 from filetools.events.activity import (
     ApprovalRequired,
     InstanceChanged,
-    PermissionChanged,
     ProjectCreated,
     ProjectDeleted,
     ProjectEvent,
@@ -79,7 +78,6 @@ __all__ = [
     "FileRenamed",
     "InstanceChanged",
     "Listener",
-    "PermissionChanged",
     "ProjectCreated",
     "ProjectDeleted",
     "ProjectEvent",

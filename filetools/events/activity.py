@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from filetools.events.types import Event
-from filetools.models.words import Preset
 
 SyncDirection = Literal["to_mirror", "to_local", "both"]
 PauseReason = Literal["user", "error", "permission"]
@@ -142,16 +141,6 @@ class ToolRejected(ToolEvent, frozen=True, kw_only=True):
 
     approval_id: str
     reason: str | None = None
-
-
-class PermissionChanged(Event, frozen=True, kw_only=True):
-    """The permission rules changed."""
-
-    name: ClassVar[str] = "permission:changed"
-
-    preset: Preset
-    tool: str | None = None
-    """The one tool whose rule changed; None if the preset changed."""
 
 
 class ProjectEvent(Event, frozen=True, kw_only=True):

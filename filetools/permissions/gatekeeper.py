@@ -1,8 +1,7 @@
-"""The first step of every call: the policy decides, people are asked, and changes of the policy are kept."""
+"""The first step of every call: the policy decides, and people are asked."""
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -13,15 +12,13 @@ from msgspec import Struct
 
 from filetools.errors import FileToolsError, HiddenPathError, ToolBlockedError
 from filetools.models.records import Actor
-from filetools.models.words import Preset
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.audience import Case
 from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
-from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, Settled, ignore_notice
+from filetools.permissions.requests import AskReason, Proposal, Settled
 from filetools.permissions.rule_file import SavedPermissions
-from filetools.permissions.rules import Rule
 
 Describe = Callable[[], Awaitable[Proposal]]
 
@@ -47,9 +44,8 @@ class Gatekeeper:
     Args:
         policy: What is allowed.
         approvals: Who is asked; its trust must be the policy's.
-        rule_file: Where changes are kept; must be out of reach of every tool.
-        run: Runs the reading and writing of that file.
-        notify: Receives a notice whenever the permissions change.
+        rule_file: Where rules are kept; must be out of reach of every tool.
+        run: Runs the reading of that file.
         refusal: Why nobody can change anything; None if they can.
     """
 
@@ -60,17 +56,13 @@ class Gatekeeper:
         *,
         rule_file: Path,
         run: CallRun,
-        notify: Notify = ignore_notice,
         refusal: FileToolsError | None = None,
     ) -> None:
         self.policy = policy
         self.approvals = approvals
-        self._notify = notify
         self._rule_file = rule_file
         self._run = run
         self.refusal = refusal
-        self._changing = asyncio.Lock()
-        self._saved = SavedPermissions()
 
     async def authorise(
         self, tool: str, paths: Sequence[WorkspacePath], *, actor: Actor, change: bool, describe: Describe
@@ -158,7 +150,7 @@ class Gatekeeper:
         return asked
 
     async def load(self, *, preset_given: bool) -> None:
-        """Put in force what was saved.
+        """Put in force what the file says.
 
         Args:
             preset_given: Whether the policy's preset was chosen for this opening; then the saved one does not count.
@@ -166,24 +158,9 @@ class Gatekeeper:
         Raises:
             StateDamagedError, StateVersionError: The file cannot be used; nothing is in force that was not before.
         """
-        self._saved = await self._run(partial(SavedPermissions.read, self._rule_file))
-        chosen = None if preset_given else self._saved.preset
-        self.policy.use(chosen or self.policy.preset, self._saved.rules)
-
-    async def change(self, *, preset: Preset | None = None, rules: Sequence[Rule] | None = None) -> None:
-        """Put another preset, or other rules in place of all those before, in force, and keep them.
-
-        Raises:
-            StorageFailedError: They could not be kept; the old ones stay in force.
-        """
-        async with self._changing:
-            kept = self.policy.rules if rules is None else tuple(rules)
-            saved = SavedPermissions(preset=preset or self._saved.preset, rules=kept)
-            await self._run(partial(saved.write, self._rule_file))
-            changed = {rule.tool for rule in {*self.policy.rules} ^ {*kept}}
-            self._saved = saved
-            self.policy.use(preset or self.policy.preset, kept)
-        self._notify(PolicyChanged(preset=self.policy.preset, tool=changed.pop() if len(changed) == 1 else None))
+        saved = await self._run(partial(SavedPermissions.read, self._rule_file))
+        chosen = None if preset_given else saved.preset
+        self.policy.use(chosen or self.policy.preset, saved.rules)
 
     async def aclose(self) -> None:
         """Stop asking; may be called twice."""

@@ -13,7 +13,6 @@ from filetools.content.diff import shortened
 from filetools.content.merging import merge
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor
-from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 
 ApprovalAnswer = Literal["allow", "allow_for_run", "deny", "merge"]
@@ -195,18 +194,9 @@ class ApprovalNotice(Struct, frozen=True, kw_only=True):
     """Why somebody must be asked, or why it is refused: also because nobody answered in time."""
 
 
-class PolicyChanged(Struct, frozen=True, kw_only=True):
-    """Other permissions are in force; told as `permission:changed`."""
-
-    preset: Preset
-    tool: str | None = None
-    """The one tool whose rule changed; None if more than that changed."""
-
-
-Notice = ApprovalNotice | PolicyChanged
-Notify = Callable[[Notice], None]
+Notify = Callable[[ApprovalNotice], None]
 """Receives every notice on the loop; the floor above makes events of them, since this floor cannot know the bus."""
 
 
-def ignore_notice(notice: Notice) -> None:
-    """Do nothing: the `Notify` of a policy that nobody follows."""
+def ignore_notice(notice: ApprovalNotice) -> None:
+    """Do nothing: the `Notify` of approvals that nobody follows."""

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final, Literal, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
@@ -86,10 +86,6 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if tool in SUBTREE_TOOLS and _holds(folded, stem):
             return True
         return bool(folded) and globs.matches(folded, True)
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the form in which the rule is saved."""
-        return structs.asdict(self)
 
 
 @lru_cache(REMEMBERED_GLOBS)

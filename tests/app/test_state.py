@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import filetools
+from filetools.app.state import prepare_state
+from filetools.app.trust import own_folder
 from filetools.journal.reserve import RESERVE_BYTES
-from filetools.permissions.rules import Rule
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.mounts import fill, mounted
@@ -86,8 +87,10 @@ async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tm
     source = tmp_path / "source"
     source.mkdir()
     (source / "secret.txt").write_text("S")
-    async with filetools.open(source, settings=QUIET) as files:
-        await inside.parts(files).gatekeeper.change(rules=[Rule(tool="read_file", path="secret.txt", level="block")])
+    rules = own_folder(prepare_state(source, None).directory) or source
+    (rules / "permissions.json").write_text(
+        '{"rules": [{"tool": "read_file", "path": "secret.txt", "level": "block"}]}'
+    )
     with mounted(tmp_path / "read-only", "--bind", source, read_only=True) as place:
         async with filetools.open(place, settings=QUIET) as files:
             await refused("TOOL_BLOCKED", files.read_file("secret.txt"))

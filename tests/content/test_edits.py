@@ -83,7 +83,6 @@ def test_all_edits_that_do_not_fit_are_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("text", "old", "new", "expected", "why"),
     [
-        ("a\n\tf(1)\nb\n", "     2\t\tf(1)\n     3\tb\n", "     2\t\tf(2)\n     3\tb\n", "a\n\tf(2)\nb\n", "line numbers"),
         ("a\r\nb\r\nc \r\n", "b\nc\n", "b\nd\ne\n", "a\r\nb\r\nd\r\ne\r\n", "blanks at line ends"),
         ("a\nlast", "a\nlast\n", "a\nend\n", "a\nend", "the last line end"),
     ],

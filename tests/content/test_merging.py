@@ -67,8 +67,8 @@ def test_touching_changes_conflict_both_ways(base: str, ours: str, theirs: str) 
 @pytest.mark.parametrize(
     ("base", "ours", "theirs"),
     [
-        ("110010011110", "1100111000011110", "001000100111000"),
-        ("011010001011", "0110110001011", "010110100011"),
+        ("101", "011", "1011"),
+        ("0202", "002", "0020"),
     ],
 )
 def test_a_change_that_may_mean_several_equal_lines_is_not_guessed(base: str, ours: str, theirs: str) -> None:
@@ -104,6 +104,13 @@ def test_words_that_an_unchanged_word_parts_are_merged_in_prose_alone(
 ) -> None:
     assert (merged(base, ours, theirs), merged(base, theirs, ours)) == (expected, expected)
     assert (merged_lines(base, ours, theirs), merged_lines(base, theirs, ours)) == (None, None)
+
+
+@pytest.mark.parametrize("keep", [None, "both", "theirs"])
+def test_words_that_both_changed_leave_the_other_words_that_one_changed(keep: Kept | None) -> None:
+    base, more = "one two three four five\n", "ONE two three four FIVE\n"
+    less = "ONE two three four five\n"
+    assert [merge(base, *sides, keep=keep, by_words=True).text for sides in ((more, less), (less, more))] == [more] * 2
 
 
 @pytest.mark.parametrize(

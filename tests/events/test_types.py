@@ -15,7 +15,7 @@ NAMES = {
     "directory:created", "directory:deleted", "directory:renamed",
     "sync:started", "sync:progress", "sync:completed", "sync:error", "sync:paused", "sync:resumed",
     "agent:tool:started", "agent:tool:completed", "agent:tool:failed", "tool:progress",
-    "tool:approval_required", "tool:approved", "tool:rejected", "permission:changed",
+    "tool:approval_required", "tool:approved", "tool:rejected",
     "feed:resync",
     "project:created", "project:updated", "project:deleted", "instance:changed",
     "buffer:opened", "buffer:changed", "buffer:saved", "buffer:closed", "buffer:abandoned", "buffer:behind", "buffer:moved",

@@ -29,7 +29,7 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
     (root / "d" / "mcp.json").write_text("harmless\n")
     (root / "d" / "sub" / "notes").write_text("notes\n")
     async with filetools.open(root, settings={**QUIET, "approval_wait_seconds": 0, **settings}) as files:
-        await files._parts.gatekeeper.change(rules=[Rule(tool="delete_directory", path="d", level="prompt")])
+        files._parts.gatekeeper.policy.use("allow", [Rule(tool="delete_directory", path="d", level="prompt")])
         yield files.for_actor(ALICE)
 
 

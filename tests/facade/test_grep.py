@@ -55,7 +55,7 @@ async def test_what_an_actor_must_not_read_is_not_found(
     editor = files.for_actor(EDITOR)
     opened = await editor.buffers.open("b.txt")
     await editor.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="saved, perhaps\n")
-    await files._parts.gatekeeper.change(rules=[Rule(tool=tool, path="b.txt", level=level)])
+    files._parts.gatekeeper.policy.use("allow", [Rule(tool=tool, path="b.txt", level=level)])
     assert facts(await files.grep_files("saved")) == [("a.txt", 2, "saved", "disk")]
     assert [match.path for match in (await editor.grep_files("saved")).matches] == ["a.txt", "b.txt"]
     with pytest.raises((ToolBlockedError, ApprovalRequiredError)):

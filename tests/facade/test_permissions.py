@@ -168,7 +168,7 @@ async def test_an_own_list_of_protected_paths_replaces_the_default(tmp_path: Pat
 
 async def test_a_rule_against_reading_binds_copies_too(tmp_path: Path) -> None:
     async with opened(tmp_path, "allow") as files:
-        await files._parts.gatekeeper.change(rules=[Rule(tool="read_file", path="d/**", level="block")])
+        files._parts.gatekeeper.policy.use("allow", [Rule(tool="read_file", path="d/**", level="block")])
         await refused("TOOL_BLOCKED", files.read_file("d/e.txt"))
         await refused("TOOL_BLOCKED", files.copy_file("d/e.txt", "mine.txt"))
         assert (await files.read_multiple(["d/e.txt"])).failed == 1
@@ -295,14 +295,3 @@ async def test_a_cancelled_call_is_not_made_by_a_late_answer(tmp_path: Path) -> 
         person.say("allow")
         await steps_until(lambda: not files._parts.gatekeeper.approvals.open_requests())
         assert snapshot(tmp_path) == BEFORE
-
-
-async def test_the_preset_is_kept_until_another_is_given(tmp_path: Path) -> None:
-    async with opened(tmp_path) as files:
-        heard = told(files, "permission:*")
-        await files._parts.gatekeeper.change(preset="read_only")
-        assert [event.name for event in heard] == ["permission:changed"]
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        await refused("TOOL_BLOCKED", files.write_file("a.txt", "x"))
-    async with filetools.open(tmp_path, permissions="allow", settings=QUIET) as files:
-        assert await outcome_of(files.write_file("a.txt", "x")) == "done"

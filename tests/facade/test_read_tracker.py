@@ -104,6 +104,19 @@ async def test_equal_bytes_are_no_conflict_and_whose_they_are_is_told(
     assert (await bob.write_file("a.txt", changed(same, 1, "bob"))).merged is False
 
 
+async def test_a_part_of_what_another_program_changed_leaves_the_rest_of_it(
+    alice: FileToolsFacade, tmp_path: Path
+) -> None:
+    first = await alice.write_file("notes.md", "one two three four five\n")
+    (tmp_path / "notes.md").write_text("ONE two three four FIVE\n")
+    result = await alice.write_file(
+        "notes.md", "ONE two three four five\n", expected_version=first.version, on_stale="merge"
+    )
+    assert (result.unchanged, result.merged) == (True, True)
+    assert [warning["code"] for warning in result.warnings] == ["SAME_CHANGE"]
+    assert (tmp_path / "notes.md").read_text() == "ONE two three four FIVE\n"
+
+
 async def test_of_two_who_count_on_with_a_version_one_is_refused(
     alice: FileToolsFacade, bob: FileToolsFacade, agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
 ) -> None:

@@ -11,7 +11,6 @@ from filetools.errors import (
     ApprovalRequiredError,
     PathNotFoundError,
     StateDamagedError,
-    StorageFailedError,
     ToolBlockedError,
 )
 from filetools.journal.journal import Journal
@@ -21,8 +20,7 @@ from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.ledger import ApprovalBook, CallRun
 from filetools.permissions.policy import PermissionPolicy
-from filetools.permissions.requests import PolicyChanged, Proposal
-from filetools.permissions.rule_file import SavedPermissions
+from filetools.permissions.requests import Proposal
 from filetools.permissions.rules import Rule
 from tests.support.people import ALICE, Notices, Person, proposal, run
 
@@ -51,7 +49,7 @@ class Gate:
         self.described = 0
         approvals = Approvals(self.policy.trust, book, run, notify=self.notices)
         nowhere = Path("/nowhere/permissions.json")
-        self.keeper = Gatekeeper(self.policy, approvals, rule_file=path or nowhere, run=run, notify=self.notices)
+        self.keeper = Gatekeeper(self.policy, approvals, rule_file=path or nowhere, run=run)
 
     async def describe(self) -> Proposal:
         self.described += 1
@@ -131,43 +129,17 @@ async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_bec
     await gate.keeper.aclose()
 
 
-async def test_changes_are_kept_and_put_in_force_again(book: ApprovalBook, tmp_path: Path) -> None:
-    rules = (Rule(tool="delete_*", path="docs/**", level="block"),)
-    gate = Gate(book, "allow", path=tmp_path / "permissions.json")
-    await gate.keeper.change(rules=rules)
-    await gate.keeper.change(preset="guarded")
-    again = Gate(book, "allow", path=tmp_path / "permissions.json")
-    await again.keeper.load(preset_given=False)
-    assert (again.policy.rules, again.policy.preset) == (rules, "guarded")
-    assert gate.notices.seen == [
-        PolicyChanged(preset="allow", tool="delete_*"),
-        PolicyChanged(preset="guarded"),
-    ]
-
-
-async def test_a_preset_given_at_opening_goes_before_the_saved_one_and_stays_out_of_the_file(
+async def test_what_the_file_says_is_put_in_force_but_for_a_preset_given_at_opening(
     book: ApprovalBook, tmp_path: Path
 ) -> None:
     path = tmp_path / "permissions.json"
-    gate = Gate(book, "allow", path=path)
-    await gate.keeper.change(preset="ask")
-    strict = Gate(book, "read_only", path=path)
+    path.write_text('{"preset": "guarded", "rules": [{"tool": "delete_*", "path": "docs/**", "level": "block"}]}')
+    gate, strict = Gate(book, "allow", path=path), Gate(book, "read_only", path=path)
+    await gate.keeper.load(preset_given=False)
     await strict.keeper.load(preset_given=True)
-    assert strict.policy.preset == "read_only"
-    await strict.keeper.change(rules=[])
-    assert SavedPermissions.read(path).preset == "ask"
-
-
-async def test_what_cannot_be_kept_is_not_put_in_force(book: ApprovalBook, tmp_path: Path) -> None:
-    path = tmp_path / "permissions.json"
-    path.mkdir()
-    gate = Gate(book, "allow", path=path)
-    with pytest.raises(StorageFailedError):
-        await gate.keeper.change(preset="ask")
-    with pytest.raises(StorageFailedError):
-        await gate.keeper.change(rules=[Rule(tool="*", level="block")])
-    assert (gate.policy.preset, gate.policy.rules) == ("allow", ())
-    assert gate.notices.seen == []
+    rules = (Rule(tool="delete_*", path="docs/**", level="block"),)
+    assert (gate.policy.rules, gate.policy.preset) == (rules, "guarded")
+    assert (strict.policy.rules, strict.policy.preset) == (rules, "read_only")
 
 
 async def test_a_damaged_file_stops_the_opening(book: ApprovalBook, tmp_path: Path) -> None:

@@ -244,6 +244,8 @@ WRITING: Final = [
         "The new text is in the file already", READ),
     _of("spaces for tabs", "edit_file", _edit("    print('two')"), "EDIT_NOT_FOUND", "indentation | closest",
         with_closest(**_edit(""))),
+    _of("line numbers", "edit_file", _edit("     3\t\tprint('two')"), "EDIT_NOT_FOUND", "line numbers | closest",
+        with_closest(**_edit(""))),
     _of("several hunks and files that do not fit", "apply_patch", {"patch": _PATCH.format(
         "*** Update File: src/app.py\n@@\n-print('two!')\n+x\n@@\n-\tprint('one')\n+y\n"
         "*** Update File: note.md\n@@\n-x\n+y\n")}, "EDIT_NOT_FOUND",

@@ -12,7 +12,6 @@ from filetools.permissions.requests import (
     ApprovalDecision,
     ApprovalNotice,
     ApprovalRequest,
-    Notice,
     Proposal,
     digest_of,
 )
@@ -44,16 +43,16 @@ class Notices:
     """Keeps every notice, and lets a test wait for the next of a kind."""
 
     def __init__(self) -> None:
-        self.seen: list[Notice] = []
+        self.seen: list[ApprovalNotice] = []
         self._arrived = asyncio.Event()
 
-    def __call__(self, notice: Notice) -> None:
+    def __call__(self, notice: ApprovalNotice) -> None:
         self.seen.append(notice)
         self._arrived.set()
 
     @property
     def kinds(self) -> list[str]:
-        return [notice.outcome for notice in self.seen if isinstance(notice, ApprovalNotice)]
+        return [notice.outcome for notice in self.seen]
 
     async def until(self, kind: str) -> None:
         while kind not in self.kinds:

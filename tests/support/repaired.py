@@ -41,9 +41,6 @@ def _edits(tool: str, path: str) -> list[Repaired]:
     here = {path: "src/app.py"}
     two, done = "print('two')", "pass"
     return [
-        _of("line numbers of a line", tool, here | {"old_string": f"3\t\t{two}", "new_string": f"3\t\t{done}"}, DONE),
-        _of("line numbers of lines", tool, here | {
-            "old_string": f"     3\t\t{two}\n     4\t\n", "new_string": f"     3\t\t{done}\n     4\t\n"}, DONE),
         _of("blank that is there", tool, {path: "win.txt", "old_string": "b\nc\n", "new_string": "b\nd\n"}, "a\nb\nd\n",
             path="win.txt"),
         _of("other names of texts", tool, here | {"oldText": two, "newText": done}, DONE, told="'old"),

@@ -71,7 +71,7 @@ async def test_calls_that_fail_change_or_stay_at_the_root_tell_nothing_and_use_n
 @pytest.mark.parametrize("level", ["block", "prompt"])
 async def test_what_a_rule_keeps_back_is_not_told_and_nobody_is_asked(root: Path, level: Level) -> None:
     async with opened(root) as files:
-        await inside.parts(files).gatekeeper.change(rules=[Rule(tool="read_file", path="docs/AGENTS.md", level=level)])
+        inside.parts(files).gatekeeper.policy.use("allow", [Rule(tool="read_file", path="docs/AGENTS.md", level=level)])
         tools = ToolRegistry(files.for_actor(BOB))
         assert await told(tools, "read_file", path="docs/deep/a.txt") == [DEEP]
         assert await files.approvals() == ()

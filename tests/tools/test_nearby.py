@@ -55,7 +55,7 @@ async def test_the_error_of_a_call_suggests_them(files: FileToolsFacade) -> None
 @pytest.mark.parametrize("asked", ["src/ap.py", "app.py"])
 async def test_rules_that_forbid_looking_forbid_suggesting(files: FileToolsFacade, asked: str) -> None:
     rules = [Rule(tool=tool, path="**", level="block") for tool in ("list_files", "search_files")]
-    await inside.parts(files).gatekeeper.change(rules=rules)
+    inside.parts(files).gatekeeper.policy.use("allow", rules)
     agent = files.for_actor(Actor(kind="agent", id="alice"))
     assert "similar" not in (await ToolRegistry(agent).call("read_file", {"path": asked}))["details"]
 
