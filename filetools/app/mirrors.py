@@ -6,8 +6,7 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -282,13 +281,8 @@ def _has_state(root: Path, state_directory: Path | None) -> bool:
     return (state_directory or root / STATE_PATH).is_dir()
 
 
-@contextmanager
-def _journal(root: Path, state_directory: Path | None) -> Iterator[Journal]:
-    journal = Journal(prepare_state(root, state_directory).directory)
-    try:
-        yield journal
-    finally:
-        journal.close()
+def _journal(root: Path, state_directory: Path | None) -> closing[Journal]:
+    return closing(Journal(prepare_state(root, state_directory).directory))
 
 
 def _looked_at(place: Path) -> tuple[str | None, list[str]]:
@@ -310,13 +304,11 @@ def _marker(place: Path) -> str | None:
 
 def _make(place: Path, identity: str) -> None:
     """Make the folder if it is missing, and have it say whose mirror it is."""
-    store = DirectoryMirror(place)
     try:
-        mark(store, identity)
+        with closing(DirectoryMirror(place)) as store:
+            mark(store, identity)
     except SyncFailedError as exc:
         raise _refusal(place, getattr(exc.__cause__, "strerror", None) or str(exc.__cause__), _ANOTHER) from exc
-    finally:
-        store.close()
 
 
 def _refuse_state(place: Path) -> None:

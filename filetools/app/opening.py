@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -205,17 +205,11 @@ class Opening:
 
     async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:
         """What must be known before anything is built, even how many threads there are."""
-        first = WorkerPool(1)
-        try:
+        with closing(WorkerPool(1)) as first:
             state = await first.run(prepare)
-            settings, _ = await first.run(
-                partial(
-                    load_settings, self._given, own_directory=state.rules, tree_directory=self._root / STATE_DIRECTORY
-                )
-            )
-        finally:
-            first.close()
-        return state, settings
+            load = partial(load_settings, self._given, tree_directory=self._root / STATE_DIRECTORY)
+            settings, _ = await first.run(partial(load, own_directory=state.rules))
+            return state, settings
 
     async def _build(
         self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, bell: Bell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -164,11 +164,8 @@ def opened_folder(
         asked: See `ProjectFolder`.
         is_withheld: Says of a path below it whether the caller may not read it.
     """
-    workspace = Workspace.open(path, follow_symlinks=True)
-    try:
+    with closing(Workspace.open(path, follow_symlinks=True)) as workspace:
         yield ProjectFolder(path=path, reads=FolderStore(workspace, is_withheld=is_withheld), asked=asked)
-    finally:
-        workspace.close()
 
 
 def is_within(path: str, folder: str) -> bool:
