@@ -6,11 +6,10 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from filelock import lock_descriptor
 from msgspec import Struct
 
 from filetools.app.state import blocking, is_id, own_directory, planted_state
@@ -20,9 +19,9 @@ from filetools.journal.rescue import Rescue as Rescue
 from filetools.journal.rescue import folder_for_damage, start_again
 from filetools.models.words import STATE_PATH
 from filetools.permissions.rule_file import SavedPermissions
+from filetools.tree.leader import Leadership
 
 KEEPER_LOCK: Final = "keeper.lock"
-_FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDERS: Final = ("beside", "blobs", "limbo", "tmp", "trash")
 _FILES: Final = (KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve", "turn")
 _RULES: Final = "permissions.json"
@@ -151,32 +150,26 @@ def _put_aside(directory: Path, aside: Path, name: str) -> None:
 
 
 def _is_kept(directory: Path) -> bool:
-    try:
-        with _kept(directory):
-            return False
-    except LockTimeoutError:
-        return True
-    except AccessDeniedError:
-        return False
+    with suppress(OSError), closing(Leadership(directory, KEEPER_LOCK)) as keeper:
+        return not keeper.try_lead()
+    return False
 
 
 @contextmanager
-def _kept(directory: Path, aside: Path | None = None) -> Iterator[None]:
+def _kept(directory: Path, aside: Path) -> Iterator[None]:
     """Be the keeper of a state directory meanwhile, so that nobody else works in it.
 
     Args:
         directory: Which.
-        aside: Where to put what stands in the place of the lock file, if anything may be moved.
+        aside: Where to put what stands in the place of the lock file.
     """
-    try:
-        if aside is not None and _kind(directory / KEEPER_LOCK) not in (None, stat.S_IFREG):
-            _put_aside(directory, aside, KEEPER_LOCK)
-        descriptor = os.open(directory / KEEPER_LOCK, _FLAGS | os.O_CREAT, 0o600)
-    except OSError as exc:
-        raise AccessDeniedError("the state directory", exc.strerror or "denied") from exc
-    try:
-        if not lock_descriptor(descriptor, blocking=False):
+    with closing(Leadership(directory, KEEPER_LOCK)) as keeper:
+        try:
+            if _kind(directory / KEEPER_LOCK) not in (None, stat.S_IFREG):
+                _put_aside(directory, aside, KEEPER_LOCK)
+            is_ours = keeper.try_lead()
+        except OSError as exc:
+            raise AccessDeniedError("the state directory", exc.strerror or "denied") from exc
+        if not is_ours:
             raise LockTimeoutError("the journal", 0, "a process that has this root open")
         yield
-    finally:
-        os.close(descriptor)
