@@ -20,11 +20,9 @@ from filetools.locks.holder import LockInfo
 from filetools.models import Actor
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.models.files import BatchResult, DeleteResult, DiffResult, DirectoryResult, EditResult, InfoResult, MoveResult, PatchResult, ReadBatchResult, ReadResult, SyncResult, VersionsResult, WriteResult
-from filetools.models.history import CheckpointResult, CheckpointsResult, LookResult, ProvenanceResult, UndoResult
-from filetools.models.listing import ListResult
+from filetools.models.history import CheckpointResult, CheckpointsResult, LookResult, ProvenanceResult, TreeDiffResult, UndoResult
 from filetools.models.records import ChangeRecord, ChangedFile
-from filetools.models.searching import GrepResult, SearchResult, WatchResult
-from filetools.models.tree_diff import TreeDiffResult
+from filetools.models.searching import GrepResult, ListResult, SearchResult, WatchResult
 from filetools.models.words import Durability, MirrorPolicy, OnConflict, Preset, Row
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
