@@ -145,6 +145,9 @@ class ForeignChanges:
         self._is_sifting = True
         try:
             found = await self._parts.crew.run(partial(self._parts.observer.sifted, hints))
+        except BaseException:
+            self._news.append(hints)  # a turn finds out what they are about
+            raise
         finally:
             self._is_sifting = False
         if self._watcher is not None and found.folders:

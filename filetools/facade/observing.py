@@ -29,7 +29,7 @@ from filetools.stores.store import FileStat, Store
 from filetools.tree.agenda import Due, join
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import Observation
-from filetools.tree.reading import UNSETTLED, read_content, settled_identity
+from filetools.tree.reading import UNSETTLED, is_text, read_content, settled_identity
 from filetools.tree.scope import Names, ObservationContext, Scope
 
 WORK_SECONDS: Final = 0.05
@@ -134,7 +134,8 @@ class TreeObserver:
     def _sift(
         self, sifted: Sifted, settled: list[ReadVersion], folder: FolderId, path: WorkspacePath, stat: FileStat | None
     ) -> None:
-        row, name, is_unsettled = self._row(path), frozenset((path.name,)), False
+        name, is_unsettled = frozenset((path.name,)), False
+        row = self._row(path) if is_text(path.name) else None
         if row is None or stat is None or row.kind != stat.type:
             if row is None and stat is None:
                 return  # a temporary file came and went
@@ -144,7 +145,7 @@ class TreeObserver:
                 return
         elif row.identity == stat.identity:
             return
-        elif row.identity is None:
+        elif row.identity is None and row.number:
             is_unsettled = True
         elif (
             row.identity == (*stat.identity[:4], UNSETTLED) and (read := self._read_again(path, stat, row)) is not None
