@@ -1,4 +1,4 @@
-"""Decisions about parts of a text: edits, inserted lines, computed replacements. Bytes outside of them stay as they are."""
+"""Decisions about parts of a text: edits and inserted lines. Bytes outside of them stay as they are."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from msgspec.structs import replace
 
 from filetools.changes.knowledge import (
     Knowledge,
-    base_bytes,
     bytes_now,
     facts_now,
     file_or_nothing,
-    require_read,
     require_version,
 )
 from filetools.changes.writing import put_operations
@@ -23,14 +21,12 @@ from filetools.content.diff import PatchHunk, structured_patch
 from filetools.content.edits import (
     BytesOutcome,
     Edit,
-    EditOutcome,
     apply_edits_to_bytes,
     insert_lines_in_bytes,
-    spliced,
 )
-from filetools.content.facts import ContentFacts, describe, text_of
-from filetools.content.formats import TextFormat, decode
-from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.facts import ContentFacts, describe
+from filetools.content.formats import TextFormat
+from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError, PathNotFoundError
 from filetools.paths.workspace_path import WorkspacePath
@@ -39,9 +35,6 @@ from filetools.writer.operations import Decided, Seen, SeenPath
 
 CONTEXT_LINES: Final = 3
 ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
-ComputeEdits: TypeAlias = Callable[[str, str | None], Sequence[TextEdit]]
-"""Gets the text of the file, and the one that its actor knows if others have changed it since; returns replacements in order,
-not overlapping."""
 
 
 class EditAnswer(Struct, frozen=True, kw_only=True):
@@ -117,35 +110,6 @@ def decide_insert(
     return _decided(seen, now, change, knowledge, settings)
 
 
-def decide_computed(
-    seen: Seen,
-    *,
-    path: WorkspacePath,
-    compute: ComputeEdits,
-    knowledge: Knowledge,
-    settings: Settings,
-    needs_read: bool = False,
-) -> Decided:
-    """Replace the parts of a file's text that a function picks. Otherwise as `decide_edit`.
-
-    Args:
-        seen: With the bytes of the file, and of the actor's base.
-        path: The file.
-        compute: Picks the replacements; it may be called again, and what it raises ends the call.
-        knowledge: What the actor knows of the file.
-        settings: As in `decide_edit`.
-        needs_read: Refuse unless the actor has read or written all of the file.
-    """
-    now = file_or_nothing(seen, path, settings)
-    if needs_read:
-        require_read(seen, now, knowledge, expected=None, needs_version=False, needs_read=True)
-    known = None
-    if knowledge.newest is not None and knowledge.is_outdated(now.version):
-        known = text_of(base_bytes(seen, now, knowledge.newest.base), name=path)
-    change = partial(computed, compute=compute, known=known, path=path)
-    return _decided(seen, existing_file(seen, path, settings), change, knowledge, settings)
-
-
 def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
     """Return the file at a path.
 
@@ -212,13 +176,3 @@ def _decided(
     answer = changed_text(now, bytes_now(seen, now), facts.text_format, change, context_lines=context_lines)
     operations = put_operations(seen, now, answer.content, answer.facts.version, settings)
     return Decided(operations=operations, answer=replace(answer, unchanged=not operations))
-
-
-def computed(
-    content: bytes, text_format: TextFormat, *, compute: ComputeEdits, known: str | None, path: WorkspacePath
-) -> BytesOutcome:
-    """Return what the replacements that a function picks make of a file's bytes; as `decide_computed`."""
-    text = decode(content, text_format, path=path)
-    spans = tuple(compute(text, known))
-    outcome = EditOutcome(text=apply_text_edits(text, spans), spans=spans, counts=(len(spans),))
-    return spliced(content, text, text_format, outcome, path=path)

@@ -8,14 +8,13 @@ from typing import Final
 
 import pytest
 
-from filetools.changes.editing import EditAnswer, decide_computed, decide_edit, decide_insert
+from filetools.changes.editing import EditAnswer, decide_edit, decide_insert
 from filetools.changes.knowledge import Knowledge
 from filetools.content.diff import PatchHunk
 from filetools.content.edits import Edit
 from filetools.content.facts import inspect
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
-from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
@@ -36,17 +35,6 @@ def edit(path: str, *edits: Edit, expected: str | None = None, lines: int = 3, s
     )  # fmt: skip
 
 
-def compute(knowledge: Knowledge, *, needs_read: bool = False, seen: Seen = SEEN) -> Decided:
-    """Put what the actor knows in front of the text."""
-
-    def prefix(text: str, known: str | None) -> list[TextEdit]:
-        return [TextEdit(0, 0, f"[{known}]")]
-
-    return decide_computed(
-        seen, path=PATH, compute=prefix, knowledge=knowledge, settings=SETTINGS, needs_read=needs_read
-    )
-
-
 ONE: Final = Edit(old="one", new="1")
 REFUSED: Final[dict[str, tuple[str, Callable[[], Decided]]]] = {
     "missing": ("FILE_NOT_FOUND", partial(edit, "n", ONE)),
@@ -56,7 +44,6 @@ REFUSED: Final[dict[str, tuple[str, Callable[[], Decided]]]] = {
     "not found": ("EDIT_NOT_FOUND", partial(edit, "a.txt", Edit(old="three", new=""))),
     "ambiguous": ("EDIT_AMBIGUOUS", partial(edit, "a.txt", Edit(old="\n", new=""))),
     "another version": ("VERSION_MISMATCH", partial(edit, "a.txt", ONE, expected=version_of(b""))),
-    "not read": ("VERSION_MISMATCH", partial(compute, NOBODY, needs_read=True)),
     "no such line": (
         "INVALID_ARGUMENT",
         partial(decide_insert, SEEN, path=PATH, line=3, text="x", knowledge=NOBODY, settings=SETTINGS),
@@ -92,11 +79,3 @@ def test_an_edit_that_changes_nothing_is_no_operation() -> None:
 def test_a_line_is_inserted_with_the_end_of_its_neighbour() -> None:
     decided = decide_insert(SEEN, path=PATH, line=1, text="x", knowledge=NOBODY, settings=SETTINGS)
     assert decided.operations == (put("a.txt", "\ufeffone\r\nx\r\ntw\xf6\r\n".encode()),)
-
-
-def test_a_computed_change_gets_the_text_that_its_actor_knows_if_others_have_changed_it() -> None:
-    known = SeenVersion(version=version_of(b"mine"), base=version_of(b"mine"))
-    seen = seen_of(tree_of({"a.txt": b"x"}), kept=[b"mine"])
-    decided = compute(Knowledge(actor=NOBODY.actor, rows=[known]), seen=seen)
-    assert decided.operations == (put("a.txt", b"[mine]x"),)
-    assert compute(NOBODY, seen=seen).operations == (put("a.txt", b"[None]x"),)
