@@ -170,8 +170,11 @@ class Opening:
             if not isinstance(exc, NoStateError):
                 _log.warning("the workspace is opened for reading only: %s", exc)
             # First on the stack: what goes last is used by nobody any more.
-            remove_at_end = partial(self._stack.callback, shutil.rmtree, ignore_errors=True)
-            return await self._open(partial(temporary_state, self._root, self._state_directory, exc, remove_at_end))
+            prepare = partial(
+                temporary_state, self._root, self._state_directory, exc,
+                lambda made: self._stack.callback(shutil.rmtree, made, ignore_errors=True),
+            )  # fmt: skip
+            return await self._open(prepare)
 
     async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
