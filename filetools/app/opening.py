@@ -169,13 +169,12 @@ class Opening:
                 return await self._open_to_write_or_read()
             if not isinstance(exc, NoStateError):
                 _log.warning("the workspace is opened for reading only: %s", exc)
-            return await self._open(
-                partial(temporary_state, self._root, self._state_directory, exc, self._remove_at_end)
-            )
-
-    def _remove_at_end(self, directory: Path) -> None:
-        """Called before anything else is on the stack: what goes last is used by nobody any more."""
-        self._stack.callback(shutil.rmtree, directory, ignore_errors=True)
+            # First on the stack: what goes last is used by nobody any more.
+            prepare = partial(
+                temporary_state, self._root, self._state_directory, exc,
+                lambda made: self._stack.callback(shutil.rmtree, made, ignore_errors=True),
+            )  # fmt: skip
+            return await self._open(prepare)
 
     async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)

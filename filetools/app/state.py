@@ -155,7 +155,7 @@ def is_id(content: bytes) -> bool:
 
 
 def temporary_state(
-    root: Path, state_directory: Path | None, refusal: FileToolsError, on_made: Callable[[Path], None]
+    root: Path, state_directory: Path | None, refusal: FileToolsError, on_made: Callable[[Path], object]
 ) -> StateLocation:
     """Return a state that lasts as long as one opening, for a root that is only read.
 
