@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -43,63 +43,6 @@ class EditAnswer(Struct, frozen=True, kw_only=True):
     """Where a text was not there as it was sent and was taken for what it means: a sentence each."""
 
 
-<<<<<<< HEAD
-=======
-def decide_edit(
-    seen: Seen,
-    *,
-    path: WorkspacePath,
-    edits: Sequence[Edit],
-    knowledge: Knowledge,
-    settings: Settings,
-    expected_version: str | None = None,
-    context_lines: int = CONTEXT_LINES,
-) -> Decided:
-    """Replace exact texts in a file, all or nothing.
-
-    Args:
-        seen: With the bytes of the file.
-        path: The file.
-        edits: Applied in order to what the file holds.
-        knowledge: What the actor knows of the file.
-        settings: What happens to files with several names, and limits.
-        expected_version: Refuse unless the file is at this version.
-        context_lines: Unchanged lines around each change in the hunks of the answer.
-
-    Returns:
-        The operations, and an `EditAnswer`.
-
-    Raises:
-        EditNotFoundError, EditAmbiguousError: The text to be replaced is missing, or is there too often.
-        PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError, PathIsDirectoryError,
-        SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError, HardLinkedError
-    """
-    if context_lines < 0:
-        raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
-    change = partial(apply_edits_to_bytes, edits=edits, path=path)
-    now = existing_file(seen, path, settings)
-    require_version(seen, now, knowledge, expected_version)
-    return _decided(seen, now, change, knowledge, settings, context_lines)
-
-
-def decide_insert(
-    seen: Seen,
-    *,
-    path: WorkspacePath,
-    line: int,
-    text: str,
-    knowledge: Knowledge,
-    settings: Settings,
-    expected_version: str | None = None,
-) -> Decided:
-    """Insert text after a line; 0 is before the first. Otherwise as `decide_edit`."""
-    change = partial(insert_lines_in_bytes, line=line, new_text=text, path=path)
-    now = existing_file(seen, path, settings)
-    require_version(seen, now, knowledge, expected_version)
-    return _decided(seen, now, change, knowledge, settings)
-
-
->>>>>>> main
 def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
     """Return the file at a path.
 
@@ -150,28 +93,3 @@ def changed_text(
         edits=edits,
         repairs=made.outcome.repairs,
     )
-
-
-<<<<<<< HEAD
-def computed(
-    content: bytes, text_format: TextFormat, *, compute: ComputeEdits, known: str | None, path: WorkspacePath
-) -> BytesOutcome:
-    """Return what the replacements that a function picks make of a file's bytes; as `decide_computed`."""
-    text = decode(content, text_format, path=path)
-    spans = tuple(compute(text, known))
-    outcome = EditOutcome(text=apply_text_edits(text, spans), spans=spans, counts=(len(spans),))
-    return spliced(content, text, text_format, outcome, path=path)
-=======
-def _decided(
-    seen: Seen,
-    now: SeenPath,
-    change: ChangeBytes,
-    knowledge: Knowledge,
-    settings: Settings,
-    context_lines: int = CONTEXT_LINES,
-) -> Decided:
-    facts = facts_now(seen, now, knowledge)
-    answer = changed_text(now, bytes_now(seen, now), facts.text_format, change, context_lines=context_lines)
-    operations = put_operations(seen, now, answer.content, answer.facts.version, settings)
-    return Decided(operations=operations, answer=replace(answer, unchanged=not operations))
->>>>>>> main
