@@ -17,9 +17,9 @@ from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError
 from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
 from filetools.journal.rescue import folder_for_damage, start_again
-from filetools.locks.leadership import Leadership
 from filetools.models.words import STATE_PATH
 from filetools.permissions.rule_file import SavedPermissions
+from filetools.tree.leader import Leadership
 
 KEEPER_LOCK: Final = "keeper.lock"
 _FOLDERS: Final = ("beside", "blobs", "limbo", "tmp", "trash")

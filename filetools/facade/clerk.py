@@ -26,10 +26,10 @@ from filetools.facade.saving import sweep_handles
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
 from filetools.facade.tree_look import TreeLooker
-from filetools.locks.leadership import Leadership
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.bell import Bell
+from filetools.tree.leader import Leadership
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""

@@ -266,10 +266,9 @@ class CallRunner:
             records = [*taken(), *(walk.outcome.records if walk.outcome is not None else ())]
             self.notice(records)  # first: what the call itself makes known is newer than what it met on the way
             if walk.outcome is not None:
+                parts.sync.begin_following(walk.outcome.recent)
                 happened()
             self._publish(records, call.acquired)
-            if walk.outcome is not None:
-                parts.sync.begin_following(walk.outcome.recent)
 
         walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=noticed.extend))
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
 from filetools.journal.changes import MirrorRow
-from filetools.locks.leadership import Leadership
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.context import SyncContext, Work
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.progress import MirrorProgress, ProgressNote
 from filetools.sync.worker import LAST_KEY, LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
+from filetools.tree.leader import Leadership
 
 MirrorState = Literal["ready", "filling", "not_ready", "paused"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from filetools.locks.leadership import Leadership
+from filetools.tree.leader import Leadership
 
 LEADS = """
 import sys
 from pathlib import Path
-from filetools.locks.leadership import Leadership
+from filetools.tree.leader import Leadership
 leadership = Leadership(Path(sys.argv[1]), "lock")
 print(leadership.try_lead(), flush=True)
 sys.stdin.readline()
