@@ -43,13 +43,8 @@ class MoveFile(Step):
         self._overwrite = overwrite
         self._permit = permit
         self._check: Callable[[], None] = lambda: None
-        self._looks: tuple[Look, Look] | None = None
-
-    @property
-    def seen(self) -> tuple[Look, Look]:
+        self.seen: tuple[Look, Look]
         """The looks of the current try at source and destination."""
-        assert self._looks is not None
-        return self._looks
 
     def bind(self, check: Callable[[], None]) -> None:
         """Refuse, as `check` does, what is not what a person has allowed."""
@@ -62,7 +57,7 @@ class MoveFile(Step):
                 f"Cannot move {self.source!r} to {self.destination!r}: one lies inside the other", path=self.source
             )
         ends = (self.source, self.destination)
-        self._looks = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
+        self.seen = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
         self._check()
 
     def adoptions(self) -> Sequence[Change]:

@@ -38,24 +38,13 @@ class PutFile(Step):
         self.path = path
         self._decide = decide
         self._create_parents = create_parents
-        self._seen: Look | None = None
+        self.seen: Look
+        """The look of the current try."""
         self._prepared: Prepared | None = None
         self.decision: PutDecision | None = None
         self.version = ""
         self.identity: Identity | None = None
         """Of the file that has gone live, as far as it is known."""
-
-    @property
-    def seen(self) -> Look:
-        """The look of the current try."""
-        assert self._seen is not None
-        return self._seen
-
-    @property
-    def prepared(self) -> Prepared:
-        """The complete file that waits to go live, or is live."""
-        assert self._prepared is not None
-        return self._prepared
 
     @property
     def content(self) -> bytes:
@@ -65,7 +54,7 @@ class PutFile(Step):
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
-        self._seen = look(parts, self.path)
+        self.seen = look(parts, self.path)
         self.path = self.seen.path
 
     @property

@@ -34,20 +34,17 @@ class RemoveFile(Step):
         self.path = path
         self._keeps_bytes = keeps_bytes
         self._permit = permit
-        self._seen: Look | None = None
-
-    @property
-    def seen(self) -> Look:
+        self.seen: Look
         """The look of the current try."""
-        assert self._seen is not None
-        return self._seen
+        self._is_left_in_trash = False
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
         seen = look(parts, self.path, takes_opaque=True)
         if not self._keeps_bytes and seen.adoption is not None:
             seen = structs.replace(seen, adoption=structs.replace(seen.adoption, content=None))
-        self._seen = seen
+        self.seen = seen
+        self._is_left_in_trash = seen.is_opaque
 
     def adoptions(self) -> Sequence[Change]:
         """The file found, or its foreign change."""
@@ -136,5 +133,5 @@ class RemoveFile(Step):
         super().abandon(parts)
 
     def _leave_in_trash(self) -> None:
-        if self._seen is not None and self._seen.is_opaque:
+        if self._is_left_in_trash:
             self._displaced = None
