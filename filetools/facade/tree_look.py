@@ -26,7 +26,7 @@ class TreeLook(Struct, frozen=True, kw_only=True):
     """What one look has met. Whatever is not named stands as the journal says."""
 
     position: int
-    """Number of the newest record before the look."""
+    """Number of the newest record that the rows show."""
     rows: PlainRows[IndexRow]
     """All that stands in the tree, by key."""
     closed: list[str]
@@ -60,12 +60,11 @@ class TreeLooker:
 
     async def look(self) -> TreeLook:
         """Have recorded what differs from what is known; returns what stands."""
-        position = await self._parts.crew.run(self._parts.journal.position)
         uncertain = await self._foreign.look()
-        return await self._parts.crew.run(partial(self._standing, position, uncertain))
+        return await self._parts.crew.run(partial(self._standing, uncertain))
 
-    def _standing(self, position: int, uncertain: Uncertain) -> TreeLook:
-        rows = self._parts.journal.tree_index.rows()
+    def _standing(self, uncertain: Uncertain) -> TreeLook:
+        position, rows = self._parts.journal.tree_index.standing()
         rows.pop("", None)
         self._drop_left_out(rows)
         for key in map(self._parts.workspace.key, uncertain.closed):
@@ -109,6 +108,9 @@ class TreeLooker:
                 closed.append(row.path)
                 continue
             except FileToolsError:
+                changed.append(row.path)
+                continue
+            if row.identity not in (None, stat.identity):  # other bytes than the row's number tells of
                 changed.append(row.path)
                 continue
             identity = settled_identity(stat, taken_ns, self._parts.store.tick_ns)

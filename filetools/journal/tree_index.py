@@ -95,7 +95,18 @@ class TreeIndex:
 
     def rows(self) -> PlainRows[IndexRow]:
         """Return the rows of all that stands in the tree, by key."""
-        return PlainRows(IndexRow._make, {key: _plain(*values) for key, *values in self._database.rows(_ROWS)})
+        return self.standing()[1]
+
+    def standing(self) -> tuple[int, PlainRows[IndexRow]]:
+        """Return the number of the newest record, and what stands in the tree after it: both of one moment."""
+        with self._database.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+                found = connection.execute(_ROWS).fetchall()
+            finally:
+                connection.execute("COMMIT")
+        return number, PlainRows(IndexRow._make, {key: _plain(*values) for key, *values in found})
 
     def folders(self) -> list[str]:
         """Return the paths of all folders."""

@@ -14,6 +14,7 @@ import filetools
 from filetools import Actor, Edit
 from filetools.facade.clerk import tidy_trash
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.foreign import ForeignChanges, Uncertain
 from filetools.journal.changes import Change
 from filetools.models.records import EXTERNAL, Operation
 from tests.support.crashing import QUIET, Tree, grow, snapshot
@@ -212,3 +213,27 @@ async def test_a_trash_is_that_of_the_folder_of_its_own_name(files: FileToolsFac
     await files.delete_directory("e", recursive=True)
     await files.restore("start")
     assert snapshot(root) == BEFORE
+
+
+async def test_a_checkpoint_stands_after_what_was_changed_while_the_tree_was_looked_at(
+    files: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await files.checkpoint("first")
+    look = ForeignChanges.look
+
+    async def busy(foreign: ForeignChanges) -> Uncertain:
+        found = await look(foreign)
+        await files.move_file("d", "moved")
+        await files.write_file("d/new.txt", "new\n")
+        return found
+
+    monkeypatch.setattr(ForeignChanges, "look", busy)
+    made = await files.checkpoint("second")
+    monkeypatch.undo()
+    newest = (await files.changes()).records[-1].number
+    assert made.number == newest
+    before = snapshot(root)
+    await files.restore("first")
+    assert snapshot(root) == BEFORE
+    await files.redo()
+    assert snapshot(root) == before
