@@ -19,7 +19,7 @@ from filetools.changes.knowledge import (
     require_version,
 )
 from filetools.changes.writing import put_operations
-from filetools.content.diff import PatchHunk, structured_patch
+from filetools.content.diff import PatchHunk, patch_of_edits
 from filetools.content.edits import (
     BytesOutcome,
     Edit,
@@ -194,7 +194,7 @@ def changed_text(
         before=now,
         unchanged=version == now.version,
         counts=made.outcome.counts,
-        hunks=tuple(structured_patch(made.before, text, context_lines)),
+        hunks=tuple(patch_of_edits(made.before, text, edits, context_lines)),
         edits=edits,
         repairs=made.outcome.repairs,
     )

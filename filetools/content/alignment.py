@@ -165,7 +165,8 @@ def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
     if ways is None:
         return Alignment(late=late, certain=late)
     others = tuple(_between(way, len(old), len(new)) for way in ways)
-    certain = _between(sorted({*ways[0]} & {*ways[1]}), len(old), len(new))
+    other_way = {*ways[1]}
+    certain = _between([pair for pair in ways[0] if pair in other_way], len(old), len(new))
     return Alignment(late=late, certain=late if certain == late else certain, others=others)
 
 
