@@ -77,6 +77,13 @@ class _AtPathError(FileToolsError):
         super().__init__(self.sentence.format(path or "."), path=path)
 
 
+class _AboutError(FileToolsError):
+    """Base of the errors with a sentence around one fact that is no path, or around none."""
+
+    def __init__(self, about: str = "") -> None:
+        super().__init__(self.sentence.format(about))
+
+
 class InternalError(FileToolsError, action="Report this with its message: it is a defect of filetools."):
     """Raised when an invariant of filetools itself is broken; always a defect worth reporting."""
 
@@ -622,11 +629,14 @@ class VersionGoneError(
         super().__init__(f"Version {version} is no longer kept", path=path, details={"version": version})
 
 
-class WorkspaceGoneError(FileToolsError, OSError, code="WORKSPACE_GONE", action="Open the workspace again."):
+class WorkspaceGoneError(
+    _AboutError,
+    OSError,
+    code="WORKSPACE_GONE",
+    action="Open the workspace again.",
+    sentence="The workspace is gone: {}",
+):
     """Raised when the root was deleted, replaced or unmounted while open, or does not exist."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"The workspace is gone: {reason}")
 
 
 class StateDamagedError(
@@ -657,12 +667,12 @@ class StateVersionError(
 
 
 class StateElsewhereError(
-    FileToolsError, code="STATE_ELSEWHERE", action="Open the root with the state directory it was first opened with."
+    _AboutError,
+    code="STATE_ELSEWHERE",
+    action="Open the root with the state directory it was first opened with.",
+    sentence="This root already keeps its state in another directory",
 ):
     """Raised when a root is bound to another state directory than the one given."""
-
-    def __init__(self) -> None:
-        super().__init__("This root already keeps its state in another directory")
 
 
 class StateUntrustedError(FileToolsError, code="STATE_UNTRUSTED"):
@@ -739,19 +749,23 @@ class InvalidRangeError(DescriptorError, code="FD_INVALID_RANGE", action="Start 
 
 
 class ProjectNotFoundError(
-    FileToolsError, LookupError, code="PROJECT_NOT_FOUND", action="Use the id of a registered project, or pass path."
+    _AboutError,
+    LookupError,
+    code="PROJECT_NOT_FOUND",
+    action="Use the id of a registered project, or pass path.",
+    sentence="Project not found: {}",
 ):
     """Raised when no project has this id."""
 
-    def __init__(self, project_id: str) -> None:
-        super().__init__(f"Project not found: {project_id}")
 
-
-class RunNotFoundError(FileToolsError, LookupError, code="RUN_NOT_FOUND", action="Use an id from the list of runs."):
+class RunNotFoundError(
+    _AboutError,
+    LookupError,
+    code="RUN_NOT_FOUND",
+    action="Use an id from the list of runs.",
+    sentence="Run not found: {}",
+):
     """Raised when no run has this id."""
-
-    def __init__(self, run_id: str) -> None:
-        super().__init__(f"Run not found: {run_id}")
 
 
 class ProjectExistsError(FileToolsError, ValueError, code="PROJECT_EXISTS", action="Use the existing project."):
@@ -785,27 +799,27 @@ class TooManyRunsError(
 
 
 class GitFailedError(
-    FileToolsError, code="GIT_FAILED", action="Ask the user to run the command in a terminal, or continue without git."
+    _AboutError,
+    code="GIT_FAILED",
+    action="Ask the user to run the command in a terminal, or continue without git.",
+    sentence="Git command failed: {}",
 ):
     """Raised when git failed; subclasses say why where that is known."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"Git command failed: {reason}")
-
 
 class NotARepositoryError(
-    GitFailedError, code="NOT_A_REPOSITORY", action="Continue without git: this folder has no commits."
+    GitFailedError,
+    code="NOT_A_REPOSITORY",
+    action="Continue without git: this folder has no commits.",
+    sentence="Git command failed: not a git repository",
 ):
     """Raised when a folder is in no git repository."""
 
-    def __init__(self) -> None:
-        super().__init__("not a git repository")
-
 
 class GitNotFoundError(
-    GitFailedError, code="GIT_NOT_FOUND", action="Ask the user to install git, or continue without it."
+    GitFailedError,
+    code="GIT_NOT_FOUND",
+    action="Ask the user to install git, or continue without it.",
+    sentence="Git command failed: git is not installed",
 ):
     """Raised when git is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("git is not installed")

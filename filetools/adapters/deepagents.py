@@ -14,7 +14,7 @@ from filetools.content.ends import with_ends
 from filetools.distribution import require_extra
 from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathError
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.listing import Entry
+from filetools.models.searching import Entry
 from filetools.paths.patterns import glob_below
 
 require_extra("deepagents", __name__, "deepagents")

@@ -9,7 +9,7 @@ from filetools.content.facts import text_of
 from filetools.content.formats import UTF8, TextFormat, decode, encode, format_named
 from filetools.errors import EncodingError, PathIsDirectoryError
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.listing import Entry
+from filetools.models.searching import Entry
 
 
 class WholeFiles:

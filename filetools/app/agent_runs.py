@@ -30,8 +30,6 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
     """A running agent, and its messages in stream-json, which one task takes; `AgentRuns.start` gives it and ends it."""
 
     def __init__(self, files: FileToolsFacade, beginning: asyncio.Task[Run], max_steps: int) -> None:
-        self.garbage = 0
-        """Lines that were no messages."""
         self.failure: str | None = None
         """Why the agent failed, when it is finished."""
         self._files, self._beginning, self._max_steps = files, beginning, max_steps
@@ -72,8 +70,7 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
         assert self._process is not None
         async for line in self._process:
             entry = parse_entry(line)
-            if entry is None:
-                self.garbage += 1
+            if entry is None:  # no message
                 continue
             if not self._session and isinstance(named := entry.raw.get("session_id"), str):
                 self._session = named[:_LONGEST_SESSION]

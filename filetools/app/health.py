@@ -6,24 +6,22 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from filelock import lock_descriptor
 from msgspec import Struct
 
-from filetools.app.state import blocking, is_id, planted_state
-from filetools.app.trust import own_folder
+from filetools.app.state import blocking, is_id, own_directory, planted_state
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
 from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
 from filetools.journal.rescue import folder_for_damage, start_again
 from filetools.models.words import STATE_PATH
 from filetools.permissions.rules import SavedPermissions
+from filetools.tree.leader import Leadership
 
 KEEPER_LOCK: Final = "keeper.lock"
-_FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDERS: Final = ("beside", "blobs", "limbo", "tmp", "trash")
 _FILES: Final = (KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve", "turn")
 _RULES: Final = "permissions.json"
@@ -71,12 +69,13 @@ def examine(root: Path, state_directory: Path | None = None) -> Health:
         is_planted = blocking(directory) is not None
         problem = JournalReport(problem=planted_state()) if is_planted else None
         return Health(exists=root.is_dir(), has_state=is_planted, journal=problem)
+    rules = own_directory(root, state_directory) or directory
     return Health(
         exists=root.is_dir(),
         has_state=True,
         is_open=_is_kept(directory),
         journal=examine_journal(directory),
-        misplaced=tuple(_misplaced(root, directory)),
+        misplaced=tuple(_misplaced(root, directory, rules)),
     )
 
 
@@ -97,9 +96,10 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
         return None
     aside = folder_for_damage(directory)
     with _kept(directory, aside):
-        misplaced = tuple(_misplaced(root, directory))
+        rules = own_directory(root, state_directory) or directory
+        misplaced = tuple(_misplaced(root, directory, rules))
         for name in misplaced:
-            _put_aside(_rules_folder(root, directory) if name == _RULES else directory, aside, name)
+            _put_aside(rules if name == _RULES else directory, aside, name)
         if "id" in misplaced:  # on both sides, which must be equal
             _put_aside(root / STATE_PATH, aside / "root", "id")
         report = examine_journal(directory)
@@ -116,7 +116,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
     return StateRepair(damage=report.problem.message, aside=aside.name, misplaced=misplaced, rescue=rescue)
 
 
-def _misplaced(root: Path, directory: Path) -> Iterator[str]:
+def _misplaced(root: Path, directory: Path, rules: Path) -> Iterator[str]:
     """Yield what the opening or a first call refuses, whatever the journal is like."""
     for name in _FOLDERS:
         if _kind(directory / name) not in (None, stat.S_IFDIR):
@@ -128,17 +128,11 @@ def _misplaced(root: Path, directory: Path) -> Iterator[str]:
     if not all(is_id(each.read_bytes()) for each in ids):
         yield "id"
     try:
-        SavedPermissions.read(_rules_folder(root, directory) / _RULES)
+        SavedPermissions.read(rules / _RULES)
     except StateDamagedError:
         yield _RULES
     except FileToolsError:
         pass  # of a newer release: not damaged
-
-
-def _rules_folder(root: Path, directory: Path) -> Path:
-    """Return where permissions lie: in the user's folder for the root, or in a state directory that the user named."""
-    own = own_folder(directory) if directory == root / STATE_PATH else None
-    return own or directory
 
 
 def _kind(place: Path) -> int | None:
@@ -156,32 +150,26 @@ def _put_aside(directory: Path, aside: Path, name: str) -> None:
 
 
 def _is_kept(directory: Path) -> bool:
-    try:
-        with _kept(directory):
-            return False
-    except LockTimeoutError:
-        return True
-    except AccessDeniedError:
-        return False
+    with suppress(OSError), closing(Leadership(directory, KEEPER_LOCK)) as keeper:
+        return not keeper.try_lead()
+    return False
 
 
 @contextmanager
-def _kept(directory: Path, aside: Path | None = None) -> Iterator[None]:
+def _kept(directory: Path, aside: Path) -> Iterator[None]:
     """Be the keeper of a state directory meanwhile, so that nobody else works in it.
 
     Args:
         directory: Which.
-        aside: Where to put what stands in the place of the lock file, if anything may be moved.
+        aside: Where to put what stands in the place of the lock file.
     """
-    try:
-        if aside is not None and _kind(directory / KEEPER_LOCK) not in (None, stat.S_IFREG):
-            _put_aside(directory, aside, KEEPER_LOCK)
-        descriptor = os.open(directory / KEEPER_LOCK, _FLAGS | os.O_CREAT, 0o600)
-    except OSError as exc:
-        raise AccessDeniedError("the state directory", exc.strerror or "denied") from exc
-    try:
-        if not lock_descriptor(descriptor, blocking=False):
+    with closing(Leadership(directory, KEEPER_LOCK)) as keeper:
+        try:
+            if _kind(directory / KEEPER_LOCK) not in (None, stat.S_IFREG):
+                _put_aside(directory, aside, KEEPER_LOCK)
+            is_ours = keeper.try_lead()
+        except OSError as exc:
+            raise AccessDeniedError("the state directory", exc.strerror or "denied") from exc
+        if not is_ours:
             raise LockTimeoutError("the journal", 0, "a process that has this root open")
         yield
-    finally:
-        os.close(descriptor)

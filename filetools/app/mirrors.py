@@ -6,8 +6,7 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -36,8 +35,8 @@ _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 _ANOTHER: Final = "Name another folder."
 
 
-class AddedMirrors:
-    """The mirrors that were added to a root, opened when they are there. Lives as long as the root is open."""
+class MirrorFolders:
+    """The mirrors of a root that are folders, opened when they are there. Lives as long as the root is open."""
 
     def __init__(self, journal: Journal, root: Path, state_directory: Path | None) -> None:
         self._journal = journal
@@ -59,11 +58,13 @@ class AddedMirrors:
 
     def _check(self, folder: Path) -> None:
         row = self._journal.mirrors.get(str(folder))
-        if row is not None and row.root != home_of(self._root):
+        is_added = row is None or row.root is not None
+        if row is not None and row.root not in (None, home_of(self._root)):
             raise OSError(errno.EXDEV, ROOT_MOVED)
+        # Somebody may have mounted the one in the other since.
         refuse_overlaps(self._root, folder, self._state_directory)
         # A folder without the marker is not made and not touched: the mirror's disk is away, and this is where it goes.
-        if not (folder / MARKER).is_file():
+        if is_added and not (folder / MARKER).is_file():
             raise FileNotFoundError(errno.ENOENT, _missing(folder))
 
 
@@ -99,14 +100,6 @@ def mirror_of(given: object) -> Path | Store:
 def place_of(mirror: Path | Store) -> str:
     """Return the name under which a root's journal knows a mirror, however its path was spelt; looks at no mirror."""
     return os.path.realpath(mirror) if isinstance(mirror, Path) else f"store {mirror.name}"
-
-
-def mirror_store(mirror: Path | Store, root: Path) -> Store:
-    """Return the store of a root's mirror; nothing is opened yet."""
-    if not isinstance(mirror, Path):
-        return mirror
-    # Somebody may have mounted the one in the other since.
-    return DirectoryMirror(mirror, partial(refuse_overlaps, root, mirror, None))
 
 
 def refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
@@ -288,13 +281,8 @@ def _has_state(root: Path, state_directory: Path | None) -> bool:
     return (state_directory or root / STATE_PATH).is_dir()
 
 
-@contextmanager
-def _journal(root: Path, state_directory: Path | None) -> Iterator[Journal]:
-    journal = Journal(prepare_state(root, state_directory).directory)
-    try:
-        yield journal
-    finally:
-        journal.close()
+def _journal(root: Path, state_directory: Path | None) -> closing[Journal]:
+    return closing(Journal(prepare_state(root, state_directory).directory))
 
 
 def _looked_at(place: Path) -> tuple[str | None, list[str]]:
@@ -316,13 +304,11 @@ def _marker(place: Path) -> str | None:
 
 def _make(place: Path, identity: str) -> None:
     """Make the folder if it is missing, and have it say whose mirror it is."""
-    store = DirectoryMirror(place)
     try:
-        mark(store, identity)
+        with closing(DirectoryMirror(place)) as store:
+            mark(store, identity)
     except SyncFailedError as exc:
         raise _refusal(place, getattr(exc.__cause__, "strerror", None) or str(exc.__cause__), _ANOTHER) from exc
-    finally:
-        store.close()
 
 
 def _refuse_state(place: Path) -> None:

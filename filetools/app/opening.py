@@ -7,13 +7,13 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_store, place_of, refuse_overlaps
+from filetools.app.mirrors import MIRROR_NAME, MirrorFolders, mirror_of, place_of, refuse_overlaps
 from filetools.app.state import StateLocation, prepare_state, temporary_state
 from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
@@ -28,7 +28,6 @@ from filetools.facade.feed import Feed
 from filetools.facade.observing import TreeObserver
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
-from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
 from filetools.journal.reserve import Reserve
 from filetools.models.records import Actor
@@ -47,18 +46,12 @@ from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.tree.bell import Bell
 from filetools.versions.read_tracker import ReadTracker
+from filetools.writer.worker_pool import WorkerPool
 
 _log = logging.getLogger(__name__)
 
 
-class Closable(Protocol):
-    """A part that is released by closing."""
-
-    def close(self) -> None:
-        """Release it."""
-
-
-Closing = TypeVar("Closing", bound=Closable)
+Closing = TypeVar("Closing", Workspace, Store, Journal)
 
 
 def open_workspace(
@@ -176,13 +169,12 @@ class Opening:
                 return await self._open_to_write_or_read()
             if not isinstance(exc, NoStateError):
                 _log.warning("the workspace is opened for reading only: %s", exc)
-            return await self._open(
-                partial(temporary_state, self._root, self._state_directory, exc, self._remove_at_end)
-            )
-
-    def _remove_at_end(self, directory: Path) -> None:
-        """Called before anything else is on the stack: what goes last is used by nobody any more."""
-        self._stack.callback(shutil.rmtree, directory, ignore_errors=True)
+            # First on the stack: what goes last is used by nobody any more.
+            prepare = partial(
+                temporary_state, self._root, self._state_directory, exc,
+                lambda made: self._stack.callback(shutil.rmtree, made, ignore_errors=True),
+            )  # fmt: skip
+            return await self._open(prepare)
 
     async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
@@ -212,17 +204,11 @@ class Opening:
 
     async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:
         """What must be known before anything is built, even how many threads there are."""
-        first = WorkerPool(1)
-        try:
+        with closing(WorkerPool(1)) as first:
             state = await first.run(prepare)
-            settings, _ = await first.run(
-                partial(
-                    load_settings, self._given, own_directory=state.rules, tree_directory=self._root / STATE_DIRECTORY
-                )
-            )
-        finally:
-            first.close()
-        return state, settings
+            load = partial(load_settings, self._given, tree_directory=self._root / STATE_DIRECTORY)
+            settings, _ = await first.run(partial(load, own_directory=state.rules))
+            return state, settings
 
     async def _build(
         self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, bell: Bell
@@ -234,9 +220,9 @@ class Opening:
         # What goes with the opening need not outlast a power cut.
         durability = settings.durability if state.refusal is None else "relaxed"
         journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, durability, bell))
-        added = AddedMirrors(journal, self._root, self._state_directory)
-        self._stack.push_async_callback(partial(crew.run_last, added.close))
-        mirrors = await self._attach_mirror(crew, journal, added) if state.refusal is None else []
+        folders = MirrorFolders(journal, self._root, self._state_directory)
+        self._stack.push_async_callback(partial(crew.run_last, folders.close))
+        mirrors = await self._attach_mirror(crew, journal, folders) if state.refusal is None else []
         sync = SyncManager(
             journal,
             primary=store,
@@ -248,7 +234,7 @@ class Opening:
             key=workspace.key,
             keep_foreign=partial(keep_aside, journal, workspace.key),
             ring=bell.ring,
-            open_added=added.open if state.refusal is None else None,
+            open_added=folders.open if state.refusal is None else None,
             excluded=compile_patterns((), defaults=settings.exclude).matches,
             mirror_wait_seconds=settings.mirror_wait_seconds,
             strict_wait_seconds=settings.lock_timeout_seconds,
@@ -301,16 +287,12 @@ class Opening:
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
-    async def _attach_mirror(self, crew: WorkerPool, journal: Journal, added: AddedMirrors) -> list[AttachedMirror]:
+    async def _attach_mirror(self, crew: WorkerPool, journal: Journal, folders: MirrorFolders) -> list[AttachedMirror]:
         if self._mirror is None:
             return []
         # Before the first call: from now on every commit, of any process, adds to its backlog.
         row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
-        if row.root is not None:
-            return [AttachedMirror(name=MIRROR_NAME, row=row, store=added.open(row))]
-        store = mirror_store(self._mirror, self._root)
-        if isinstance(self._mirror, Path):
-            self._stack.push_async_callback(partial(crew.run_last, store.close))
+        store = folders.open(row) if isinstance(self._mirror, Path) else self._mirror
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
 
     async def _closing(self, crew: WorkerPool, build: Callable[[], Closing]) -> Closing:

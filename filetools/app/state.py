@@ -19,20 +19,19 @@ from msgspec import Struct
 from filetools.app.trust import REPOSITORY, claim, folders_of, is_anothers, own_folder, refuse_owner, write_whole
 from filetools.errors import (
     AccessDeniedError,
-    DiskFullError,
     FileToolsError,
     InvalidArgumentError,
     NoStateError,
     StateDamagedError,
     StateElsewhereError,
-    StorageFailedError,
     WorkspaceGoneError,
 )
+from filetools.journal.birth import DATABASE_NAME
 from filetools.journal.blobs import sync_directory
 from filetools.journal.position import POSITION_FILE
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
+from filetools.paths.explain import translate
 
-_JOURNAL: Final = "journal.db"
 _ID: Final = "id"
 _ROOT: Final = "root"
 """In a state directory whose root takes no id: where that root is."""
@@ -63,6 +62,11 @@ class StateLocation(Struct, frozen=True, kw_only=True):
     """Why nothing can be changed: the state can be written nowhere, or was not to be made; `directory` lasts only as long
     as the opening."""
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a journal is there."""
+        return os.path.lexists(self.directory / DATABASE_NAME)
+
 
 def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
     """Whether a root keeps no state yet, and can be given one.
@@ -75,24 +79,11 @@ def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
     place = next(each for each in (private, private.parent, root) if each.is_dir())
     if not os.access(place, os.R_OK | os.X_OK) or os.path.lexists(private / _ID):
         return False
-    if os.path.lexists(private / _JOURNAL) and (state_directory is not None or own_folder(private) is not None):
+    if os.path.lexists(private / DATABASE_NAME) and (state_directory is not None or own_folder(private) is not None):
         return False
     if state_directory is None:
         return os.access(place, os.W_OK)
-    return not os.path.lexists(state_directory / _JOURNAL)
-
-
-def keeps_state(root: Path, state_directory: Path | None = None) -> bool:
-    """Whether a root keeps its state there, in the root itself or elsewhere."""
-    private = root / STATE_PATH
-    directory = private if state_directory is None else state_directory
-    if directory.is_symlink() or not os.path.lexists(directory / _JOURNAL):
-        return False
-    if directory == private:
-        return own_folder(private) is not None
-    bound = _read(directory / _ID)
-    is_told = _read(directory / _ROOT) == os.fsencode(os.path.realpath(root))
-    return is_told or (bound is not None and bound == _read(private / _ID))
+    return not os.path.lexists(state_directory / DATABASE_NAME)
 
 
 def prepare_state(root: Path, state_directory: Path | None, *, create: bool = True) -> StateLocation:
@@ -164,7 +155,7 @@ def is_id(content: bytes) -> bool:
 
 
 def temporary_state(
-    root: Path, state_directory: Path | None, refusal: FileToolsError, on_made: Callable[[Path], None]
+    root: Path, state_directory: Path | None, refusal: FileToolsError, on_made: Callable[[Path], object]
 ) -> StateLocation:
     """Return a state that lasts as long as one opening, for a root that is only read.
 
@@ -227,10 +218,8 @@ def _bound(root: Path, private: Path, directory: Path) -> Path:
         _make_private(private)
         _bind(private, directory)
         is_writable = os.access(private, os.W_OK | os.X_OK)
-    except FileToolsError:
-        raise
     except OSError as exc:
-        if exc.errno not in _NOT_WRITABLE:
+        if exc.errno not in _NOT_WRITABLE:  # an error of ours has none
             raise
         is_writable = False
     if _read(directory / _ROOT) not in (None, place) or _read(private / _ID) not in (None, _read(directory / _ID)):
@@ -248,7 +237,7 @@ def _bind(private: Path, directory: Path) -> None:
     for each in (bound, known):
         if each is not None and not is_id(each):
             raise StateDamagedError("its id is unreadable")
-    if bound is None and not (_read(private / POSITION_FILE) and (private / _JOURNAL).exists()):
+    if bound is None and not (_read(private / POSITION_FILE) and (private / DATABASE_NAME).exists()):
         known = known or secrets.token_hex(16).encode("ascii")
         # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
         write_whole(directory / _ID, known)
@@ -265,14 +254,9 @@ def _read(file: Path) -> bytes | None:
 
 
 def _explained(directory: Path, error: OSError) -> FileToolsError:
-    what = f"the state directory {str(directory)!r}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError(what)
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessDeniedError(what, error.strerror or "denied")
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR):
         return planted_state()
-    return StorageFailedError(what, error.strerror or str(error))
+    return translate(f"the state directory {str(directory)!r}", error)
 
 
 TOKEN_FILE: Final = "token"  # noqa: S105 - the name of the file

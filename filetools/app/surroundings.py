@@ -25,6 +25,7 @@ from filetools.paths.patterns import compile_patterns
 from filetools.search.contents.candidates import find_ripgrep
 from filetools.settings import Settings
 from filetools.stores.private import examine_folder
+from filetools.tree.polling import reason_at
 
 CheckState = Literal["ok", "note", "warning"]
 MOST_FOLDERS: Final = 500_000
@@ -32,8 +33,6 @@ LEAST_FREE_BYTES: Final = 200 * 1024 * 1024
 NEARLY_FULL: Final = 0.8
 """Share of the watches granted at which a root is said to be large."""
 _INOTIFY: Final = Path("/proc/sys/fs/inotify")
-_MOUNTS: Final = Path("/proc/self/mounts")
-_NETWORK: Final = ("9p", "afs", "ceph", "cifs", "fuse.", "glusterfs", "lustre", "ncpfs", "nfs", "smb", "virtiofs")
 _MISSING: Final = {
     "exchange": "no exchange of two names, so a file is linked away first",
     "no_replace": "no rename that refuses to replace",
@@ -92,7 +91,7 @@ def look_around(
         added: The mirrors that were added to the root.
     """
     state = state_directory or root / STATE_PATH
-    found = [*_rights(root), _file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
+    found = [*_rights(root), file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
     found += [_watches(root, settings), *_repaired(state)]
     found += [_added_mirror(row, home_of(root)) for row in added]
     is_named = mirror is not None and place_of(mirror) not in {row.place for row in added}
@@ -107,24 +106,15 @@ def _rights(root: Path) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def _file_system(root: Path) -> Check:
-    kind = _kind_of_file_system(root)
-    if kind is not None and kind.startswith(_NETWORK):
-        return Check(
-            name="file system", state="warning",
-            text=f"{kind}: what other machines change is not seen at once, and their locks are not ours",
-            remedy="let one machine write, or keep the state on a local disk with --state-dir",
-        )  # fmt: skip
-    return Check(name="file system", state="ok", text=kind or "local")
-
-
-def _kind_of_file_system(root: Path) -> str | None:
-    with suppress(OSError, ValueError):
-        mounts = [line.split()[1:3] for line in _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()]
-        real = Path(os.path.realpath(root))
-        around = [(place, kind) for place, kind in mounts if real.is_relative_to(place.replace("\\040", " "))]
-        return max(around, key=lambda each: len(each[0]))[1]
-    return None
+def file_system(root: Path) -> Check:
+    """Tell whether a root lies where other machines or programs change files behind the back of the kernel."""
+    reason = reason_at(str(root))
+    if reason is None:
+        return Check(name="file system", state="ok", text="local")
+    return Check(
+        name="file system", state="warning", text=f"{reason}, and their locks are not ours",
+        remedy="let one machine write, or keep the state on a local disk with --state-dir",
+    )  # fmt: skip
 
 
 def _abilities(state: Path) -> Iterator[Check]:
@@ -212,15 +202,6 @@ def _mirror(mirror: Path) -> Check:
     return Check(name="mirror", state="note", text="is not there; the next change or 'filetools sync' makes it")
 
 
-class Extra(Struct, frozen=True, kw_only=True):
-    """One extra of the package."""
-
-    name: str
-    present: tuple[str, ...]
-    """Its packages that are installed."""
-    missing: tuple[str, ...]
-
-
 def facts() -> dict[str, str | None]:
     """Return the versions of what everything else stands on."""
     return {
@@ -244,28 +225,25 @@ def programs() -> Iterator[Check]:
         )
 
 
-def extras() -> Iterator[Extra]:
-    """Yield each optional extra with the packages of it that are installed, and those that are missing."""
-    wanted: dict[str, list[str]] = {}
+def extras() -> dict[str, dict[str, list[str]]]:
+    """Return for each optional extra which of its packages are `present`, and which are `missing`."""
+    found: dict[str, dict[str, list[str]]] = {}
     for requirement in requires(DISTRIBUTION) or ():
         match = _REQUIREMENT.fullmatch(requirement)
         if match and match[2] not in _NOT_OFFERED and match[1] != DISTRIBUTION:
-            wanted.setdefault(match[2], []).append(match[1])
-    for name, packages in wanted.items():
-        present = tuple(package for package in packages if installed_version(package) is not None)
-        yield Extra(
-            name=name, present=present, missing=tuple(package for package in packages if package not in present)
-        )
+            packages = found.setdefault(match[2], {"present": [], "missing": []})
+            packages["missing" if installed_version(match[1]) is None else "present"].append(match[1])
+    return found
 
 
 def installation() -> list[Check]:
     """Return what is installed, and how to install the rest."""
-    return [*programs(), *(_extra(extra) for extra in extras())]
+    return [*programs(), *(_extra(name, **packages) for name, packages in extras().items())]
 
 
-def _extra(extra: Extra) -> Check:
-    purpose = _PURPOSES.get(extra.name, "")
-    if not extra.missing:
-        return Check(name=f"[{extra.name}]", state="ok", text=purpose)
-    lacking = f", lacks {', '.join(extra.missing)}" if extra.present else ""
-    return Check(name=f"[{extra.name}]", state="note", text=f"{purpose}{lacking}", remedy=install_command(extra.name))
+def _extra(name: str, present: list[str], missing: list[str]) -> Check:
+    purpose = _PURPOSES.get(name, "")
+    if not missing:
+        return Check(name=f"[{name}]", state="ok", text=purpose)
+    lacking = f", lacks {', '.join(missing)}" if present else ""
+    return Check(name=f"[{name}]", state="note", text=f"{purpose}{lacking}", remedy=install_command(name))

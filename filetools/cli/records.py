@@ -13,8 +13,8 @@ from filetools.cli.terminal import print_note, printable, styled
 from filetools.content.diff import unified_diff
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
+from filetools.models.history import TreeChange, TreeDiffResult
 from filetools.models.records import ChangeRecord, Operation
-from filetools.models.tree_diff import TreeChange, TreeDiffResult
 from filetools.models.words import ActorKind
 
 if TYPE_CHECKING:

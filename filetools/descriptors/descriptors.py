@@ -6,11 +6,10 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from html import escape
 from typing import Any, Final
 
 from filetools.content.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
-from filetools.descriptors.frames import Frame
+from filetools.descriptors.frames import Frame, attribute
 from filetools.descriptors.rows import DescriptorInfo, MemoryTable, OwnedRows, Source, info_of
 from filetools.errors import (
     InvalidArgumentError,
@@ -194,7 +193,7 @@ class Descriptors:
         shown = settings.max_input_chars // PREVIEW_SHARE
         preview = text[:shown].strip() + ("..." if len(text) > shown else "")
         return (
-            f'<{fd} preview="{_escaped(_BLANKS.sub(" ", preview))}" type="user_input" size="{len(text)}">\n'
+            f'<{fd} preview="{attribute(_BLANKS.sub(" ", preview))}" type="user_input" size="{len(text)}">\n'
             f'This large user input has been stored in file descriptor {fd}. Use read_fd(fd="{fd}") to access the content.'
         )
 
@@ -254,10 +253,6 @@ def _of_file(info: DescriptorInfo) -> dict[str, str]:
     if info.path is None or info.version is None:
         return {}
     return {"path": info.path, "version": info.version.removeprefix(VERSION_PREFIX)[:VERSION_DIGITS]}
-
-
-def _escaped(text: str) -> str:
-    return escape(text, quote=False).replace('"', "&quot;")
 
 
 def _window(fd: str, paged: PagedText, mode: WindowMode, start: int | None, count: int) -> PageWindow:

@@ -32,7 +32,9 @@ class Frame(Struct, frozen=True, kw_only=True):
             (None, False) if body is None else _quoted(body, self.name, self.attributes.get("body") == "xml")
         )
         attributes = {**self.attributes, **({"body": "cdata"} if is_cdata else {})}
-        lines = ["".join([f"<{self.name}", *(f' {name}="{_value(each)}"' for name, each in attributes.items()), ">"])]
+        lines = [
+            "".join([f"<{self.name}", *(f' {name}="{attribute(each)}"' for name, each in attributes.items()), ">"])
+        ]
         if self.message is not None:
             lines.append(f"  <message>{escape(self.message, quote=False)}</message>")
         if self.content is not None:
@@ -71,7 +73,8 @@ def error_frame(kind: str, fd: str, message: str) -> Frame:
     return Frame(name="fd_error", attributes={"type": kind, "fd": fd}, message=message)
 
 
-def _value(value: str | int | bool) -> str:
+def attribute(value: str | int | bool) -> str:
+    """Return a value as it stands in the quotes of an attribute."""
     if isinstance(value, bool):
         return str(value).lower()
     return escape(str(value), quote=False).translate(_IN_ATTRIBUTES)

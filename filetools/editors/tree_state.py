@@ -21,7 +21,7 @@ from filetools.events.types import (
     Resync,
     TreeEvent,
 )
-from filetools.models.listing import ListResult
+from filetools.models.searching import ListResult
 from filetools.models.words import EntryType
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.patterns import compile_patterns

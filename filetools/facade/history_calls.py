@@ -31,10 +31,10 @@ from filetools.models.history import (
     LineRange,
     LookResult,
     ProvenanceResult,
+    TreeDiffResult,
     UndoResult,
 )
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord
-from filetools.models.tree_diff import TreeDiffResult
 from filetools.paths.lexical import AnyPath
 from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath

@@ -14,7 +14,7 @@ from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import OnLocked, ReadRequest, View, whole_file
 from filetools.facade.streaming import stream
 from filetools.models.files import InfoResult, ReadBatchResult, ReadResult
-from filetools.models.listing import ListResult
+from filetools.models.searching import ListResult
 from filetools.models.words import Row
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath

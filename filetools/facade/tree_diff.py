@@ -18,8 +18,8 @@ from filetools.facade.parts import Parts
 from filetools.facade.snapshots import snapshot_of
 from filetools.facade.tree_look import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.models.history import ActorChanges, TreeChange, TreeDiffResult
 from filetools.models.records import EXTERNAL, Actor
-from filetools.models.tree_diff import ActorChanges, TreeChange, TreeDiffResult
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.selection import changes_after
 from filetools.versions.tree_comparison import Difference, compare_trees

@@ -6,12 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from filetools.changes.editing import ComputeEdits, computed
-from filetools.changes.knowledge import base_bytes, require_read
 from filetools.changes.writing import NewlineChoice, OnStale
-from filetools.content.edits import BytesOutcome, Edit
-from filetools.content.facts import text_of
-from filetools.content.formats import TextFormat
+from filetools.content.edits import Edit
 from filetools.errors import (
     ChangedMeanwhileError,
     EditAmbiguousError,
@@ -23,23 +19,17 @@ from filetools.facade import answered, batches, writing
 from filetools.facade.calls import MOST_QUESTIONS
 from filetools.facade.conflict_calls import ConflictCalls, settled_request
 from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
-from filetools.facade.look import Look
 from filetools.facade.outcomes import write_result
-from filetools.facade.parts import Parts
 from filetools.facade.patching import PatchCall
 from filetools.facade.preconditions import record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.proposals import Preview, taken_by
 from filetools.facade.requests import WriteRequest, chosen_edits
-from filetools.facade.seeing import seen_by
 from filetools.facade.steps import unsaved
-from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
-from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath, plain_path
-from filetools.paths.workspace_path import WorkspacePath
 
 
 class WriteCalls(ConflictCalls):
@@ -155,35 +145,6 @@ class WriteCalls(ConflictCalls):
         where = self._runner.resolve(path)
         change = insertion(where, line, text, self.actor, expected_version=expected_version)
         return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
-
-    async def change_text(
-        self,
-        path: AnyPath,
-        compute: ComputeEdits,
-        *,
-        arguments: Mapping[str, Any],
-        require_read: bool = False,
-        dry_run: bool = False,
-    ) -> EditResult:
-        """Replace parts of a file's text that a function picks out of what stands there. Otherwise as `edit_file`.
-
-        For formats in which exact old text says too little. What the caller has not read is not counted as known.
-
-        Args:
-            path: Workspace-relative path.
-            compute: Gets the whole text, in a turn, and, if others have changed the file since this actor read or
-                wrote it, the text that it knows, else None; returns replacements in order, not overlapping. It may be
-                called several times, and what it raises ends the call.
-            arguments: What the change follows from, for the approval of a person: JSON-compatible.
-            require_read: Refuse unless this actor has read or written all of the file.
-            dry_run: Only say what would change.
-
-        Raises:
-            PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError
-        """
-        where = self._runner.resolve(path)
-        change = ComputedChange(where, compute, self.actor, require_read=require_read)
-        return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
         """Apply a patch over any number of files, all or nothing: the Codex form, or a unified diff.
@@ -305,37 +266,3 @@ class WriteCalls(ConflictCalls):
             else:
                 return edit_result(change, outcome, step.seen.version or "")
         raise ChangedMeanwhileError(change.path, MOST_QUESTIONS)
-
-
-class ComputedChange(TextChange):
-    """A change of the replacements that a function returns. Used once.
-
-    Args:
-        path: The file.
-        compute: The function; called in a turn, maybe several times.
-        actor: Whose change it is.
-        require_read: Whether the actor must have read or written all of the file.
-    """
-
-    def __init__(self, path: WorkspacePath, compute: ComputeEdits, actor: Actor, *, require_read: bool) -> None:
-        super().__init__(path, self._change, actor)
-        self._compute = compute
-        self._require_read = require_read
-        self._known: str | None = None
-
-    def decide(self, parts: Parts, seen: Look) -> PutDecision:
-        """Apply the change to what stands there.
-
-        Raises:
-            VersionMismatchError: The actor has not read it, or what it knows is no longer kept.
-        """
-        at, now, knowledge = seen_by(parts, seen, self._actor)
-        if self._require_read:
-            require_read(at, now, knowledge, expected=None, needs_version=False, needs_read=True)
-        self._known = None
-        if knowledge.newest is not None and knowledge.is_outdated(now.version):
-            self._known = text_of(base_bytes(at, now, knowledge.newest.base), name=self.path)
-        return super().decide(parts, seen)
-
-    def _change(self, content: bytes, text_format: TextFormat) -> BytesOutcome:
-        return computed(content, text_format, compute=self._compute, known=self._known, path=self.path)

@@ -29,12 +29,13 @@ from filetools.models.history import (
     LineRange,
     LookResult,
     ProvenanceResult,
+    TreeChange,
+    TreeDiffResult,
     UndoConflict,
     UndoneChange,
     UndoneFile,
     UndoResult,
 )
-from filetools.models.listing import Entry, ListResult
 from filetools.models.records import (
     EXTERNAL,
     SYSTEM,
@@ -46,8 +47,16 @@ from filetools.models.records import (
     RecordState,
 )
 from filetools.models.result import Result, camel_keys
-from filetools.models.searching import ChangeEntry, GrepFile, GrepMatch, GrepResult, SearchResult, WatchResult
-from filetools.models.tree_diff import TreeChange, TreeDiffResult
+from filetools.models.searching import (
+    ChangeEntry,
+    Entry,
+    GrepFile,
+    GrepMatch,
+    GrepResult,
+    ListResult,
+    SearchResult,
+    WatchResult,
+)
 from filetools.models.words import (
     STATE_DIRECTORY,
     VERSION_PREFIX,

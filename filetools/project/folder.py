@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
-from filetools.errors import AccessDeniedError, DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
+from filetools.errors import (
+    AccessDeniedError,
+    DirectoryNotFoundError,
+    FileToolsError,
+    InvalidArgumentError,
+    PathNotDirectoryError,
+)
+from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -136,6 +143,16 @@ def below(path: str, root: str) -> WorkspacePath | None:
     return WorkspacePath(path[len(root) :].lstrip(os.sep))
 
 
+def located(reads: FolderStore, path: WorkspacePath, kind: EntryType) -> WorkspacePath | None:
+    """Return where something in a folder really lies; None if it is no such thing, or lies outside."""
+    try:
+        found = reads.followed(path)
+        is_such = found is not None and found[1].type == kind and reads.resolve(found[0]) == found[0]
+    except FileToolsError:  # a link that leads nowhere, the state of filetools, a name that is no text
+        return None
+    return found[0] if found is not None and is_such else None
+
+
 @contextmanager
 def opened_folder(
     path: str, *, asked: str = "", is_withheld: Callable[[str], bool] | None = None
@@ -147,11 +164,8 @@ def opened_folder(
         asked: See `ProjectFolder`.
         is_withheld: Says of a path below it whether the caller may not read it.
     """
-    workspace = Workspace.open(path, follow_symlinks=True)
-    try:
+    with closing(Workspace.open(path, follow_symlinks=True)) as workspace:
         yield ProjectFolder(path=path, reads=FolderStore(workspace, is_withheld=is_withheld), asked=asked)
-    finally:
-        workspace.close()
 
 
 def is_within(path: str, folder: str) -> bool:

@@ -15,7 +15,7 @@ from filetools.content.whole import whole_start
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.project.folder import ProjectFolder, below, holds_any, home_folder
+from filetools.project.folder import ProjectFolder, below, holds_any, home_folder, located
 from filetools.stores.folder import FolderStore
 
 NAMES: Final = {"AGENTS.md": "agents", "CLAUDE.md": "claude", ".claude/CLAUDE.md": "claude", "CLAUDE.local.md": "local"}
@@ -191,16 +191,11 @@ def _ways(reads: FolderStore, path: str) -> Sequence[WorkspacePath]:
 
 def _located(reads: FolderStore, place: WorkspacePath, inside: str, kind: EntryType) -> WorkspacePath | None:
     """Return where something in a folder really lies; None if it is no such thing, lies outside or is not for the caller."""
-    path = WorkspacePath(f"{place}/{inside}" if place else inside)
-    try:
-        found = reads.followed(path)
-        if found is None or found[1].type != kind or reads.resolve(found[0]) != found[0]:
-            return None
-        if _leaves(reads, place, found[0]):
-            return None
-    except FileToolsError:
-        return None
-    return None if reads.is_withheld is not None and reads.is_withheld(found[0]) else found[0]
+    with suppress(FileToolsError):
+        found = located(reads, WorkspacePath(f"{place}/{inside}" if place else inside), kind)
+        if found is not None and not _leaves(reads, place, found):
+            return None if reads.is_withheld is not None and reads.is_withheld(found) else found
+    return None
 
 
 def _leaves(reads: FolderStore, place: WorkspacePath, path: WorkspacePath) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import posixpath
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,9 +9,9 @@ from filetools.content.ends import mark_of
 from filetools.content.formats import LATIN1
 from filetools.content.kind import sniff
 from filetools.content.whole import whole_start
-from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.errors import InvalidArgumentError
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.project.folder import ProjectFolder, below
+from filetools.project.folder import ProjectFolder, located
 
 MOST_CHARACTERS: Final = 20_000
 _NAMES: Final = ("readme.md", "readme.markdown", "readme.rst", "readme", "readme.txt", "docs")
@@ -25,7 +23,7 @@ def readme(folder: ProjectFolder, *, max_chars: int = 2000) -> dict[str, Any]:
 
     Args:
         folder: Holds README.md, .markdown, .rst, without ending, .txt, or docs/README.md, in any case. A link counts as the
-            file in the folder that it points to, unless that is a link, too.
+            file in the folder that it leads to.
         max_chars: Most code points, 1 to 20,000.
 
     Returns:
@@ -50,24 +48,14 @@ def readme(folder: ProjectFolder, *, max_chars: int = 2000) -> dict[str, Any]:
 def _find(folder: ProjectFolder, parent: WorkspacePath, names: Sequence[str]) -> WorkspacePath | None:
     entries = [entry for entry in folder.reads.scan(parent) if entry.name.lower() in names]
     for entry in sorted(entries, key=lambda entry: (names.index(entry.name.lower()), entry.name)):
-        path: WorkspacePath | None = parent.child(entry.name)
-        if entry.name.lower() == "docs":
-            path = _find(folder, parent.child(entry.name), _NAMES[:1]) if entry.type == "directory" else None
-        elif entry.type != "file":
-            path = _target(folder, parent.child(entry.name)) if entry.type == "symlink" else None
-        if path is not None:
-            return path
+        path = parent.child(entry.name)
+        if entry.name.lower() != "docs":
+            found = located(folder.reads, path, "file")
+        else:
+            found = _find(folder, path, _NAMES[:1]) if entry.type == "directory" else None
+        if found is not None:
+            return found
     return None
-
-
-def _target(folder: ProjectFolder, link: WorkspacePath) -> WorkspacePath | None:
-    try:
-        pointed = os.fsdecode(folder.reads.read_link(link))
-        inside = below(posixpath.normpath(posixpath.join(folder.path, link.parent, pointed)), folder.path)
-        found = folder.reads.stat(folder.reads.resolve(inside)) if inside else None
-    except FileToolsError:  # a link on the way, the state of filetools, a name that is no text
-        return None
-    return inside if found is not None and found.type == "file" else None
 
 
 def _beginning(raw: bytes, most: int, *, is_whole: bool) -> dict[str, Any]:

@@ -27,6 +27,10 @@ UNSEEN_SECONDS: Final = 24 * 3600.0
 LONGEST_NAME: Final = 200
 LONGEST_PATH: Final = 4096
 
+_INSTANCES: Final = "instance/"
+_PROJECTS: Final = "projects/"
+"""What the keys of projects begin with; the path of the folder follows, so that a folder is one project."""
+
 T = TypeVar("T")
 _Changed = tuple[Sequence[TableRow], T, Sequence[Event]]
 """Rows to put, the result, and the events to publish."""
@@ -64,7 +68,7 @@ class Registry:
 
     def list_projects(self) -> list[dict[str, Any]]:
         """Return all projects: those with the latest activity first, those without any last, by name."""
-        by_name = sorted(map(_project, self._table.scan("project/")), key=lambda project: str(project["name"]))
+        by_name = sorted(map(_project, self._table.scan(_PROJECTS)), key=lambda project: str(project["name"]))
         return sorted(by_name, key=lambda project: str(project.get("last_activity_at", "")), reverse=True)
 
     def project(self, project_id: str) -> dict[str, Any]:
@@ -101,18 +105,16 @@ class Registry:
         place = None if path is None else self._folder(path)
 
         def work() -> _Changed[dict[str, Any]]:
-            row = self._project_row(project_id)
-            changes, moved = dict(named), []
+            row = now = self._project_row(project_id)
+            changes = dict(named)
             if place is not None and place != row.value["path"]:
-                at, other = self._at(place)
-                if other.value:
-                    raise ProjectExistsError(short_path(place), _id_of(other))
-                moved = [replace(at, value={"id": project_id}), *self._former(row)]
+                now = self._free_row(place)
                 changes |= {"path": place, **self._git(place)}
             if all(row.value[key] == value for key, value in changes.items()):
                 return [], _project(row), []
-            row = replace(row, value={**row.value, **changes, "updated_at": self._now()})
-            return [row, *moved], _project(row), [ProjectUpdated(project=project_id, path=row.value["path"])]
+            now = replace(now, value={**row.value, **changes, "updated_at": self._now()})
+            former = [] if now.key == row.key else [replace(row, is_gone=True)]
+            return [now, *former], _project(now), [ProjectUpdated(project=project_id, path=now.value["path"])]
 
         return self._change(work)
 
@@ -120,8 +122,8 @@ class Registry:
         """Forget a project; its files stay."""
 
         def work() -> _Changed[None]:
-            row = self._project_row(project_id)
-            return [replace(row, is_gone=True), *self._former(row)], None, [ProjectDeleted(project=project_id)]
+            gone = replace(self._project_row(project_id), is_gone=True)
+            return [gone], None, [ProjectDeleted(project=project_id)]
 
         self._change(work)
 
@@ -135,7 +137,7 @@ class Registry:
             For each `id`, `name`, `dir`, `status`, and `project`, the id of the project that its folder lies in.
         """
         rows = sorted(self._running(), key=lambda row: (not row.value["is_pinned"], row.value["display_order"]))
-        projects, found = self._table.scan("project/"), list[dict[str, Any]]()
+        projects, found = self._table.scan(_PROJECTS), list[dict[str, Any]]()
         for row in rows:
             status, place = self._status(row), row.value["working_dir"]
             shown = {
@@ -143,7 +145,7 @@ class Registry:
                 "status": status if detailed or status == "working" else "idle",
             }  # fmt: skip
             project = _innermost(projects, place)
-            found.append(shown if project is None else {**shown, "project": _id_of(project)})
+            found.append(shown if project is None else {**shown, "project": project.value["id"]})
         return found
 
     def register_instance(self, name: str, working_dir: str, *, pid: int | None = None, is_server: bool = False) -> str:
@@ -170,7 +172,7 @@ class Registry:
             order = 1 + max((row.value["display_order"] for row in self._running()), default=0)
             times = {"display_order": order, "created_at": self._now(), "updated_at": self._now()}
             used = self._clock() - (WORKING_SECONDS + 1 if is_server else 0)  # a server has not been called yet
-            row = replace(self._row("instance", secrets.token_hex(4)), value=value | times, used=used)
+            row = replace(self._row(_INSTANCES, secrets.token_hex(4)), value=value | times, used=used)
             return [row], _id_of(row), [self._event(row)]
 
         return self._change(work, durable=False)
@@ -189,7 +191,7 @@ class Registry:
         """Forget an instance, which has ended; may be called twice."""
 
         def work() -> _Changed[None]:
-            row = self._row("instance", instance_id)
+            row = self._row(_INSTANCES, instance_id)
             if not row.value:
                 return [], None, []
             return [replace(row, is_gone=True)], None, [InstanceChanged(instance=instance_id, status="closed")]
@@ -205,18 +207,15 @@ class Registry:
         given = None if name is None else _checked_name(name)
 
         def work() -> _Changed[dict[str, Any]]:
-            (at, row), now = self._at(place), self._now()
-            if row.value and is_new:
-                raise ProjectExistsError(short_path(place), _id_of(row))
+            row, now = self._free_row(place) if is_new else self._row(_PROJECTS, place), self._now()
             if row.value:
                 row = replace(row, value={**row.value, "last_activity_at": now})
                 return [row], _project(row), []
             git = self._git(place)
             called = given or _checked_name(git["repo_name"] or os.path.basename(place).strip() or place)
             times = {"last_activity_at": None if is_new else now, "created_at": now, "updated_at": now}
-            row = replace(row, value={"name": called, "path": place, **git, **times})
-            created = ProjectCreated(project=_id_of(row), path=place)
-            return [replace(at, value={"id": _id_of(row)}), row], _project(row), [created]
+            row = replace(row, value={"id": secrets.token_hex(4), "name": called, "path": place, **git, **times})
+            return [row], _project(row), [ProjectCreated(project=row.value["id"], path=place)]
 
         return self._change(work)
 
@@ -224,7 +223,7 @@ class Registry:
         self, instance_id: str, changes: dict[str, Any], *, is_active: bool = False, durable: bool = False
     ) -> None:
         def work() -> _Changed[None]:
-            row = self._row("instance", instance_id)
+            row = self._row(_INSTANCES, instance_id)
             if not row.value:
                 raise InvalidArgumentError(f"Instance not found: {instance_id[:80]}")
             is_same = all(row.value[name] == value for name, value in changes.items())
@@ -233,7 +232,7 @@ class Registry:
             used = self._clock() if is_active else row.used
             altered = replace(row, value={**row.value, **changes, "updated_at": self._now()}, used=used)
             rows = [altered]
-            project = _innermost(self._table.scan("project/"), row.value["working_dir"]) if is_active else None
+            project = _innermost(self._table.scan(_PROJECTS), row.value["working_dir"]) if is_active else None
             if project is not None:
                 rows.append(replace(project, value={**project.value, "last_activity_at": self._now()}))
             is_news = not is_same or self._status(row) != self._status(altered)
@@ -244,7 +243,7 @@ class Registry:
     def _running(self) -> list[TableRow]:
         """Return the instances that have not ended, and close those whose process is dead."""
         found = []
-        for row in self._table.scan("instance/"):
+        for row in self._table.scan(_INSTANCES):
             if not self._is_dead(row):
                 found.append(row)
             else:
@@ -275,21 +274,16 @@ class Registry:
         return folder_path(self._place(path), base=self._base, allowed=None)
 
     def _project_row(self, project_id: str) -> TableRow:
-        row = self._row("project", project_id)
-        if not row.value:
+        found = next((row for row in self._table.scan(_PROJECTS) if row.value["id"] == project_id), None)
+        if found is None:
             raise ProjectNotFoundError(project_id[:80])
+        return found
+
+    def _free_row(self, place: str) -> TableRow:
+        row = self._row(_PROJECTS, place)
+        if row.value:
+            raise ProjectExistsError(short_path(place), row.value["id"])
         return row
-
-    def _at(self, place: str) -> tuple[TableRow, TableRow]:
-        """Return the row that reserves a path for one project, and the row of that project; a new one if there is none."""
-        at = self._row("path", place)
-        row = self._row("project", str(at.value.get("id", "")))
-        return at, row if row.value else self._row("project", secrets.token_hex(4))
-
-    def _former(self, row: TableRow) -> list[TableRow]:
-        """Return the row that gives up the path of a project."""
-        at = self._row("path", row.value["path"])
-        return [replace(at, is_gone=True)] if at.value.get("id") == _id_of(row) else []
 
     def _git(self, place: str) -> dict[str, Any]:
         known: Mapping[str, Any] = {}
@@ -300,7 +294,7 @@ class Registry:
     def _row(self, kind: str, name: str) -> TableRow:
         """Return a row; one of revision 0 and without a value if there is none."""
         # Escapes what a database refuses as text, such as half a surrogate pair.
-        key = f"{kind}/{json.dumps(name)[1:-1]}"
+        key = f"{kind}{json.dumps(name)[1:-1]}"
         return self._table.get(key) or TableRow(key=key, value={}, used=self._clock())
 
     def _change(self, work: Callable[[], _Changed[T]], *, durable: bool = True) -> T:
@@ -321,7 +315,7 @@ def _id_of(row: TableRow) -> str:
 
 
 def _project(row: TableRow) -> dict[str, Any]:
-    project = {"id": _id_of(row), **{name: value for name, value in row.value.items() if value is not None}}
+    project = {name: value for name, value in row.value.items() if value is not None}
     return project if is_folder(row.value["path"]) else {**project, "missing": True}
 
 

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from filetools.content.identity_cache import IdentityCache
 from filetools.errors import AccessDeniedError, InvalidArgumentError
-from filetools.models.listing import ListResult
-from filetools.models.searching import SearchResult
+from filetools.models.searching import ListResult, SearchResult
 from filetools.models.words import Row
 from filetools.paths.names import escaped
 from filetools.paths.patterns import is_glob, matcher_of

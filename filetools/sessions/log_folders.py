@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from math import inf
 from pathlib import PurePath
@@ -182,14 +182,13 @@ def opened_logs(
     except AccessDeniedError as error:
         raise AccessDeniedError(os.fspath(top)) from error
     try:
-        reads = FolderStore(workspace)
-        folders = list(_folders(reads, places))
-        yield ProjectLogs(reads, folders, places) if folders else None
+        with closing(workspace):
+            reads = FolderStore(workspace)
+            folders = list(_folders(reads, places))
+            yield ProjectLogs(reads, folders, places) if folders else None
     except AccessDeniedError as error:
         # What is relative to the folder of all logs says nothing to whoever is told of it.
         raise AccessDeniedError(os.path.normpath(os.path.join(top, error.path or ""))) from error
-    finally:
-        workspace.close()
 
 
 def _folders(reads: FolderStore, projects: Sequence[str]) -> Iterator[WorkspacePath]:

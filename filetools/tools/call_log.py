@@ -30,8 +30,7 @@ HIDDEN: Final = "***"
 _BODIES: Final = frozenset(
     (
         "content", "text", "old", "new", "patch", "diff", "input", "output", "base64", "oldstring", "newstring", "oldstr",
-        "newstr", "oldtext", "newtext", "filetext", "inserttext", "patchtext", "newsource", "oldsource", "originalfile",
-        "updatedfile",
+        "newstr", "oldtext", "newtext", "filetext", "inserttext", "patchtext", "originalfile",
     )
 )  # fmt: skip
 """Names of contents, ours and those of dialects, without capitals and underscores."""

@@ -11,8 +11,7 @@ from pydantic import Field
 from filetools.content.lines import count_lines
 from filetools.errors import FileTooLargeError, PathIsDirectoryError
 from filetools.models.files import InfoResult, ReadResult
-from filetools.models.listing import ListResult
-from filetools.models.searching import GrepResult, SearchResult
+from filetools.models.searching import GrepResult, ListResult, SearchResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 

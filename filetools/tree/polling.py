@@ -73,7 +73,7 @@ def reason_to_poll(folder: int) -> str | None:
     kind, _, options = line.partition(" - ")[2].partition(" ")
     if kind != "overlay":
         return reason_of(kind)
-    return next(filter(None, map(_reason_below, layers(options))), None)
+    return next(filter(None, map(reason_at, layers(options))), None)
 
 
 def reason_of(kind: str) -> str | None:
@@ -88,9 +88,10 @@ def layers(options: str) -> list[str]:
     return [place for found in _LAYERS.findall(options) for place in found.split(":") if place]
 
 
-def _reason_below(layer: str) -> str | None:
+def reason_at(folder: str) -> str | None:
+    """As `reason_to_poll`, of a folder by its path; None if it cannot be opened."""
     try:
-        descriptor = os.open(layer, (O_PATH or os.O_RDONLY) | os.O_CLOEXEC)
+        descriptor = os.open(folder, (O_PATH or os.O_RDONLY) | os.O_CLOEXEC)
     except OSError:
         return None  # a folder outside of this container
     try:

@@ -9,8 +9,8 @@ from itertools import chain
 from msgspec import Struct
 
 from filetools.journal.checkpoints import SnapshotRow
+from filetools.models.history import TreeChangeKind
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
-from filetools.models.tree_diff import TreeChangeKind
 from filetools.models.words import ActorKind
 
 Tree = Mapping[str, SnapshotRow]

@@ -107,7 +107,6 @@ async def test_messages_come_as_they_are_and_what_the_agent_made_is_told(files: 
     run = await only_run(files)
     assert messages[0] == {"type": "system", "session": run.session, "prompt": "write a report"}
     assert (run.status, run.exit_code, len(run.turns), run.step) == ("completed", 0, 1, "Step 1/200")
-    assert (agent.garbage, agent.failure) == (1, None)
     assert [file["relative_path"] for file in metadata["files_created"]] == ["claudedocs/r.md"]
     kept = (await files.read_file("claudedocs/r.md", version=run.messages)).content
     assert [json.loads(line)["type"] for line in kept.splitlines()] == ["assistant", "user", "result"]

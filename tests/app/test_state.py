@@ -79,7 +79,7 @@ async def test_a_tree_whose_state_can_be_written_nowhere_is_open_for_reading_onl
         ):
             error = await refused("PERMISSION_DENIED", call)
             assert "open for reading only" in (error.suggested_action or "")
-        assert "Read-only file system" in (await files.status())["read_only"]
+        assert "the file system is read-only" in (await files.status())["read_only"]
     assert {*tmp_path.iterdir()} == before
 
 

@@ -22,8 +22,8 @@ from filetools.events.types import (
     Resync,
 )
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.listing import ListResult
 from filetools.models.records import Actor
+from filetools.models.searching import ListResult
 from tests.support.crashing import QUIET, grow
 from tests.support.dose import dose
 from tests.support.opened import outcome_of, until_watched

@@ -83,7 +83,7 @@ async def test_every_call_that_reads_takes_one_too(files: FileToolsFacade) -> No
 def test_every_call_with_a_path_is_tried() -> None:
     """A new call that takes a path belongs into the table above."""
     tried = {name.partition(" ")[0] for name in {**READS, **CHANGES}}
-    elsewhere = {"open_file", "stream_file", "glob_files", "follow_pages", "change_text", "walk_files"}  # tried below
+    elsewhere = {"open_file", "stream_file", "glob_files", "follow_pages", "walk_files"}  # tried below
     for name in dir(FileToolsFacade):
         words = getattr(getattr(FileToolsFacade, name), "__annotations__", {})
         if not name.startswith("_") and {"path", "paths", "source"} & set(words):

@@ -11,7 +11,7 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.listing import Entry, ListResult
+from filetools.models.searching import Entry, ListResult
 from tests.support.crashing import QUIET, grow
 from tests.support.dose import dose
 from tests.support.opened import ScriptedOpening, refused

@@ -15,7 +15,7 @@ import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.tree_diff import LARGEST_DIFFED_BYTES
-from filetools.models.tree_diff import TreeDiffResult
+from filetools.models.history import TreeDiffResult
 from filetools.permissions.rules import Rule
 from tests.facade.test_checkpoints import forget_snapshots
 from tests.support.opened import refused

@@ -64,8 +64,6 @@ def test_links_that_leave_the_folder_are_no_readme(place: Path, folder: ProjectF
     (place / "sub").symlink_to(place.parent)
     (place / ".filetools").mkdir()
     (place / ".filetools" / "token").write_text("secret")
-    (place / "other.md").symlink_to("plain.txt")
-    (place / "plain.txt").write_text("inside")
     targets = {
         "README.md": "../secret.md",
         "readme.md": str(place.parent / "secret.md"),
@@ -74,13 +72,19 @@ def test_links_that_leave_the_folder_are_no_readme(place: Path, folder: ProjectF
         "readme.markdown": "gone.md",
         "README.rst": ".filetools/token",
         "readme.rst": ".",
-        "README": "other.md",
         "readme": os.fsdecode(b"\xff.md"),
     }
     for name, target in targets.items():
         (place / name).symlink_to(target)
     os.mkfifo(place / "README.txt")
     assert readme(folder) == {"content": None, "truncated": False, "path": "~/x/README.md"}
+
+
+def test_links_that_stay_in_the_folder_are_followed(place: Path, folder: ProjectFolder) -> None:
+    (place / "README").symlink_to("other.md")
+    (place / "other.md").symlink_to("plain.txt")
+    (place / "plain.txt").write_text("inside")
+    assert readme(folder) == {"content": "inside", "truncated": False, "path": "~/x/plain.txt"}
 
 
 def test_the_first_name_counts_whatever_its_case_and_folders_do_not(place: Path, folder: ProjectFolder) -> None:

@@ -20,7 +20,7 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.models.listing import Entry, ListResult
+from filetools.models.searching import Entry, ListResult
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.listing import list_page
 from filetools.search.options import ListOptions, decode_cursor, encode_cursor

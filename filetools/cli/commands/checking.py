@@ -113,7 +113,7 @@ def _findings(desk: Desk, health: Health, mended: StateRepair | None) -> dict[st
     journal = health.journal
     return {
         **facts(),
-        "extras": {extra.name: {"present": extra.present, "missing": extra.missing} for extra in extras()},
+        "extras": extras(),
         "programs": {check.name: check.state == "ok" for check in installation() if check.name in ("rg", "git")},
         "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
         "journal": None if journal is None else _journal_to_dict(journal),

@@ -29,7 +29,7 @@ from filetools.cli.terminal import (
 )
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import InfoResult, ReadResult
-from filetools.models.listing import Entry, ListResult
+from filetools.models.searching import Entry, ListResult
 from filetools.models.words import VERSION_PREFIX
 
 _PANEL: Final = "Files"

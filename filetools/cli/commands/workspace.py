@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import filetools.models as models
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
-from filetools.app.state import keeps_state, prepare_state
+from filetools.app.state import prepare_state
 from filetools.app.trust import accept, brought_journal, newest_aside
 from filetools.cli.command import command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
@@ -75,10 +75,9 @@ def init(desk: Desk, path: Path | None) -> None:
     there = Desk(replace(desk.options, root=place))
     root, state = there.workplace.root, desk.options.state_dir
     told = {"root": str(root), "state": os.path.abspath(state or root / STATE_PATH)}
-    if keeps_state(root, state):
+    if prepare_state(root, state).has_begun:
         there.show(told | {"created": False}, _show_made)
         return
-    prepare_state(root, state)
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         if (await files.status())["read_only"] is not None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import ReadResult
-from filetools.models.listing import Entry
+from filetools.models.searching import Entry
 from filetools.printable import printable
 from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import DoorOptions

@@ -23,7 +23,7 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.models.files import EditResult
-from filetools.models.listing import Entry
+from filetools.models.searching import Entry
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, numbered, presented, repairs_of, reworded, snippet

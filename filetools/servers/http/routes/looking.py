@@ -9,8 +9,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import ConfigDict, Field
 
 from filetools.models.files import VersionsResult
-from filetools.models.listing import ListResult
-from filetools.models.searching import GrepResult, SearchResult
+from filetools.models.searching import GrepResult, ListResult, SearchResult
 from filetools.servers.http.openapi import failures
 from filetools.servers.http.operations import FilePath
 from filetools.servers.http.shared import Calling, SharedParts

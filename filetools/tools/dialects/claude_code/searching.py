@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
-from filetools.models.listing import Entry
-from filetools.models.searching import GrepFile, GrepMatch, GrepResult
+from filetools.models.searching import Entry, GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters, nearest_name

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import ConfigDict, Field
 
 from filetools.errors import FileToolsError
-from filetools.models.listing import Entry
+from filetools.models.searching import Entry
 from filetools.paths.patterns import Glob, alternatives
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
