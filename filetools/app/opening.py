@@ -28,7 +28,6 @@ from filetools.facade.feed import Feed
 from filetools.facade.observing import TreeObserver
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
-from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
 from filetools.journal.reserve import Reserve
 from filetools.models.records import Actor
@@ -47,6 +46,7 @@ from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.tree.bell import Bell
 from filetools.versions.read_tracker import ReadTracker
+from filetools.writer.worker_pool import WorkerPool
 
 _log = logging.getLogger(__name__)
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from filetools.changes.knowledge import (
-    Knowledge,
-    bytes_now,
-    facts_now,
     file_or_nothing,
-    require_version,
 )
-from filetools.changes.writing import put_operations
+from filetools.changes.operations import Seen, SeenPath
 from filetools.content.diff import PatchHunk, structured_patch
 from filetools.content.edits import (
     BytesOutcome,
-    Edit,
-    apply_edits_to_bytes,
-    insert_lines_in_bytes,
 )
 from filetools.content.facts import ContentFacts, describe
 from filetools.content.formats import TextFormat
@@ -31,7 +22,6 @@ from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError, PathNotFoundError
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Seen, SeenPath
 
 CONTEXT_LINES: Final = 3
 ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
@@ -44,9 +34,6 @@ class EditAnswer(Struct, frozen=True, kw_only=True):
     content: bytes
     text: str
     facts: ContentFacts
-    before: SeenPath
-    """What was at the path."""
-    unchanged: bool
     counts: tuple[int, ...]
     """How many matches each edit replaced."""
     hunks: tuple[PatchHunk, ...]
@@ -54,60 +41,6 @@ class EditAnswer(Struct, frozen=True, kw_only=True):
     """What made the file's text this one, in order."""
     repairs: tuple[str, ...] = ()
     """Where a text was not there as it was sent and was taken for what it means: a sentence each."""
-
-
-def decide_edit(
-    seen: Seen,
-    *,
-    path: WorkspacePath,
-    edits: Sequence[Edit],
-    knowledge: Knowledge,
-    settings: Settings,
-    expected_version: str | None = None,
-    context_lines: int = CONTEXT_LINES,
-) -> Decided:
-    """Replace exact texts in a file, all or nothing.
-
-    Args:
-        seen: With the bytes of the file.
-        path: The file.
-        edits: Applied in order to what the file holds.
-        knowledge: What the actor knows of the file.
-        settings: What happens to files with several names, and limits.
-        expected_version: Refuse unless the file is at this version.
-        context_lines: Unchanged lines around each change in the hunks of the answer.
-
-    Returns:
-        The operations, and an `EditAnswer`.
-
-    Raises:
-        EditNotFoundError, EditAmbiguousError: The text to be replaced is missing, or is there too often.
-        PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError, PathIsDirectoryError,
-        SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError, HardLinkedError
-    """
-    if context_lines < 0:
-        raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
-    change = partial(apply_edits_to_bytes, edits=edits, path=path)
-    now = existing_file(seen, path, settings)
-    require_version(seen, now, knowledge, expected_version)
-    return _decided(seen, now, change, knowledge, settings, context_lines)
-
-
-def decide_insert(
-    seen: Seen,
-    *,
-    path: WorkspacePath,
-    line: int,
-    text: str,
-    knowledge: Knowledge,
-    settings: Settings,
-    expected_version: str | None = None,
-) -> Decided:
-    """Insert text after a line; 0 is before the first. Otherwise as `decide_edit`."""
-    change = partial(insert_lines_in_bytes, line=line, new_text=text, path=path)
-    now = existing_file(seen, path, settings)
-    require_version(seen, now, knowledge, expected_version)
-    return _decided(seen, now, change, knowledge, settings)
 
 
 def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
@@ -155,24 +88,8 @@ def changed_text(
         content=made.content,
         text=text,
         facts=describe(made.content, text, after, name=path, version=version),
-        before=now,
-        unchanged=version == now.version,
         counts=made.outcome.counts,
         hunks=tuple(structured_patch(made.before, text, context_lines)),
         edits=edits,
         repairs=made.outcome.repairs,
     )
-
-
-def _decided(
-    seen: Seen,
-    now: SeenPath,
-    change: ChangeBytes,
-    knowledge: Knowledge,
-    settings: Settings,
-    context_lines: int = CONTEXT_LINES,
-) -> Decided:
-    facts = facts_now(seen, now, knowledge)
-    answer = changed_text(now, bytes_now(seen, now), facts.text_format, change, context_lines=context_lines)
-    operations = put_operations(seen, now, answer.content, answer.facts.version, settings)
-    return Decided(operations=operations, answer=replace(answer, unchanged=not operations))

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filetools.changes.operations import Seen, SeenPath
 from filetools.changes.overlay import content_in, refuse_other_kind
 from filetools.content.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
@@ -18,7 +19,6 @@ from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Seen, SeenPath
 
 LARGEST_COMPARED: Final = 1024 * 1024
 """Texts with more bytes are refused without a diff."""
@@ -283,19 +283,6 @@ def file_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> Seen
     refuse_other_kind(path, now.kind)
     if now.version is None:
         refuse_size(path, now.size or 0, settings)
-    return now
-
-
-def name_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
-    """Return what is at a path for a call that takes the name only; its bytes may be unknown.
-
-    Raises:
-        PathIsDirectoryError, NotRegularFileError: A folder or a special file is there.
-        SymlinkNotAllowedError: A link is there, and links are not followed.
-    """
-    now = seen.at(path)
-    if now.kind != "symlink" or not settings.follow_symlinks:
-        refuse_other_kind(path, now.kind)
     return now
 
 

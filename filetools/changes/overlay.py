@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from filetools.changes.operations import (
+    Link,
+    MakeFolder,
+    Move,
+    Put,
+    Remove,
+    RemoveFolder,
+    Seen,
+    SeenPath,
+    TreeOperation,
+)
 from filetools.content.version import version_of
 from filetools.errors import (
     DirectoryNotFoundError,
@@ -22,7 +32,6 @@ from filetools.errors import (
 )
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, SeenPath, TreeOperation
 
 _KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "directory", Link: "symlink"}
 
@@ -38,27 +47,6 @@ class BaseTree(Struct, frozen=True, kw_only=True):
     """Bytes of a file or target of a link; None if they cannot be had."""
     key: Callable[[WorkspacePath], str] = str
     """The text that all spellings of a path share."""
-
-
-def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree:
-    """Return the tree that a decision sees; what the call did not ask for is missing from it.
-
-    Args:
-        seen: What the call asked for.
-        key: Gives the text that all spellings of a path share.
-    """
-    found = {key(each.path): each for below in seen.below.values() for each in below}
-    found.update((key(WorkspacePath(path)), each) for path, each in seen.paths.items())
-    inside: dict[str, list[SeenPath]] = {}
-    for each in found.values():
-        if each.kind is not None and each.path:
-            inside.setdefault(key(each.path.parent), []).append(each)
-    return BaseTree(
-        seen_path=lambda path: found.get(key(path)) or SeenPath(path=path),
-        children=lambda path: inside.get(key(path), ()),
-        content=partial(content_in, seen),
-        key=key,
-    )
 
 
 def content_in(seen: Seen, seen_path: SeenPath) -> bytes | None:
@@ -83,10 +71,6 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
     """Codec that an actor named for its new bytes."""
     mode: int | None = None
     """New permission bits; None for those of the origin, or the default."""
-    undoes: int | None = None
-    """Number of the record that its content, its making or its removal takes back."""
-    undoes_move: int | None = None
-    """Number of the record that its move takes back."""
     children: dict[str, OverlayNode] = field(default_factory=dict)
     """By the last part of the key."""
 
@@ -232,7 +216,7 @@ class Overlay:
         is_same = path != to and self.base.key(path) == self.base.key(to)
         if not is_same and self.find(to) is not None:
             raise PathExistsError(to)
-        self.place(to, replace(now, name=to.name, undoes_move=operation.undoes or now.undoes_move))
+        self.place(to, replace(now, name=to.name))
         if not is_same:
             self.place(path, OverlayNode(name=path.name, kind=None))
 
@@ -285,7 +269,7 @@ def _made(operation: Put | MakeFolder | Link, now: OverlayNode | None) -> Overla
         case Link():
             made = replace(made, content=operation.target)
     mode = None if isinstance(operation, Link) else operation.mode
-    return replace(made, mode=made.mode if mode is None else mode, undoes=operation.undoes or made.undoes)
+    return replace(made, mode=made.mode if mode is None else mode)
 
 
 def _removed(operation: Remove | RemoveFolder, now: OverlayNode | None) -> OverlayNode:
@@ -295,7 +279,7 @@ def _removed(operation: Remove | RemoveFolder, now: OverlayNode | None) -> Overl
         raise DirectoryNotFoundError(path) if is_folder else PathNotFoundError(path)
     if is_folder != (now.kind == "directory"):
         raise PathNotDirectoryError(path) if is_folder else PathIsDirectoryError(path)
-    return OverlayNode(name=path.name, kind=None, undoes=operation.undoes)
+    return OverlayNode(name=path.name, kind=None)
 
 
 def _as_seen_path(folder: WorkspacePath, node: OverlayNode) -> SeenPath:
@@ -306,4 +290,4 @@ def _as_seen_path(folder: WorkspacePath, node: OverlayNode) -> SeenPath:
     if node.content is None:
         return found
     size = len(node.content)
-    return replace(found, content=node.content, version=version_of(node.content), size=size, links=1)
+    return replace(found, content=node.content, version=version_of(node.content), size=size)

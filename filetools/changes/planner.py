@@ -11,27 +11,11 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from filetools.changes.overlay import BaseTree, Overlay, OverlayNode, base_tree, content_of, explicit_nodes
+from filetools.changes.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
+from filetools.changes.overlay import BaseTree, Overlay, OverlayNode, content_of, explicit_nodes
 from filetools.content.version import version_of
 from filetools.errors import NotRegularFileError, VersionGoneError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, TreeOperation
-
-
-def planned(seen: Seen, operations: Iterable[TreeOperation]) -> list[TreeOperation]:
-    """Return the plan of operations that are wanted in an order of their own.
-
-    Args:
-        seen: What they are applied to.
-        operations: Each is to be applied to what those before it leave; missing parent folders are made.
-
-    Raises:
-        FileToolsError: One of them cannot be applied; as `Overlay.apply`.
-    """
-    overlay = Overlay(base_tree(seen))
-    for operation in operations:
-        overlay.apply(operation)
-    return plan(overlay)
 
 
 def plan(
@@ -85,11 +69,11 @@ class _Planning:
 
     def make(self) -> None:
         """Plan everything else."""
-        gone: list[tuple[WorkspacePath, OverlayNode, int | None]] = []
+        gone: list[tuple[WorkspacePath, OverlayNode]] = []
         for path, node, _ in list(explicit_nodes(self._wanted)):
             now = self._now.find(path)
             if node.kind is None:
-                gone += [] if now is None else [(path, now, node.undoes)]
+                gone += [] if now is None else [(path, now)]
                 continue
             if now is not None and now.kind == node.kind and now.name != node.name:
                 self._do(Move(path=path.parent.child(now.name), to=path))
@@ -98,13 +82,13 @@ class _Planning:
                 if now is not None and now.kind == "directory" and node.origin is None:
                     inside = (child for child in self._now.children(now))
                     left = [child for child in inside if self._wanted.fold(path.child(child.name)) not in node.children]
-                    gone += [(path.child(child.name), child, None) for child in left]
+                    gone += [(path.child(child.name), child) for child in left]
             elif node.content is not None:
                 self._give(path, node, node.content)
         for is_folder in (False, True):
-            for path, now, undoes in gone:
+            for path, now in gone:
                 if (now.kind == "directory") is is_folder:
-                    self._clear(path, undoes)
+                    self._clear(path)
 
     def _doomed(self) -> list[tuple[WorkspacePath, OverlayNode]]:
         """Return what must be written anew, and can be: it may not be renamed, or a folder that held it is removed."""
@@ -166,8 +150,8 @@ class _Planning:
             self._make_folder(at, folder)
         now = self._now.find(path)
         if now is not None and _origin(now) != node.origin.path:
-            self._clear(path, None)
-        move = Move(path=_after(self._moved_folders, node.origin.path), to=path, undoes=node.undoes_move)
+            self._clear(path)
+        move = Move(path=_after(self._moved_folders, node.origin.path), to=path)
         if move.path == path:
             return  # away and back, into a folder that was made again
         self._do(move)
@@ -189,10 +173,10 @@ class _Planning:
     def _make_folder(self, path: WorkspacePath, node: OverlayNode) -> None:
         now = self._now.find(path)
         if now is not None and now.kind != "directory":
-            self._clear(path, None)
+            self._clear(path)
             now = None
         if now is None or node.mode not in (None, _mode(now)):
-            self._do(MakeFolder(path=path, mode=node.mode, undoes=node.undoes))
+            self._do(MakeFolder(path=path, mode=node.mode))
 
     def _give(self, path: WorkspacePath, node: OverlayNode, content: bytes) -> None:
         """Plan the bytes of a file or the target of a link, unless they are there."""
@@ -201,15 +185,15 @@ class _Planning:
         if is_same and node.mode in (None, now.mode):
             return
         if now.kind not in (None, node.kind):
-            self._clear(path, None)
+            self._clear(path)
         if node.kind == "symlink":
-            self._do(Link(path=path, target=content, undoes=node.undoes))
+            self._do(Link(path=path, target=content))
         else:
-            self._do(Put(path=path, content=content, mode=node.mode, undoes=node.undoes))
+            self._do(Put(path=path, content=content, mode=node.mode))
 
-    def _clear(self, path: WorkspacePath, undoes: int | None) -> None:
+    def _clear(self, path: WorkspacePath) -> None:
         is_folder = self._now.seen_path(path).kind == "directory"
-        self._do(RemoveFolder(path=path, undoes=undoes) if is_folder else Remove(path=path, undoes=undoes))
+        self._do(RemoveFolder(path=path) if is_folder else Remove(path=path))
 
     def _do(self, operation: TreeOperation) -> None:
         self._now.apply(operation)
@@ -228,7 +212,7 @@ def _write_anew(wanted: Overlay, path: WorkspacePath, node: OverlayNode) -> None
     """Want a node to be made in place of being renamed."""
     assert node.origin is not None
     mode = node.origin.mode if node.mode is None else node.mode
-    made = OverlayNode(name=node.name, kind=node.kind, mode=mode, undoes=node.undoes or node.undoes_move)
+    made = OverlayNode(name=node.name, kind=node.kind, mode=mode)
     if node.kind == "directory":
         inside = {wanted.fold(path.child(each.name)): each for each in wanted.children(node)}
         wanted.place(path, replace(made, children=inside | node.children))

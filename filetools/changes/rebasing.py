@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
-from filetools.changes.knowledge import LARGEST_DIFF
+from filetools.changes.knowledge import LARGEST_DIFF, bytes_now, now_or_kept, read_as
+from filetools.changes.operations import Seen, SeenPath
 from filetools.content.diff import PatchHunk, unified_diff
 from filetools.content.facts import ContentFacts
 from filetools.content.formats import decode
 from filetools.content.merging import MergeResult, merge_bytes
-from filetools.errors import EditConflictError
+from filetools.errors import EditConflictError, PathExistsError, VersionMismatchError
+from filetools.settings import Settings
+
+CHANGED: Final = "others changed it since this transaction first did"
 
 
 class MergedText(Struct, frozen=True, kw_only=True):
@@ -54,6 +60,57 @@ def merged_text(
         text = decode(current, text_format, path=path)
         raise overlapping(path, base_version, facts.version, merged.result, text, base_text)
     return MergedText(content=merged.content, foreign=merged.result.foreign)
+
+
+def on_top(
+    seen: Seen,
+    before: SeenPath,
+    now: SeenPath,
+    content: bytes,
+    *,
+    encoding: str | None,
+    is_strict: bool,
+    settings: Settings,
+) -> MergedText:
+    """Return a transaction's text on top of what others have written.
+
+    Args:
+        seen: With the bytes of the file as it is and as it was.
+        before: What the transaction has changed.
+        now: What others have made of it.
+        content: The transaction's text.
+        encoding: Codec that the actor named.
+        is_strict: Whether the caller named the version, so that nothing may be merged.
+        settings: Which files are prose.
+
+    Raises:
+        EditConflictError: Changes of others overlap with the text, or there is no text to merge.
+        VersionMismatchError: The text must not be merged, or what it changed is not kept any more.
+        PathExistsError: Others made a file where there was none.
+    """
+    path = now.path
+    if before.kind is None:
+        raise PathExistsError(path)
+    if is_strict:
+        raise VersionMismatchError(path, before.version, now.version, reason=CHANGED)
+    if now.kind != "file":
+        raise unmergeable(path, before.version, None, reason="it is no longer there")
+    base = now_or_kept(seen, before, before.version)
+    if base is None:
+        reason = "the text that this transaction changed is no longer kept, so it cannot be merged"
+        raise VersionMismatchError(path, before.version, now.version, reason=reason)
+    current, facts = bytes_now(seen, now), read_as(content, encoding, name=path)[0]
+    if facts.text_format is None:
+        raise unmergeable(path, before.version, now.version, reason="it is binary and cannot be merged")
+    return merged_text(
+        path,
+        base=base,
+        base_facts=read_as(base, encoding, name=path)[0],
+        current=current,
+        facts=read_as(current, encoding, name=path)[0],
+        proposed=decode(content, facts.text_format, path=path),
+        by_words=settings.is_prose(path),
+    )
 
 
 def unmergeable(path: str, base_version: str | None, current_version: str | None, *, reason: str) -> EditConflictError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +22,7 @@ from filetools.changes.knowledge import (
     require_read,
     require_version,
 )
+from filetools.changes.operations import Seen, SeenPath
 from filetools.changes.rebasing import merged_text, unmergeable
 from filetools.content.diff import PatchHunk
 from filetools.content.elision import left_out
@@ -31,18 +31,11 @@ from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import UTF8, TextFormat, encode, format_named
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
-from filetools.errors import (
-    DirectoryNotFoundError,
-    EncodingError,
-    HardLinkedError,
-    PathExistsError,
-    PathNotDirectoryError,
-)
+from filetools.errors import EncodingError, PathExistsError
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.words import Newline
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, MakeFolder, Put, Seen, SeenPath
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
 NewlineChoice: TypeAlias = Literal["exact", "keep"]
@@ -75,8 +68,6 @@ class WriteAnswer(Struct, frozen=True, kw_only=True):
     facts: ContentFacts
     before: SeenPath
     """What was at the path."""
-    unchanged: bool
-    """Whether the file already held exactly these bytes, with the mode that was asked for."""
     sent: bytes | None = None
     """The whole text that the caller sent, unmerged; None for a change to what is there."""
     merged: bool = False
@@ -96,11 +87,6 @@ class WriteAnswer(Struct, frozen=True, kw_only=True):
     is_same_change: bool = False
     """Whether others have made the same change since the writer knew the file."""
 
-    @property
-    def created(self) -> bool:
-        """Whether the file is new."""
-        return self.before.kind is None
-
 
 class EncodedText(Struct, frozen=True, kw_only=True):
     """A caller's content as bytes."""
@@ -113,7 +99,9 @@ class EncodedText(Struct, frozen=True, kw_only=True):
     """Whether LF became CRLF, as the file has it."""
 
 
-def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings) -> Decided:
+def decide_write(
+    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
+) -> WriteAnswer:
     """Replace or create a file. What its writer knows is replaced; what others have changed since is merged or refused.
 
     Args:
@@ -121,17 +109,16 @@ def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Kn
         path: The file.
         new: What is asked for.
         knowledge: What the writer knows of the file.
-        settings: Limits, prose files, and what happens to files with several names.
+        settings: Limits, and which files are prose.
 
     Returns:
-        The operations, and a `WriteAnswer`.
+        What it did.
 
     Raises:
         VersionMismatchError: The file is not at the named version, or must be read first.
         EditConflictError: Changes of others overlap with these; both sides are in the details.
         EncodingError: The file's encoding lacks a character, or base64 is malformed.
-        FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, DirectoryNotFoundError,
-        PathNotDirectoryError, HardLinkedError, InvalidArgumentError
+        FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, InvalidArgumentError
     """
     plain, coded = plain_write(seen, path=path, new=new, knowledge=knowledge, settings=settings)
     now, is_new = plain.before, plain.facts.version != plain.before.version
@@ -144,7 +131,7 @@ def decide_write(seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Kn
     elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
         # Who leaves most of a file out writes less than there was; so most writes never search their text.
         plain = replace(plain, left_out=left_out(lambda: inspect(bytes_now(seen, now), name=path)[1], coded.text))
-    return put_decision(seen, plain, settings, create_parents=new.create_parents)
+    return plain
 
 
 def plain_write(
@@ -166,7 +153,7 @@ def plain_write(
             needs_read=new.require_read,
         )  # fmt: skip
     plain = WriteAnswer(
-        path=path, content=coded.content, facts=facts, before=now, unchanged=False, sent=coded.content, encoding=named,
+        path=path, content=coded.content, facts=facts, before=now, sent=coded.content, encoding=named,
         newline="crlf" if coded.keeps_crlf else None,
     )  # fmt: skip
     return plain, coded
@@ -179,7 +166,7 @@ def base_of_write(seen: Seen, now: SeenPath, knowledge: Knowledge, new: NewText)
 
 def decide_create(
     seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
-) -> Decided:
+) -> WriteAnswer:
     """Create a file; what its writer knew of an earlier one at this path does not count. Otherwise as `decide_write`.
 
     Raises:
@@ -199,19 +186,18 @@ def decide_replace(
     knowledge: Knowledge,
     settings: Settings,
     expected_version: str | None = None,
-) -> Decided:
+) -> WriteAnswer:
     """Give a file these bytes, whatever their writer knows of it. Otherwise as `decide_write`."""
     now = file_or_nothing(seen, path, settings)
     refuse_size(path, len(content), settings)
     require_version(seen, now, knowledge, expected_version)
     facts = inspect(content, name=path)[0]
-    answer = WriteAnswer(path=path, content=content, facts=facts, before=now, unchanged=False, sent=content)
-    return put_decision(seen, answer, settings)
+    return WriteAnswer(path=path, content=content, facts=facts, before=now, sent=content)
 
 
 def decide_append(
     seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
-) -> Decided:
+) -> WriteAnswer:
     """Add to the end of a file, whatever it holds; a missing one is created. Otherwise as `decide_write`."""
     now = file_or_nothing(seen, path, settings)
     require_version(seen, now, knowledge, new.expected_version)
@@ -223,65 +209,11 @@ def decide_append(
     content = before + added.content
     facts, text = inspect(content, name=path)
     place = len(text or "") - len(added.text or "")
-    answer = WriteAnswer(
-        path=path, content=content, facts=facts, before=now, unchanged=False, added_bytes=len(added.content),
+    return WriteAnswer(
+        path=path, content=content, facts=facts, before=now, added_bytes=len(added.content),
         edits=None if added.text is None else (TextEdit(place, place, added.text),),
         newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding,
     )  # fmt: skip
-    return put_decision(seen, answer, settings)
-
-
-def put_decision(
-    seen: Seen, answer: WriteAnswer, settings: Settings, *, mode: int | None = None, create_parents: bool = True
-) -> Decided:
-    """Return the decision to give a file the bytes of an answer: no operation if it has them, and the mode.
-
-    Raises:
-        DirectoryNotFoundError: The folder is missing, and must not be made.
-        PathNotDirectoryError: Something else is where a folder is needed.
-        HardLinkedError: The file has several names, and the settings do not allow to separate them.
-    """
-    operations = put_operations(
-        seen, answer.before, answer.content, answer.facts.version, settings, mode=mode, create_parents=create_parents
-    )
-    return Decided(operations=operations, answer=replace(answer, unchanged=not operations))
-
-
-def put_operations(
-    seen: Seen,
-    now: SeenPath,
-    content: bytes,
-    version: str,
-    settings: Settings,
-    *,
-    mode: int | None = None,
-    create_parents: bool = True,
-) -> Sequence[MakeFolder | Put]:
-    """Return what gives a file its bytes, as `put_decision`."""
-    if version == now.version and mode in (None, now.mode):
-        return ()
-    missing = missing_folders(seen, now.path)
-    if missing and not create_parents:
-        raise DirectoryNotFoundError(now.path.parent)
-    if now.links > 1 and settings.hard_links != "break":
-        raise HardLinkedError(now.path, now.links)
-    return (*missing, Put(path=now.path, content=content, mode=mode))
-
-
-def missing_folders(seen: Seen, path: WorkspacePath) -> Sequence[MakeFolder]:
-    """Return what makes the folders above a path that do not exist, outermost first.
-
-    Raises:
-        PathNotDirectoryError: Something else is where a folder is needed.
-    """
-    missing = []
-    for folder in path.folders:
-        kind = seen.at(folder).kind
-        if kind is None:
-            missing.append(MakeFolder(path=folder))
-        elif kind != "directory":
-            raise PathNotDirectoryError(folder)
-    return missing
 
 
 def encoded(

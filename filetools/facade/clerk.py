@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
-
-from filelock import lock_descriptor
 
 import filetools.events as events
 from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
@@ -32,6 +29,7 @@ from filetools.facade.tree_look import TreeLooker
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.bell import Bell
+from filetools.tree.leader import Leadership
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
@@ -57,7 +55,6 @@ class Clerk:
         self._parts = runner.parts
         self._feed = feed
         self._bell = bell
-        self._state_directory = state_directory
         self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
         runner.turns.precede = self._others.precede
         self._foreign = ForeignChanges(self._parts, runner.record)
@@ -67,12 +64,12 @@ class Clerk:
         self._rung = asyncio.Event()
         self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
-        self._keeper_descriptor: int | None = None
+        self._leadership = Leadership(state_directory, "keeper.lock")
 
     @property
     def is_keeper(self) -> bool:
         """Whether this process keeps the workspace."""
-        return self._keeper_descriptor is not None
+        return self._leadership.is_leading
 
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
@@ -109,9 +106,7 @@ class Clerk:
         if self.is_keeper:
             with suppress(FileToolsError):
                 await self._parts.crew.run(partial(sync_files, self._parts))
-        if self._keeper_descriptor is not None:
-            os.close(self._keeper_descriptor)
-            self._keeper_descriptor = None
+        self._leadership.close()
 
     def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
         """Have the open documents of changed and moved files follow them."""
@@ -252,16 +247,10 @@ class Clerk:
         return ()
 
     def _try_to_keep(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         try:
-            descriptor = os.open(self._state_directory / "keeper.lock", flags, 0o600)
+            self._leadership.try_lead()
         except OSError as exc:
             _log.warning("this process cannot become the keeper: %s", exc.strerror)
-            return
-        if lock_descriptor(descriptor, blocking=False):
-            self._keeper_descriptor = descriptor
-        else:
-            os.close(descriptor)
 
     async def _save_seen(self) -> None:
         await asyncio.sleep(SAVE_SEEN_SECONDS)

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from filetools.descriptors.descriptors import Descriptors
 from filetools.facade.parts import Parts
-from filetools.facade.worker_pool import WorkerPool
 from filetools.models.records import Actor
+from filetools.writer.worker_pool import WorkerPool
 
 T = TypeVar("T")
 

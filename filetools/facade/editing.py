@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, EditAnswer, changed_text, existing_file
 from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, is_version, read_as, require_version
+from filetools.changes.operations import SeenPath
 from filetools.content.diff import minimal_edits, structured_patch
 from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.facts import describe
@@ -36,7 +37,6 @@ from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import Settled
-from filetools.writer.operations import SeenPath
 
 _ASKING: Final = ("merge_or_ask", "ask_if_attended")
 
@@ -155,8 +155,8 @@ class TextChange:
         self.unsaved = Beside(version_before=before, in_buffer=False, disk_version=self.version)
         facts = describe(content, text, form, name=self.path, version=self.version)
         self._keep(EditAnswer(
-            path=self.path, content=content, text=text, facts=facts, before=SeenPath(path=self.path), unchanged=False,
-            counts=(), hunks=tuple(structured_patch(opened.text, text, self.context_lines)), edits=spans,
+            path=self.path, content=content, text=text, facts=facts, counts=(),
+            hunks=tuple(structured_patch(opened.text, text, self.context_lines)), edits=spans,
         ))  # fmt: skip
         return overwritten(parts, seen, opened, PutDecision(content=content, facts=facts))
 

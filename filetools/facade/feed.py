@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.worker_pool import CLOSED
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.writer.worker_pool import CLOSED
 
 PAGE_RECORDS: Final = 1000
 _POSITION: Final = re.compile(r"([0-9a-f]{4,64}):([0-9]{1,18})")

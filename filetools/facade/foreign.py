@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -18,13 +19,16 @@ from filetools.facade.parts import Parts
 from filetools.journal.tree_index import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.tree.agenda import Agenda
+from filetools.tree.agenda import SECOND_LOOK_SECONDS, Agenda, join
+from filetools.tree.hints import FolderId
 from filetools.tree.observe import Observation
-from filetools.tree.scope import Scope
+from filetools.tree.scope import Names, Scope
 from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
 """How long an observation waits for its turn, and then is tried again."""
+REST_SECONDS: Final = 0.005
+"""From a hint until it is looked at: then an own write is done, and many hints in a row cost one look."""
 FAILURE_PAUSE_SECONDS: Final = 0.5
 """Until hints are looked at again after an observation has failed."""
 MOST_ROUNDS: Final = 5
@@ -66,7 +70,13 @@ class ForeignChanges:
         self._loop = asyncio.get_running_loop()
         self._agenda = Agenda(self._wake)
         self._is_due = asyncio.Event()
+        self._news: deque[Mapping[FolderId, Names]] = deque()
+        """Hints that were sifted."""
+        self._unsettled: dict[FolderId, Names] = {}
+        """Hints that are to be sifted once more."""
+        self._is_sifting = False
         self._looking = asyncio.Lock()
+        self._working = asyncio.Lock()
         self._watcher: TreeWatcher | None = None
         # What follows is changed in turns.
         self._is_whole_wanted = False
@@ -86,7 +96,8 @@ class ForeignChanges:
     @property
     def is_calm(self) -> bool:
         """Whether there is nothing to look at, neither now nor soon."""
-        return self._agenda.is_empty and not self._is_whole_due
+        is_waiting = self._is_sifting or self._news or self._unsettled
+        return self._agenda.is_empty and not (is_waiting or self._is_whole_due)
 
     @property
     def is_watching(self) -> bool:
@@ -94,16 +105,14 @@ class ForeignChanges:
         return self._watcher is not None and self._watcher.status().method is not None and self._ended > 0
 
     async def watch(self) -> None:
-        """Begin to watch the tree, unless another process does, or this one already."""
-        self._watcher = self._watcher or TreeWatcher(self._parts.workspace, self._agenda.hints)
-        try:
+        """Begin to watch the tree, unless this process does already; only one process of a root calls it."""
+        if self._watcher is None:
+            self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
             await self._parts.crew.run(partial(self._start, self._watcher))
-        except OSError as exc:
-            _log.warning("changes by other programs are not noticed yet: %s", exc.strerror)
 
     def _start(self, watcher: TreeWatcher) -> None:
-        if watcher.start():
-            watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
+        watcher.start()
+        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
 
     async def work(self) -> None:
         """Have recorded what hints lead to, as they come."""
@@ -112,16 +121,47 @@ class ForeignChanges:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._is_due.wait()
+        if not self._is_whole_due:
+            await asyncio.sleep(REST_SECONDS)
         self._is_due.clear()
-        if self._seconds_until_due() != 0:
-            return
         try:
-            await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
+            async with self._working:
+                await self._sift()
+                if self._seconds_until_due(with_hints=False) == 0:
+                    await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
         except LockTimeoutError:
             return  # another process is at work for long, and the next try waits for it again
         except WorkspaceGoneError:
             self._tell_if_gone()
             await asyncio.Event().wait()  # there is nothing to look at any more
+
+    async def _sift(self) -> None:
+        """Forget hints at what is as it is recorded, such as own writes: a turn costs more than a look without one."""
+        former, self._unsettled = self._unsettled, {}
+        hints = dict(self._agenda.hints.take_folders())
+        join(hints, former)
+        if not hints:
+            return
+        self._is_sifting = True
+        try:
+            found = await self._parts.crew.run(partial(self._parts.observer.sifted, hints))
+        except BaseException:
+            self._news.append(hints)  # a turn finds out what they are about
+            raise
+        finally:
+            self._is_sifting = False
+        if self._watcher is not None and found.folders:
+            self._watcher.watch(found.folders)
+        for folder, names in found.unsettled.items():
+            late = names & (former.get(folder) or frozenset())
+            if late:
+                join(found.news, {folder: late})
+            if names - late:
+                self._unsettled[folder] = names - late
+        if found.news:
+            self._news.append(found.news)
+        if self._unsettled:
+            self._loop.call_later(SECOND_LOOK_SECONDS, self._is_due.set)
 
     async def look(self) -> Uncertain:
         """Have all recorded that other programs did anywhere in the tree.
@@ -136,7 +176,8 @@ class ForeignChanges:
             while self._ended <= before:
                 await self._record(self._observe, "", _OWNER, timeout)
             for _ in range(MOST_ROUNDS):
-                pause = self._seconds_until_due()
+                async with self._working:  # what `work` has begun may ask for another look
+                    pause = self._seconds_until_due()
                 if pause is None or pause > LONGEST_PAUSE_SECONDS:
                     break
                 await asyncio.sleep(pause)
@@ -153,9 +194,9 @@ class ForeignChanges:
     def _is_whole_due(self) -> bool:
         return self._is_whole_wanted or self._left is not None
 
-    def _seconds_until_due(self) -> float | None:
+    def _seconds_until_due(self, *, with_hints: bool = True) -> float | None:
         """Return how long there is nothing to look at; None for as long as no hint comes."""
-        due_at = 0.0 if self._is_whole_due else self._agenda.due_at()
+        due_at = 0.0 if self._is_whole_due or self._news else self._agenda.due_at(with_hints=with_hints)
         return None if due_at is None else max(0.0, due_at - time.monotonic())
 
     def _wake(self) -> None:
@@ -167,7 +208,7 @@ class ForeignChanges:
     def _observe(self) -> Sequence[ChangeRecord]:
         """Look at what is due."""
         # A name that is gone may be met at another one as long as not all were looked at.
-        due = self._agenda.take(with_again=self._left is None)
+        due = self._agenda.take(self._taken_news(), with_again=self._left is None)
         self._is_whole_wanted = self._is_whole_wanted or due.whole_tree
         try:
             if due.whole_tree:
@@ -189,6 +230,10 @@ class ForeignChanges:
             self._note_part(found.observation)
         self._note(found.observation)
         return found.records
+
+    def _taken_news(self) -> Iterator[Mapping[FolderId, Names]]:
+        while self._news:
+            yield self._news.popleft()
 
     def _note_part(self, observation: Observation) -> None:
         """Note what a part of a look at the whole tree has left, and its end."""

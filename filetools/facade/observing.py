@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Final
@@ -13,10 +13,11 @@ from msgspec import Struct
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.facade.left_out import LeftOut
-from filetools.journal.core.log import LogDraft
+from filetools.journal.contents import version_from
 from filetools.journal.journal import Journal, Records
-from filetools.journal.observed import ObservedRows
-from filetools.journal.tree_index import IndexRow, Looked
+from filetools.journal.observed import ObservedChanges
+from filetools.journal.tree_index import IndexRow, Looked, ReadVersion
+from filetools.journal.tree_rows import TreeTable
 from filetools.models.records import Operation
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import compile_patterns
@@ -25,9 +26,11 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.ignores import IgnoreCache, outer_ignore_files
 from filetools.settings import Settings
 from filetools.stores.store import FileStat, Store
-from filetools.tree.agenda import Due
+from filetools.tree.agenda import Due, join
+from filetools.tree.hints import FolderId
 from filetools.tree.observe import Observation
-from filetools.tree.scope import ObservationContext, Scope
+from filetools.tree.reading import UNSETTLED, is_text, read_content, settled_identity
+from filetools.tree.scope import Names, ObservationContext, Scope
 
 WORK_SECONDS: Final = 0.05
 """How long a part of a look at the whole tree takes: calls wait for their turn."""
@@ -38,6 +41,17 @@ class Observed(Struct, frozen=True, kw_only=True):
 
     observation: Observation
     records: Records
+
+
+class Sifted(Struct, frozen=True, kw_only=True):
+    """Hints that were compared with the rows outside of a turn."""
+
+    news: dict[FolderId, Names]
+    """What may be new."""
+    unsettled: dict[FolderId, frozenset[str]]
+    """What filetools is writing at this moment, perhaps, or what is too young to be told."""
+    folders: list[WorkspacePath]
+    """Known folders among the names, which nobody here may watch yet."""
 
 
 class TreeObserver:
@@ -99,6 +113,64 @@ class TreeObserver:
         self.on_observed(found.observation)
         return found.records
 
+    def sifted(self, hints: Mapping[FolderId, Names]) -> Sifted:
+        """Compare what hints name with the rows, outside of a turn: own writes are no news."""
+        sifted = Sifted(news={}, unsettled={}, folders=[])
+        settled: list[ReadVersion] = []
+        for folder, names in hints.items():
+            path = None if names is None else self._journal.tree_index.folder_of_inode(*folder)
+            try:
+                _, found = self._store.look_into(WorkspacePath(path or ""), names if path is not None else ())
+            except FileToolsError:
+                path = None
+            if names is None or path is None:
+                sifted.news[folder] = names
+                continue
+            for name in names:
+                self._sift(sifted, settled, folder, WorkspacePath(path).child(name), found.get(name))
+        self._journal.tree_index.note_read(settled)
+        return sifted
+
+    def _sift(
+        self, sifted: Sifted, settled: list[ReadVersion], folder: FolderId, path: WorkspacePath, stat: FileStat | None
+    ) -> None:
+        name, is_unsettled = frozenset((path.name,)), False
+        row = self._row(path) if is_text(path.name) else None
+        if row is None or stat is None or row.kind != stat.type:
+            if row is None and stat is None:
+                return  # a temporary file came and went
+        elif row.kind == "directory":
+            if row.identity is not None and (row.mode, row.identity[:2]) == (stat.mode, stat.identity[:2]):
+                sifted.folders.append(path)
+                return
+        elif row.identity == stat.identity:
+            return
+        elif row.identity is None and row.number:
+            is_unsettled = True
+        elif (
+            row.identity == (*stat.identity[:4], UNSETTLED) and (read := self._read_again(path, stat, row)) is not None
+        ):
+            if read.ctime != UNSETTLED:
+                settled.append(read)
+                return
+            is_unsettled = True
+        if is_unsettled:
+            sifted.unsettled[folder] = sifted.unsettled.get(folder, frozenset()) | name
+        else:
+            join(sifted.news, {folder: name})
+
+    def _read_again(self, path: WorkspacePath, stat: FileStat, row: IndexRow) -> ReadVersion | None:
+        """Read a file that was too young to be known by its times; None if it has other bytes."""
+        try:
+            seen = read_content(self._store, path, stat, self._largest_kept_bytes)
+        except FileToolsError:
+            return None
+        version = version_from(seen.digest)
+        if version is None or version != row.version or seen.identity != stat.identity:
+            return None
+        identity = settled_identity(seen.stat, seen.taken_ns, self._store.tick_ns)
+        return ReadVersion(self._workspace.key(path), "file", version, identity, identity[4])
+
     def looked(self) -> Looked:
         """Return what is noted of a look at the whole tree that begins now."""
         return Looked(self._journal.position(), time.time(), self._rules_version())
@@ -131,13 +203,13 @@ class TreeObserver:
         made: list[Observation] = []
         before = self._journal.tree_index.looked()
 
-        def work(draft: LogDraft, rows: ObservedRows) -> None:
+        def work(changes: ObservedChanges, rows: TreeTable) -> None:
             self._follow_device(rows)
 
             @cache
             def are_rules_other() -> bool:
                 assert before is not None
-                changed = any(record.path.rpartition("/")[2] == IGNORE_FILE for record in draft.records)
+                changed = any(change.path.rpartition("/")[2] == IGNORE_FILE for _, change in changes.changes)
                 return (
                     changed or self._rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
                 )
@@ -148,17 +220,17 @@ class TreeObserver:
                 return is_old and (are_rules_other() or self._is_ignored_otherwise(rows, path))
 
             context = ObservationContext(
-                rows=rows, store=self._store, contents=self._journal.contents, draft=draft, is_left_out=self.left_out(),
+                rows=rows, store=self._store, contents=self._journal.contents, found=changes, is_left_out=self.left_out(),
                 knows_all=before is not None, largest_kept_bytes=self._largest_kept_bytes,
                 largest_read_bytes=self._largest_read_bytes,
                 is_overlooked=is_overlooked,
             )  # fmt: skip
             made[:] = [Observation(context, doubtful, seconds=seconds)]
             look(made[0])
-            for record in draft.records:
-                if record.old_path is not None and record.kind is Operation.MOVE_DIRECTORY:
+            for _, change in changes.changes:
+                if change.old_path is not None and change.operation is Operation.MOVE_DIRECTORY:
                     # What is known below went along, and recovery relies on that the folder did.
-                    self._sync(record.path, record.old_path)
+                    self._sync(change.path, change.old_path)
             if looked is not None and not made[0].left:
                 rows.note_whole_look(looked.text())
 
@@ -170,7 +242,7 @@ class TreeObserver:
             with suppress(FileToolsError):  # it has moved on, and is met there
                 self._store.sync(WorkspacePath(path).parent)
 
-    def _follow_device(self, rows: ObservedRows) -> None:
+    def _follow_device(self, rows: TreeTable) -> None:
         """Know the root's file system by its new number, which some have after each start of the machine."""
         root = rows.get("")
         if root is not None and root.identity is not None:
@@ -178,7 +250,7 @@ class TreeObserver:
             if own.device != root.identity[0] and own.inode == root.identity[1]:
                 rows.move_device(root.identity[0], own.device)
 
-    def _is_ignored_otherwise(self, rows: ObservedRows, path: WorkspacePath) -> bool:
+    def _is_ignored_otherwise(self, rows: TreeTable, path: WorkspacePath) -> bool:
         """Whether an ignore file above a path is not as it is known."""
         for folder in (ROOT, *path.folders):
             row = rows.at(folder.child(IGNORE_FILE))

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from filetools.facade.parts import Parts
-from filetools.facade.turns import Turns
 from filetools.models.records import ChangeRecord
+from filetools.writer.turns import Turns
 
 FOLLOWED_RECORDS: Final = 1000
 

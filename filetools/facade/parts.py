@@ -8,7 +8,6 @@ from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
 from filetools.facade.observing import TreeObserver
-from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.journal import Journal
 from filetools.paths.workspace import Workspace
 from filetools.permissions.gatekeeper import Gatekeeper
@@ -18,6 +17,7 @@ from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.versions.provenance import RememberedLines
 from filetools.versions.read_tracker import ReadTracker
+from filetools.writer.worker_pool import WorkerPool
 
 
 class Parts(Struct, frozen=True, kw_only=True):

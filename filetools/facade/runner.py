@@ -26,16 +26,16 @@ from filetools.facade.look import is_as_recorded
 from filetools.facade.parts import Parts
 from filetools.facade.steps.step import Step
 from filetools.facade.tree_look import TreeLook
-from filetools.facade.turn_calls import TurnCall, TurnTask
-from filetools.facade.turns import Turns
 from filetools.facade.way import Outcome
-from filetools.facade.worker_pool import CLOSED, InFlight
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch
+from filetools.writer.turn_calls import TurnCall, TurnTask
+from filetools.writer.turns import Turns
+from filetools.writer.worker_pool import CLOSED, InFlight
 
 T = TypeVar("T")
 
@@ -59,7 +59,9 @@ class CallRunner:
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
         """Called before a change waits for its turn."""
         self._at_work: Counter[str] = Counter()
-        self.turns = Turns(parts)
+        self.turns = Turns(
+            parts.workspace, parts.journal, parts.crew, parts.recovery.settle_all, lambda: parts.sync.is_strict
+        )
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
         self._is_closed = False
@@ -264,6 +266,7 @@ class CallRunner:
             records = [*taken(), *(walk.outcome.records if walk.outcome is not None else ())]
             self.notice(records)  # first: what the call itself makes known is newer than what it met on the way
             if walk.outcome is not None:
+                parts.sync.begin_following(walk.outcome.recent)
                 happened()
             self._publish(records, call.acquired)
 
@@ -306,8 +309,12 @@ class CallRunner:
                 await self.news.tell()  # a read that follows at once must find unsaved text where it is now
         if not outcome.followed or not self.parts.sync.has_mirrors:
             return outcome
-        follow = partial(self.parts.sync.follow, outcome.followed)
-        return outcome.with_mirror(await self.afterwards(follow))
+        try:
+            return outcome.with_mirror(await self.parts.sync.follow(outcome.followed))
+        except asyncio.CancelledError:
+            if not is_late():
+                raise
+        return outcome.with_mirror("pending")
 
     async def afterwards(self, work: Callable[[], T]) -> T:
         """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""

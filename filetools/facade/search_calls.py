@@ -10,7 +10,6 @@ from filetools.facade.calls import ActorCalls
 from filetools.facade.parts import Parts
 from filetools.facade.progress import Abort, Looked, no_look, paced
 from filetools.facade.watching import watch
-from filetools.facade.worker_pool import Hop, WorkerPool
 from filetools.models.records import Actor
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.paths.lexical import AnyPath
@@ -23,6 +22,7 @@ from filetools.search.contents.unsaved import Unsaved
 from filetools.search.listing import search_files
 from filetools.search.options import ListOptions
 from filetools.search.source import OpensDirectories
+from filetools.writer.worker_pool import Hop, WorkerPool
 
 PAGE_MATCHES = 100
 

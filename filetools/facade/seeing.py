@@ -7,12 +7,12 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from filetools.changes.knowledge import Knowledge
+from filetools.changes.operations import Seen, SeenPath, UnsavedText
 from filetools.errors import VersionGoneError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.unsaved import unsaved_text
 from filetools.models.records import Actor
-from filetools.writer.operations import Seen, SeenPath, UnsavedText
 
 LOOKED_THROUGH: Final = 1000
 """Records of a path among which a shortened version is looked for."""

@@ -31,7 +31,6 @@ from filetools.facade.steps.put_back import (
 )
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
 from filetools.facade.way import Outcome
 from filetools.journal.changes import RelationKind
@@ -46,6 +45,7 @@ from filetools.versions.past import FileState, Past, Standing
 from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
+from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""

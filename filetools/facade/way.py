@@ -22,8 +22,8 @@ from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import UnsavedQuestion
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.commit import CommitDraft
-from filetools.journal.core.tree_rows import Identity
 from filetools.journal.journal import Records
+from filetools.journal.tree_rows import Identity
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.sync.context import RecentFile
@@ -188,11 +188,6 @@ class Walk:
                 if isinstance(step, PutFile) and record.state is not RecordState.BUFFER
             },
         )
-
-    def marked(self) -> None:
-        """Have mirrors begin to follow."""
-        if self.outcome is not None:
-            self._parts.sync.begin_following(self.outcome.recent)
 
     def abandon(self) -> None:
         """Take back what was prepared, so that another try or a refusal leaves no trace."""

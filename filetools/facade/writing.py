@@ -33,7 +33,6 @@ from filetools.facade.steps.unsaved import (
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.writer.operations import Decided
 
 
 class DecideWrite(Protocol):
@@ -66,15 +65,10 @@ def _written(parts: Parts, look: Look, request: WriteRequest, *seen_by_actor: *S
         plain, coded = changes.plain_write(seen, path=path, new=request, knowledge=knowledge, settings=settings)
         if plain.facts.version != now.version:
             return _beside(parts, look, request, seen_by_actor, _decision(plain), text=coded.text, opened=opened)
-    answer = _answer(changes.decide_write(seen, path=path, new=request, knowledge=knowledge, settings=settings))
+    answer = changes.decide_write(seen, path=path, new=request, knowledge=knowledge, settings=settings)
     if answer.is_same_change and opened is None:
         return structs.replace(_decision(answer), warnings=same_change(parts, look, knowledge.actor))
     return _decision(answer)
-
-
-def _answer(decided: Decided) -> WriteAnswer:
-    assert isinstance(decided.answer, WriteAnswer)
-    return decided.answer
 
 
 def _decision(answer: WriteAnswer) -> PutDecision:
@@ -175,10 +169,10 @@ def decide_replace(parts: Parts, look: Look, request: WriteRequest, actor: Actor
     seen_by_actor = seen, now, knowledge = seen_by(parts, look, actor)
     opened = unsaved_text(parts, look)
     expected = request.expected_version if opened is None else None
-    answer = _answer(changes.decide_replace(
+    answer = changes.decide_replace(
         seen, path=look.path, content=request.content, knowledge=knowledge, settings=parts.settings,
         expected_version=expected,
-    ))  # fmt: skip
+    )  # fmt: skip
     if opened is None or answer.facts.version == now.version:
         require_version(seen, now, knowledge, request.expected_version)
         return _decision(answer)
@@ -210,9 +204,7 @@ def decide_append(parts: Parts, look: Look, request: WriteRequest, actor: Actor)
     if look.stat is None:
         require_version(seen, now, knowledge, request.expected_version)
         return decide_create(parts, look, request, actor)
-    answer = _answer(changes.decide_append(
-        seen, path=look.path, new=request, knowledge=knowledge, settings=parts.settings,
-    ))  # fmt: skip
+    answer = changes.decide_append(seen, path=look.path, new=request, knowledge=knowledge, settings=parts.settings)
     opened, base = unsaved_text(parts, look), disk_text(parts, look)
     if opened is None or base is None:
         return _decision(answer)

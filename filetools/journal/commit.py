@@ -13,11 +13,10 @@ from collections.abc import Sequence, Set
 from itertools import groupby
 from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.contents import Contents, digest_of
-from filetools.journal.core.log import LogRecord
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
     PUT_HEAD,
@@ -32,7 +31,7 @@ from filetools.journal.folders import (
     take_away_folder,
 )
 from filetools.journal.history import discount, refresh_undone, targets_between
-from filetools.journal.observed import change_of
+from filetools.journal.observed import NumberedChange
 from filetools.journal.rows import INSERT_NUMBERED, INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
@@ -115,33 +114,37 @@ class Recorder:
         return tuple(records)
 
     def record_observed(
-        self, connection: sqlite3.Connection, records: Sequence[LogRecord], unseen: Set[int]
+        self, connection: sqlite3.Connection, found: Sequence[NumberedChange], unseen: Set[int]
     ) -> tuple[ChangeRecord, ...]:
         """Record what an observation found, of which the rows of the tree tell already.
 
         Args:
             connection: The one that writes.
-            records: With the numbers that they get.
+            found: With the numbers that their records get.
             unseen: Numbers of those of folders that went with files that nobody had read.
         """
+        if not found:
+            return ()
+        now, made = time.time(), []
         mirrors = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
         unsynced = {key for pair in connection.execute(_UNSYNCED_KEYS) for key in pair}
-        made = []
-        for found in records:
-            change = change_of(found, is_unseen=found.number in unseen)
-            synced = int(found.kind is not Operation.MOVE_DIRECTORY and unsynced.isdisjoint((found.key, found.old_key)))
-            row = record_row(change, EXTERNAL, now=found.time, batch=None, opening=self._opening, synced=synced)
-            connection.execute(INSERT_NUMBERED, (found.number, *row))
+        for number, change in found:
+            if number in unseen:
+                change = structs.replace(change, before_unknown=True)
+            is_move = change.operation is Operation.MOVE_DIRECTORY
+            synced = int(not is_move and unsynced.isdisjoint((change.key, change.old_key)))
+            row = record_row(change, EXTERNAL, now=now, batch=None, opening=self._opening, synced=synced)
+            connection.execute(INSERT_NUMBERED, (number, *row))
             if change.before is not None:
-                self._contents.replaced(connection, [(change.before, found.number)])
+                self._contents.replaced(connection, [(change.before, number)])
             if change.after is not None:
-                self._contents.record(connection, None, change.after, found.number)
-            if change.operation is Operation.MOVE_DIRECTORY:
+                self._contents.record(connection, None, change.after, number)
+            if is_move:
                 move_documents_below(connection, change)
             elif change.old_key is not None:
                 move_document(connection, change)
-            _add_to_backlogs(connection, change, found.number, mirrors)
-            made.append(record_of(change, EXTERNAL, now=found.time, batch=None, number=found.number))
+            _add_to_backlogs(connection, change, number, mirrors)
+            made.append(record_of(change, EXTERNAL, now=now, batch=None, number=number))
         return tuple(made)
 
     def _record_one(self, work: _Work, change: Change) -> ChangeRecord:

@@ -78,12 +78,16 @@ class Contents:
             VersionGoneError: They are not kept, or no longer intact.
         """
         digest = digest_of(version)
-        return self._intact(digest, lambda: self._database.row(_GET, (digest,)))
-
-    def get_inside(self, digest: bytes) -> bytes:
-        """As `get`, inside a transaction: contents that it has kept count."""
-        with TRANSLATED:
-            return self._intact(digest, lambda: self._database.connection.execute(_GET, (digest,)).fetchone())
+        row = self._database.row(_GET, (digest,))
+        while row is not None:
+            content = self._read(digest, *row)
+            if content is not None and hash_of(content) == digest:
+                return bytes(content)
+            # They may have been given another place since the row was read.
+            former, row = row, self._database.row(_GET, (digest,))
+            if row == former:
+                break
+        raise VersionGoneError(None, str(version_from(digest)))
 
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept; those that nobody has synced do not count."""
@@ -175,18 +179,6 @@ class Contents:
         if is_large and not self._blobs.has(digest.hex(), len(content)):
             self._blobs.put_all({digest.hex(): content})
         connection.execute(_KEEP, (digest, len(content), number, None if is_large else content))
-
-    def _intact(self, digest: bytes, look: Callable[[], tuple[bytes | None, int] | None]) -> bytes:
-        row = look()
-        while row is not None:
-            content = self._read(digest, *row)
-            if content is not None and hash_of(content) == digest:
-                return bytes(content)
-            # They may have been given another place since the row was read.
-            former, row = row, look()
-            if row == former:
-                break
-        raise VersionGoneError(None, str(version_from(digest)))
 
     def _keep_portion(self, portion: Portion, connection: sqlite3.Connection) -> None:
         small: list[Row] = []

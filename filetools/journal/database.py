@@ -1,6 +1,6 @@
 """The embedded database: queries in any thread, transactions behind the gate, and what makes it unusable.
 
-Nothing outside this package and the writer's sees SQLite; its errors leave here translated.
+Nothing outside this package sees SQLite; its errors leave here translated.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class Database:
         gate: The right to write.
         turn_gate: The right to have a turn; whoever has it writes as all do, through the other gate.
         connection: The one that writes, for statements inside a transaction.
-        generation: Another number means that what was read in former transactions may not hold any more.
         has_log: Whether it has a write-ahead file; False where the file system has no memory that processes share.
         opening: Random number of this opening; tells own records from other processes'.
         reserve: Room for what makes room.
@@ -79,8 +78,6 @@ class Database:
         self.directory = directory
         self.opening = secrets.randbits(62)
         self.reserve = Reserve(directory)
-        self.generation = 0
-        self._data_version = -1
         self._wal = directory / PARTS[1]
         self._wal_seen_ns = 0
         self._synchronous = "FULL" if durability == "commit" else "NORMAL"
@@ -210,17 +207,11 @@ class Database:
             try:
                 # Another version may have changed the schema since this process opened the database.
                 require_own_schema(connection)
-                # Changes when another connection has committed.
-                (version,) = connection.execute("PRAGMA data_version").fetchone()
-                if version != self._data_version:
-                    self._data_version = version
-                    self.generation += 1
                 yield connection
                 connection.execute("COMMIT")
             except BaseException as exc:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
-                self.generation += 1
                 if getattr(exc, "sqlite_errorcode", None) in _FAILED_SYNCS:
                     self._sync_failed = True
                     self._take_back()

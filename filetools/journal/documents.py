@@ -16,7 +16,6 @@ from msgspec import Struct
 from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit
 from filetools.journal.contents import digest_of
-from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
 from filetools.journal.document_rows import (
     DOCUMENT_COLUMNS,
@@ -30,6 +29,7 @@ from filetools.journal.document_rows import (
     remove_document,
     stored_text,
 )
+from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import Actor
 
 T = TypeVar("T")

@@ -6,12 +6,12 @@ import sqlite3
 from typing import Final
 
 from filetools.journal.changes import Change
-from filetools.journal.core.tree_rows import PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
+from filetools.journal.tree_rows import PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
 PUT_HEAD: Final = (
-    "INSERT INTO tree (key, folder, path, kind, file, version, size, mode, number, applied, synced)"
-    f" VALUES (?1, ?2, ?3, CASE WHEN ?4 IS NULL THEN 'absent' ELSE 'file' END, {NEW_FILE_ID}, ?4, ?5, ?6, ?7, ?8, 1)"
+    "INSERT INTO tree (key, folder, path, kind, file, version, size, mode, number, applied)"
+    f" VALUES (?1, ?2, ?3, CASE WHEN ?4 IS NULL THEN 'absent' ELSE 'file' END, {NEW_FILE_ID}, ?4, ?5, ?6, ?7, ?8)"
     " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = excluded.version,"
     " size = excluded.size, mode = excluded.mode, number = excluded.number, applied = excluded.applied,"
     " inode = CASE WHEN version = excluded.version THEN inode END"
@@ -27,8 +27,8 @@ _PUT_MOVED: Final = (
     " WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
 )
 _PUT_FOLDER: Final = (
-    "INSERT INTO tree (key, folder, path, kind, file, number, applied, synced)"
-    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1, 1)"
+    "INSERT INTO tree (key, folder, path, kind, file, number, applied)"
+    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1)"
     " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL"
 )
 _SET_ASIDE: Final = (

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from filetools.journal.changes import RelationKind
 from filetools.journal.contents import digest_of
-from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
 from filetools.journal.rows import SELECT_RECORD, records_from
+from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import ChangeRecord
 from filetools.models.words import ActorKind
 from filetools.paths.workspace_path import WorkspacePath

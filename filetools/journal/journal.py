@@ -25,13 +25,12 @@ from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, Recorder, next_number
 from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
-from filetools.journal.core.log import LogDraft
 from filetools.journal.database import Database
 from filetools.journal.documents import DocumentTable
 from filetools.journal.folders import drop_rows_aside
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
-from filetools.journal.observed import ObservedRows
+from filetools.journal.observed import ObservedChanges
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
@@ -39,6 +38,7 @@ from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
 from filetools.journal.tree_index import TreeIndex
+from filetools.journal.tree_rows import TreeTable
 from filetools.models.records import Actor, ChangeRecord, RecordState
 from filetools.models.words import Durability
 
@@ -150,19 +150,19 @@ class Journal(SqliteReading):
             self._on_committed()
         return outcomes
 
-    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, ObservedRows], None]) -> Records:
+    def observe(self, key_of: Callable[[str], str], look: Callable[[ObservedChanges, TreeTable], None]) -> Records:
         """Record what a look at the tree finds; call it in a turn.
 
         Args:
             key_of: Gives the text that all spellings of a path share.
-            look: Gets a draft for the records, and the rows, which it brings up to what it finds.
+            look: Gets what takes the changes, and the rows, which it brings up to what it finds.
         """
 
         def work(connection: sqlite3.Connection) -> Records:
-            draft = LogDraft(next_number(connection) - 1, time.time(), with_links=False)
-            rows = ObservedRows(connection, key_of, self.contents)
-            look(draft, rows)
-            return self._recorder.record_observed(connection, draft.records, rows.unseen)
+            found = ObservedChanges(next_number(connection) - 1)
+            rows = TreeTable(connection, key_of, self.contents)
+            look(found, rows)
+            return self._recorder.record_observed(connection, found.changes, rows.unseen)
 
         records = self._database.write(work, afterwards=lambda made: self._note([made]))
         if records:

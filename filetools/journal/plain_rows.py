@@ -61,7 +61,3 @@ class PlainRows(MutableMapping[str, R]):
     def keys(self) -> KeysView[str]:
         """Return the keys, which are compared with others at once."""
         return self.plain.keys()
-
-    def with_rows(self, others: Mapping[str, R]) -> PlainRows[R]:
-        """Return the same with some records more, or others in their place; this stays as it is."""
-        return PlainRows(self._make, {**self.plain, **{key: tuple(row) for key, row in others.items()}})

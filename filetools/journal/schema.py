@@ -16,7 +16,7 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-SCHEMA_VERSION: Final = 26
+SCHEMA_VERSION: Final = 27
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 _TREE_ROW: Final = """
         folder TEXT,
@@ -31,9 +31,7 @@ _TREE_ROW: Final = """
         mtime INTEGER,
         ctime INTEGER,
         number INTEGER NOT NULL,
-        applied INTEGER NOT NULL,
-        synced INTEGER NOT NULL,
-        temporary TEXT"""
+        applied INTEGER NOT NULL"""
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE records (
@@ -81,8 +79,7 @@ _TABLES: Final = (
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
     # What is at each path, or was. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: nobody
     # has looked since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
-    # `applied` 0: committed, and perhaps not on the disk. `synced` 0: a power cut may take it back. `temporary`: where what was
-    # there comes out, until it is applied.
+    # `applied` 0: committed, and perhaps not on the disk.
     f"CREATE TABLE tree (key TEXT PRIMARY KEY,{_TREE_ROW}) WITHOUT ROWID",
     "CREATE INDEX tree_in_folder ON tree (folder)",
     "CREATE INDEX tree_by_inode ON tree (inode) WHERE inode IS NOT NULL",
@@ -219,38 +216,6 @@ _TABLES: Final = (
     "INSERT INTO meta VALUES ('removed', '0')",
 )
 
-_CORE_TABLES: Final = (
-    # `batch`: number of the first record of the same call. `undoes`: number of the record that this one takes back.
-    """CREATE TABLE IF NOT EXISTS log (
-        number INTEGER PRIMARY KEY,
-        batch INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        path TEXT NOT NULL,
-        key TEXT NOT NULL,
-        old_path TEXT,
-        old_key TEXT,
-        file INTEGER NOT NULL,
-        before BLOB,
-        after BLOB,
-        size INTEGER,
-        mode INTEGER,
-        actor_kind TEXT NOT NULL,
-        actor_id TEXT NOT NULL,
-        session TEXT,
-        call TEXT,
-        time REAL NOT NULL,
-        undoes INTEGER,
-        origin TEXT NOT NULL
-    )""",
-    "CREATE INDEX IF NOT EXISTS log_of_file ON log (file, number)",
-    "CREATE INDEX IF NOT EXISTS log_of_call ON log (call, number) WHERE call IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS log_that_undo ON log (undoes) WHERE undoes IS NOT NULL",
-    # Everything up to `applied` is on the disk, and up to `synced` it survives a power cut.
-    "CREATE TABLE IF NOT EXISTS reached (id INTEGER PRIMARY KEY, applied INTEGER NOT NULL, synced INTEGER NOT NULL)",
-    "INSERT OR IGNORE INTO reached VALUES (1, 0, 0)",
-)
-"""Made by whoever opens a writer; the product does not yet."""
-
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables of a fresh database with an epoch of its own, inside the caller's transaction."""
@@ -258,12 +223,6 @@ def create_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def create_core_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables of the single writer, if they are missing, inside the caller's transaction."""
-    for statement in _CORE_TABLES:
-        connection.execute(statement)
 
 
 def require_known_schema(connection: sqlite3.Connection) -> None:

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from filetools.journal.contents import VERSION_TEXT, digest_of
-from filetools.journal.core.tree_rows import Identity, folder_of
 from filetools.journal.database import Database
 from filetools.journal.folders import NEW_FILE_ID
 from filetools.journal.plain_rows import PlainRows, Values
+from filetools.journal.tree_rows import Identity, folder_of
 from filetools.models.words import EntryType
 
 T = TypeVar("T")
@@ -25,13 +25,14 @@ _ROWS: Final = (
     " WHERE kind <> 'absent'"
 )
 _LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
+_FOLDER_OF_INODE: Final = "SELECT path FROM tree WHERE inode = ? AND device = ? AND kind = 'directory'"
 _NOTE_READ: Final = (
-    "UPDATE tree SET version = ?, ctime = ? WHERE key = ? AND version IS NULL AND kind = ? AND inode = ? AND size = ?"
-    " AND mtime = ? AND ctime IN (?, -1)"
+    "UPDATE tree SET version = ?1, ctime = ?2 WHERE key = ?3 AND (version IS NULL OR version = ?1) AND kind = ?4"
+    " AND inode = ?5 AND size = ?6 AND mtime = ?7 AND ctime IN (?8, -1)"
 )
 _NOTE_OPENED: Final = (
-    "INSERT INTO tree (key, folder, path, kind, file, version, number, applied, synced)"
-    f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version,"
+    "INSERT INTO tree (key, folder, path, kind, file, version, number, applied)"
+    f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version,"
     " ctime = -1"  # nobody knows which state of the file was read
     " WHERE kind = 'file' AND version IS NULL"
 )
@@ -104,6 +105,11 @@ class TreeIndex:
         """Return the row of a key; None if nothing is known to be there."""
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
         return None if row is None else IndexRow._make(_plain(*row[1:]))
+
+    def folder_of_inode(self, device: int, inode: int) -> str | None:
+        """Return the path of the folder that has an inode, as far as filetools knows."""
+        row = self._database.row(_FOLDER_OF_INODE, (inode, device))
+        return None if row is None else str(row[0])
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Give rows that have none the versions of what was read, as far as the same stands there."""

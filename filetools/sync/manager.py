@@ -26,7 +26,7 @@ from filetools.models.words import MirrorPolicy, MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.context import RecentFile, Stepper, SyncContext, SyncTimes, leaving_out
-from filetools.sync.mirror import Mirror
+from filetools.sync.mirror import Mirror, Waiter
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
 
@@ -167,7 +167,7 @@ class SyncManager:
         for number in recent:
             self.context.recent.pop(number, None)
 
-    def follow(self, records: Iterable[ChangeRecord]) -> MirrorStatus:
+    async def follow(self, records: Iterable[ChangeRecord]) -> MirrorStatus:
         """Wait until mirrors have followed, no longer than `mirror_wait_seconds`; never raises for a mirror.
 
         Args:
@@ -178,8 +178,32 @@ class SyncManager:
         """
         if not self._mirrors:
             return "off"
-        has_followed = self._have_followed(records, self.context.times.wait_seconds)
+        number, keys = self._reach(records)
+        has_followed = [await self._has_followed(mirror, number, keys) for mirror in self._mirrors]
         return "in_sync" if all(has_followed) else "pending"
+
+    async def _has_followed(self, mirror: Mirror, number: int, keys: Sequence[str]) -> bool:
+        # No thread waits for the mirror's thread: they would only take the interpreter from each other.
+        loop, seconds = asyncio.get_running_loop(), self.context.times.wait_seconds
+        answer: asyncio.Future[bool] = loop.create_future()
+
+        def settle(has_followed: bool) -> None:
+            if not answer.done():
+                answer.set_result(has_followed)
+
+        def told(has_followed: bool) -> None:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                loop.call_soon_threadsafe(settle, has_followed)
+
+        waiter = Waiter(number, keys, told)
+        if not mirror.tell_when(waiter):
+            return await self.context.run(partial(mirror.wait_for, number, keys, seconds))
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError:
+            mirror.give_up(waiter)
+            return False
 
     def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:
         """Have every mirror follow changes that are made and can still be taken back.
@@ -188,8 +212,9 @@ class SyncManager:
             SyncFailedError: A mirror refused one, does not answer, or did not within `strict_wait_seconds`.
         """
         records, seconds = tuple(records), self.context.times.strict_wait_seconds
-        for mirror, has_followed in zip(self._mirrors, self._have_followed(records, seconds), strict=True):
-            if not has_followed:
+        number, keys = self._reach(records)
+        for mirror in self._mirrors:
+            if not mirror.wait_for(number, keys, seconds):
                 reason = mirror.error or f"did not answer in {seconds:g} s"
                 raise SyncFailedError(
                     records[0].path if records else None, f"mirror {mirror.name!r} does not follow: {reason}"
@@ -292,12 +317,12 @@ class SyncManager:
         for mirror in self._mirrors:
             await in_thread(partial(mirror.close, CLOSE_SECONDS))
 
-    def _have_followed(self, records: Iterable[ChangeRecord], seconds: float) -> list[bool]:
+    def _reach(self, records: Iterable[ChangeRecord]) -> tuple[int, Sequence[str]]:
+        """Return the number of the newest record, and the keys of all paths."""
         several = tuple(records)
         number = max((record.number for record in several), default=0)
         places = {WorkspacePath(path) for each in several for path in (each.path, each.old_path) if path is not None}
-        keys = [self.context.key(path) for path in places]
-        return [mirror.wait_for(number, keys, seconds) for mirror in self._mirrors]
+        return number, [self.context.key(path) for path in places]
 
     async def _keep_looking(self, open_added: Callable[[MirrorRow], Store]) -> None:
         """Notice what other processes add and remove; what is written until then waits in the backlog."""

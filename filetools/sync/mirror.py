@@ -6,8 +6,8 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -30,6 +30,14 @@ _POLL_SECONDS: Final = 0.002
 """How often a call looks how far the process has come that writes to the mirror."""
 
 _log = logging.getLogger(__name__)
+
+
+class Waiter(NamedTuple):
+    """A call that waits for a mirror."""
+
+    number: int
+    keys: Sequence[str]
+    told: Callable[[bool], None]
 
 
 class Mirror:
@@ -67,6 +75,7 @@ class Mirror:
         self._late_until = 0
         self._heard_until = 0.0
         self._refused: set[str] = set()
+        self._waiters: list[Waiter] = []
         self._is_due = self._is_whole = self._is_hasty = False
         self._others: list[WorkspacePath] = []
         self._is_at_work = self._is_outdated = False
@@ -130,6 +139,34 @@ class Mirror:
             self._is_whole |= is_whole
             self._is_hasty |= is_hasty
             self._changed.notify_all()
+
+    def tell_when(self, waiter: Waiter) -> bool:
+        """Have a call told, from any thread, whether the mirror has everything up to a number: once it does, or fails.
+
+        Returns:
+            False if another process writes to it, or calls do not wait for it: ask `wait_for`.
+        """
+        if not (self.takes_calls and self._leadership.is_leading):
+            return False
+        with self._changed:
+            self._waiters.append(waiter)
+        self._answer()
+        return True
+
+    def give_up(self, waiter: Waiter) -> None:
+        """Wait for it no more, and have no other call wait until it has come as far."""
+        with self._changed:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+                self._late_until = waiter.number
+
+    def _answer(self) -> None:
+        with self._changed:
+            is_over = not self._progress.is_ready or self._is_closed
+            done = [each for each in self._waiters if is_over or self._has(each.number, each.keys)]
+            for each in done:
+                self._waiters.remove(each)
+                each.told(self._has(each.number, each.keys) and self._refused.isdisjoint(each.keys))
 
     def wait_for(self, number: int, keys: Iterable[str], seconds: float) -> bool:
         """Wait until the mirror has everything up to a number; one that is too slow is not waited for again.
@@ -244,6 +281,7 @@ class Mirror:
             with self._changed:
                 self._is_closed = True
                 self._changed.notify_all()
+            self._answer()
 
     def _work(self) -> None:
         while not self._is_closed:
@@ -337,6 +375,8 @@ class Mirror:
         with self._changed:
             was_ready, self._progress, self._is_known = self._progress.is_ready, progress, True
             self._changed.notify_all()
+        if self._waiters:
+            self._answer()
         if was_ready and not progress.is_ready:
             self._context.tell(events.SyncPaused(reason="error"))
         elif progress.is_ready and not was_ready:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -50,31 +50,34 @@ class Agenda:
         """Whether there is nothing to look at, neither now nor soon."""
         return self.hints.is_empty and not (self._again or self._later)
 
-    def due_at(self) -> float | None:
+    def due_at(self, *, with_hints: bool = True) -> float | None:
         """Return the moment, on the monotonic clock, at which there is something to look at; None if there is nothing."""
-        if not self.hints.is_empty:
+        if self.hints.is_everything or (with_hints and not self.hints.is_empty):
             return 0.0
         times = [at for at, folders in ((self._again_at, self._again), (self._later_at, self._later)) if folders]
         return min(times, default=None)
 
-    def take(self, *, with_again: bool = True) -> Due:
+    def take(self, others: Iterable[Mapping[FolderId, Names]] = (), *, with_again: bool = True) -> Due:
         """Return what is due, and forget it.
 
         Args:
+            others: Hints that were taken before.
             with_again: Whether names are looked at once more that are doubtful.
         """
         now = time.monotonic()
         taken = self.hints.take()
         folders: dict[FolderId, Names] = dict(taken.folders)
+        for several in others:
+            join(folders, several)
         doubtful: frozenset[str] = frozenset()
         if with_again and self._again and self._again_at <= now:
             again, self._again = self._again, {}
-            _join(folders, again)
+            join(folders, again)
             doubtful = frozenset(key for key, at in self._missing.items() if at + SECOND_LOOK_SECONDS <= now)
             self._missing = {key: at for key, at in self._missing.items() if key not in doubtful}
         if self._later and self._later_at <= now:
             later, self._later = self._later, {}
-            _join(folders, later)
+            join(folders, later)
         return Due(hints=folders, doubtful=doubtful, whole_tree=taken.everything, reasons=taken.reasons)
 
     def note(self, again: Mapping[FolderId, Names], later: Mapping[FolderId, Names], missing: frozenset[str]) -> None:
@@ -87,16 +90,16 @@ class Agenda:
         elif not self._later:  # ever less often, as some programs keep a file open for days
             self._later_at = time.monotonic() + self._later_pause
             self._later_pause = min(2 * self._later_pause, LATER_SECONDS[1])
-        _join(self._later, later)
+        join(self._later, later)
 
     def look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float = SECOND_LOOK_SECONDS) -> None:
         """Have names looked at once more."""
         if folders and not self._again:  # else others would put it off for as long as they are at work
             self._again_at = time.monotonic() + pause_seconds
-        _join(self._again, folders)
+        join(self._again, folders)
 
 
-def _join(folders: dict[FolderId, Names], others: Mapping[FolderId, Names]) -> None:
+def join(folders: dict[FolderId, Names], others: Mapping[FolderId, Names]) -> None:
     """Add names to those of the same folders."""
     for folder, names in others.items():
         known = folders.get(folder, frozenset())

@@ -78,16 +78,23 @@ class DirtyFolders:
             self._reasons.add(reason)
         self._wake_if(was_empty)
 
-    def take(self) -> Hinted:
-        """Return all hints and forget them. What changes from now on is hinted at again."""
+    @property
+    def is_everything(self) -> bool:
+        """Whether the whole tree is hinted at."""
+        return bool(self._reasons)
+
+    def take_folders(self) -> Mapping[FolderId, frozenset[str] | None]:
+        """Return the hints at folders and forget them; one at the whole tree stays."""
         with self._lock:
             folders, self._folders = self._folders, {}
+        return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}
+
+    def take(self) -> Hinted:
+        """Return all hints and forget them. What changes from now on is hinted at again."""
+        folders = self.take_folders()
+        with self._lock:
             reasons, self._reasons = self._reasons, set()
-        return Hinted(
-            folders={folder: None if names is None else frozenset(names) for folder, names in folders.items()},
-            everything=bool(reasons),
-            reasons=frozenset(reasons),
-        )
+        return Hinted(folders=folders, everything=bool(reasons), reasons=frozenset(reasons))
 
     def _wake_if(self, was_empty: bool) -> None:
         # Outside of the lock: the woken thread may call `take` before this one goes on.

@@ -110,13 +110,6 @@ class InotifyThread(threading.Thread):
         finally:
             os.close(held)
 
-    def remove(self, folder: FolderId) -> None:
-        """Stop watching a folder, as one that has left the tree; one that is not watched is ignored."""
-        with self._lock:
-            if (watch := self._watches.pop(folder, None)) is not None and self._descriptor >= 0:
-                with suppress(OSError):  # EINVAL: the folder was deleted just now
-                    call_library("inotify_rm_watch", self._descriptor, watch)
-
     def run(self) -> None:
         """Read notices until closed."""
         try:

@@ -1,4 +1,4 @@
-"""The leader: the one process that does what one alone should do, such as listen for changes of a root."""
+"""Leadership: the one process that does what one alone should do, such as keep a root or write to a mirror."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from filelock import lock_descriptor
 
 from filetools.journal.forks import abandon_in_child
 
-LEADER_FILE: Final = "leader.lock"
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Leadership:
-    """The right to listen, held from a successful `try_lead` to `close` or the end of the process. Not thread-safe.
+    """The right to do it, held from a successful `try_lead` to `close` or the end of the process. Not thread-safe.
 
     Args:
         directory: The state directory of the root.
         name: File in it.
     """
 
-    def __init__(self, directory: Path, name: str = LEADER_FILE) -> None:
+    def __init__(self, directory: Path, name: str) -> None:
         self._place = directory / name
         self._descriptor = -1
         abandon_in_child(self)

@@ -9,13 +9,13 @@ from typing import TypeAlias
 from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
-from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import TreeRow, TreeTable
+from filetools.journal.observed import ObservedChanges
+from filetools.journal.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.reading import UNSETTLED, is_text
-from filetools.tree.scope import Names
+from filetools.tree.scope import Names, ObservationContext
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
 """A path whose row says something else than what is there now, and what that is."""
@@ -104,20 +104,25 @@ def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, s
     return bool(known & found.keys()) or (not known and not found)
 
 
-def is_same_folder(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
-    """Whether a folder with another inode counts as the known one: something known is in it, or both are empty."""
-    return row.kind == stat.type == "directory" and _is_same(rows, store, row, path, stat)
+def is_same_folder(context: ObservationContext, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
+    """Whether a folder with another inode counts as the known one: something known is in it, or both are empty.
+
+    Before the first look at the whole tree has ended, one of which nothing below is known may be full.
+    """
+    if row.kind != "directory" or stat.type != "directory":
+        return False
+    is_unread = not context.knows_all and not context.rows.children(row.key)
+    return is_unread or _is_same(context.rows, context.store, row, path, stat)
 
 
-def record_move(rows: TreeTable, draft: LogDraft, row: TreeRow, path: WorkspacePath, stat: FileStat) -> Moved:
+def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat) -> Moved:
     """Record a move by another program, and give the rows of what moved their new paths."""
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
     key, size = rows.key_of(path), None if row.kind == "directory" else stat.size
-    record = draft.add(
+    number = found.add(
         kind,
         path,
         key,
-        row.file,
         old=(row.path, row.key),
         before=row.version,
         after=row.version,
@@ -125,28 +130,28 @@ def record_move(rows: TreeTable, draft: LogDraft, row: TreeRow, path: WorkspaceP
         mode=stat.mode,
         is_link=row.kind == "symlink",
     )
-    left = structs.replace(row, kind="absent", identity=None, number=record.number, file=new_file_id())
+    left = structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id())
     # First: where a folder takes the place of its parent, something below it may get its former name.
     rows.put((left,))
     below = rows.move_below(row, path) if row.kind == "directory" else []
     is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
     # The ctime moved with the name; unsettled bytes stay so.
     identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
-    rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=record.number),))
+    rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number),))
     folders = [WorkspacePath(each.path) for each in below if each.kind == "directory"]
-    return Moved(number=record.number, folders=folders, is_settled=is_settled)
+    return Moved(number=number, folders=folders, is_settled=is_settled)
 
 
-def record_spelling(rows: TreeTable, draft: LogDraft, row: TreeRow, path: WorkspacePath) -> TreeRow:
+def record_spelling(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath) -> TreeRow:
     """Record a rename that changes only the spelling, and return the new row."""
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
     old = (row.path, row.key)
-    record = draft.add(
-        kind, path, row.key, row.file, old=old, before=row.version, after=row.version, mode=row.mode,
+    number = found.add(
+        kind, path, row.key, old=old, before=row.version, after=row.version, mode=row.mode,
         is_link=row.kind == "symlink",
     )  # fmt: skip
     rows.put([structs.replace(each, path=path + each.path[len(row.path) :]) for each in rows.below(row.key)])
-    respelled = structs.replace(row, path=path, number=record.number)
+    respelled = structs.replace(row, path=path, number=number)
     rows.put((respelled,))
     return respelled
 

@@ -19,7 +19,7 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )  # fmt: skip
-from filetools.journal.core.tree_rows import Identity, TreeRow
+from filetools.journal.tree_rows import Identity, TreeRow
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat
@@ -216,14 +216,14 @@ class Observation:
         path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
             self._listed.add(own.identity[:2])
-        known, newest = known_in(self._rows, row, item.names), len(self._context.draft.records)
+        known, newest = known_in(self._rows, row, item.names), len(self._context.found.changes)
         for name in sorted(names_with_news(known, found, self._gone)):
             if "\\" in name or not is_text(name):  # no call can name it
                 self.unnamed.append(str(path.child(name)).encode("utf-8", "backslashreplace").decode())
                 continue
             key = self._rows.key_of(path.child(name))
             at = known.pop(key, None)
-            if len(self._context.draft.records) > newest:
+            if len(self._context.found.changes) > newest:
                 at = self._rows.get(key)  # what came to another name of this folder may have been moved from this one
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)
@@ -262,7 +262,7 @@ class Observation:
                 row = structs.replace(row, identity=stat.identity, mode=stat.mode)
                 self._rows.put((row,))
             if row.path != path:
-                row = record_spelling(self._rows, self._context.draft, row, path)
+                row = record_spelling(self._rows, self._context.found, row, path)
             if is_unseen and item.is_call:
                 self.again[stat.identity[:2]] = None
             if item.is_call:
@@ -332,7 +332,7 @@ class Observation:
                 self._look_at_links(path, identity)
         if is_recorded:
             kind, size = _CREATIONS[stat.type], file_size(stat)
-            number = self._context.draft.add(kind, path, key, file, after=version, size=size, mode=stat.mode).number
+            number = self._context.found.add(kind, path, key, after=version, size=size, mode=stat.mode)
         row = TreeRow(key=key, path=path, kind=stat.type, file=file, version=version, mode=stat.mode, number=number)
         rows.put((structs.replace(row, identity=identity),))
         return True
@@ -347,7 +347,7 @@ class Observation:
 
     def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
         """Record a move, and return its number."""
-        moved = record_move(self._rows, self._context.draft, row, path, stat)
+        moved = record_move(self._rows, self._context.found, row, path, stat)
         self._gone.pop(row.key, None)
         self.new_folders += moved.folders
         if not moved.is_settled:
@@ -357,7 +357,7 @@ class Observation:
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity is another one, and record it if its bytes are."""
         if row.path != path:
-            row = record_spelling(self._rows, self._context.draft, row, path)
+            row = record_spelling(self._rows, self._context.found, row, path)
         was_read = row.version is not None or self._context.knows_all
         if row.number == 0 and (not was_read or self._is_unrecorded(row)):
             self._rows.put((structs.replace(row, version=None, mode=stat.mode, identity=stat.identity),))
@@ -371,10 +371,10 @@ class Observation:
         number = row.number
         if seen.digest != row.version or row.mode not in (None, seen.stat.mode):
             kind = Operation.LINK if row.kind == "symlink" else Operation.MODIFY
-            number = self._context.draft.add(
-                kind, row.path, row.key, row.file, before=row.version, after=seen.digest, size=file_size(seen.stat),
+            number = self._context.found.add(
+                kind, row.path, row.key, before=row.version, after=seen.digest, size=file_size(seen.stat),
                 mode=seen.stat.mode,
-            ).number  # fmt: skip
+            )  # fmt: skip
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
         self._rows.put((new,))
 
@@ -431,7 +431,7 @@ class Observation:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
-        if source is None and is_same_folder(self._rows, self._context.store, row, path, stat):
+        if source is None and is_same_folder(self._context, row, path, stat):
             # Another inode for the same folder, as drivers make them up, or one in its place with the same names.
             self._rows.put((structs.replace(row, identity=stat.identity, mode=stat.mode),))
             self._arrive(path)
@@ -492,7 +492,7 @@ class Observation:
             below = []
         elif row.is_there:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
-            number = self._context.draft.add(kind, row.path, row.key, row.file, before=before, mode=row.mode).number
+            number = self._context.found.add(kind, row.path, row.key, before=before, mode=row.mode)
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
         self._rows.take_away(below, number)
         for each in (row, *below):

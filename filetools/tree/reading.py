@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from filetools.content.identity_cache import is_settled
 from filetools.errors import FileBusyError, FileToolsError
-from filetools.journal.core.tree_rows import Identity
+from filetools.journal.tree_rows import Identity
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from filetools.journal.contents import Contents
-from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import TreeTable
+from filetools.journal.observed import ObservedChanges
+from filetools.journal.tree_rows import TreeTable
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import FolderId
@@ -25,8 +25,8 @@ class ObservationContext(Struct, frozen=True, kw_only=True):
     rows: TreeTable
     store: Store
     contents: Contents
-    draft: LogDraft
-    """Gets the records."""
+    found: ObservedChanges
+    """Gets the changes."""
     is_left_out: Callable[[str, bool], bool]
     """Tells of a path, and whether it is a folder, that ignore rules leave it out."""
     knows_all: bool

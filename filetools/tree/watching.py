@@ -1,4 +1,4 @@
-"""Watching the tree by the best method that the system offers, in the one process that leads."""
+"""Watching the tree by the best method that the system offers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.tree.hints import DirtyFolders, FolderId
+from filetools.tree.hints import DirtyFolders
 from filetools.tree.inotify import LIMIT_ERRNOS, InotifyThread
-from filetools.tree.leader import Leadership
 from filetools.tree.polling import POLL_SECONDS, PollingTimer, reason_to_poll
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class WatchStatus(Struct, frozen=True, kw_only=True):
     """How changes by other programs are noticed."""
 
     method: WatchMethod | None
-    """None if another process listens, or none does yet."""
+    """None before `start`."""
     reason: str | None = None
     """Why the tree is looked at in turns; None unless `method` is "polling"."""
 
@@ -65,7 +64,6 @@ class TreeWatcher:
         self._hints = hints
         self._wanted: WatchMethod = method or _METHODS.get(sys.platform, "polling")
         self._poll_seconds = poll_seconds
-        self._leadership = Leadership(workspace.state_directory)
         self._lock = threading.Lock()
         """Guards what follows, because a thread that fails changes it too."""
         self._listener: InotifyThread | WatchdogObserver | None = None
@@ -77,18 +75,8 @@ class TreeWatcher:
         """Return the method of this moment, from any thread."""
         return self._status
 
-    def start(self) -> bool:
-        """Begin to listen, unless another process does; a follower calls this again every few seconds.
-
-        Returns:
-            True if this call began to listen. The whole tree is hinted at then, and the caller passes all the folders
-            that it knows to `watch`, before it looks.
-
-        Raises:
-            OSError: The lock file in the state directory cannot be opened.
-        """
-        if self._leadership.is_leading or not self._leadership.try_lead():
-            return False
+    def start(self) -> None:
+        """Begin to listen, and hint at the whole tree; the caller passes all folders that it knows to `watch` then."""
         try:
             self._listen()
         except OSError as exc:
@@ -100,7 +88,6 @@ class TreeWatcher:
         self.watch([ROOT])
         # After the watch of the root: what came before is found by the look, and what comes later by notices.
         self._hints.everything("start")
-        return True
 
     def watch(self, folders: Iterable[WorkspacePath]) -> None:
         """Watch folders, before they are compared; those that were not watched yet are hinted at, whole."""
@@ -108,19 +95,13 @@ class TreeWatcher:
             if isinstance(listener := self._listener, InotifyThread):  # the others watch the whole tree
                 listener.add(folder)
 
-    def unwatch(self, folders: Iterable[FolderId]) -> None:
-        """Stop watching folders that have left the tree."""
-        for folder in folders:
-            if isinstance(listener := self._listener, InotifyThread):
-                listener.remove(folder)
-
     def note_look(self, seconds: float) -> None:
         """Report how long a look at the whole tree took, so that polling takes a bounded share of the time."""
         if (timer := self._timer) is not None:
             timer.note_look(seconds)
 
     def close(self) -> None:
-        """End all threads, release all descriptors, and let another process lead; may be called twice."""
+        """End all threads and release all descriptors; may be called twice."""
         with self._lock:
             self._is_closed = True
             listener, self._listener = self._listener, None
@@ -130,8 +111,6 @@ class TreeWatcher:
             listener.close()
         if timer is not None:
             timer.close()
-        # Last: the next leader must find the instance free.
-        self._leadership.close()
 
     def _listen(self) -> None:
         self._status = WatchStatus(method=self._wanted)  # before a thread can fail and change it

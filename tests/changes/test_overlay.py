@@ -6,13 +6,14 @@ from typing import Final
 
 import pytest
 
-from filetools.changes.overlay import BaseTree, Overlay, base_tree
+from filetools.changes.operations import Link, Seen, SeenPath, TreeOperation
+from filetools.changes.overlay import BaseTree, Overlay
 from filetools.changes.planner import plan
 from filetools.content.version import version_of
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.writer.operations import Link, Seen, SeenPath, TreeOperation
 from tests.changes.trees import (
     Entry,
+    base_tree,
     make,
     move,
     put,
@@ -65,7 +66,7 @@ def test_an_operation_is_refused_and_changes_nothing(case: str) -> None:
 def test_what_is_below_a_moved_folder_is_seen_at_its_new_place() -> None:
     overlay = overlay_with(move("d", "p/d"), put("p/d/x", b"new"), remove("a"))
     assert overlay.seen_path(path("p/d/x")) == SeenPath(
-        path=path("p/d/x"), kind="file", version=version_of(b"new"), size=3, mode=0o644, number=1, content=b"new"
+        path=path("p/d/x"), kind="file", version=version_of(b"new"), size=3, mode=0o644, content=b"new"
     )
     assert [each.path for each in overlay.below(ROOT)] == ["l", "p", "p/d", "p/d/e", "p/d/x"]
     assert overlay.seen_path(path("d/x")) == SeenPath(path=path("d/x"))

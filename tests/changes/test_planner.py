@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
-from filetools.changes.overlay import Overlay, base_tree
-from filetools.changes.planner import plan, planned
+from filetools.changes.operations import MakeFolder, Move, Put, RemoveFolder, TreeOperation
+from filetools.changes.overlay import Overlay
+from filetools.changes.planner import plan
 from filetools.errors import VersionGoneError
-from filetools.writer.operations import MakeFolder, Move, Put, RemoveFolder, TreeOperation
 from tests.changes.trees import (
     NotApplicableError,
     Tree,
+    base_tree,
     is_like,
     make,
     move,
     perform,
+    planned,
     put,
     random_operation,
     random_tree,
@@ -101,12 +102,6 @@ def test_bytes_that_cannot_be_had_are_not_written_anew() -> None:
 def test_a_file_without_bytes_leaves_a_folder_before_that_is_removed() -> None:
     wanted: list[TreeOperation] = [move("d/x", "n"), remove_folder("d"), move("a", "d")]
     assert planned(seen_of(FILES, with_content=False), wanted) == wanted
-
-
-def test_what_an_operation_undoes_stays_with_it() -> None:
-    plain: list[TreeOperation] = [move("a", "n"), put("n"), remove("b"), remove_folder("d")]
-    wanted = [replace(each, undoes=number) for number, each in enumerate(plain, 1)]
-    assert planned(seen_of(FILES), wanted) == wanted
 
 
 def test_names_that_differ_in_case_alone_are_one_where_case_is_ignored() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.changes.knowledge import Knowledge
-from filetools.changes.tree_decisions import decide_copy
+from filetools.changes.operations import Seen, UnsavedText
 from filetools.changes.writing import (
     NewText,
     WriteAnswer,
@@ -20,15 +19,13 @@ from filetools.changes.writing import (
     decide_write,
 )  # fmt: skip
 from filetools.content.ends import ends_like
-from filetools.content.facts import inspect
 from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.writer.operations import Decided, Put, Seen, SeenPath, UnsavedText
-from tests.changes.trees import Entry, make, put, refusal_of, seen_of, tree_of
+from tests.changes.trees import Entry, refusal_of, seen_of, tree_of
 
 AGENT: Final = Actor(kind="agent", id="a")
 NOBODY: Final = Knowledge(actor=AGENT)
@@ -53,28 +50,15 @@ def seen_with(path: str, content: bytes, *kept: bytes) -> Seen:
     return seen_of(tree_of({path: content}), kept=kept)
 
 
-def write(seen: Seen, path: str, content: str | bytes, knowledge: Knowledge = NOBODY, **options: Any) -> Decided:
+def write(seen: Seen, path: str, content: str | bytes, knowledge: Knowledge = NOBODY, **options: Any) -> WriteAnswer:
     new = NewText(content=content, **options)
     return decide_write(seen, path=WorkspacePath(path), new=new, knowledge=knowledge, settings=SETTINGS)
-
-
-def written(decided: Decided) -> bytes:
-    (operation,) = decided.operations
-    assert isinstance(operation, Put)
-    return operation.content
-
-
-def answer_of(decided: Decided) -> WriteAnswer:
-    assert isinstance(decided.answer, WriteAnswer)
-    return decided.answer
 
 
 REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]]] = {
     "a folder": ("IS_A_DIRECTORY", "d", "x", NOBODY, {}),
     "a link": ("SYMLINK_NOT_ALLOWED", "link", "x", NOBODY, {}),
     "a pipe": ("NOT_A_REGULAR_FILE", "pipe", "x", NOBODY, {}),
-    "below a file": ("NOT_A_DIRECTORY", "a.txt/x", "x", NOBODY, {}),
-    "no folder": ("DIR_NOT_FOUND", "n/x", "x", NOBODY, {"create_parents": False}),
     "too large": ("FILE_TOO_LARGE", "n", "x" * 1001, NOBODY, {}),
     "no such encoding": ("INVALID_ARGUMENT", "n", "x", NOBODY, {"encoding": "klingon"}),
     "no such character": ("ENCODING_ERROR", "n", "\u20ac", NOBODY, {"encoding": "latin-1"}),
@@ -128,36 +112,15 @@ def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
     assert refusal_of(decide).details["current_version"] == now.version
 
 
-def test_a_file_with_other_names_is_replaced_only_if_they_may_be_separated() -> None:
-    linked = replace(SEEN.at(WorkspacePath("a.txt")), links=2)
-    decide = partial(
-        decide_write, Seen(paths={"a.txt": linked}), path=linked.path, new=NewText(content="x"), knowledge=NOBODY
-    )
-    assert refusal_of(partial(decide, settings=Settings(hard_links="refuse"))).code == "HARD_LINKED"
-    assert decide(settings=Settings(hard_links="break")).operations == (put("a.txt", b"x"),)
-
-
-def test_a_new_file_comes_after_the_folders_that_it_needs() -> None:
-    path, content = WorkspacePath("p/q/n.txt"), b"x"
-    assert write(SEEN, path, "x") == Decided(
-        operations=(make("p"), make("p/q"), put("p/q/n.txt", b"x")),
-        answer=WriteAnswer(
-            path=path, content=content, facts=inspect(content, name=path)[0], before=SeenPath(path=path),
-            unchanged=False, sent=content,
-        ),
-    )  # fmt: skip
-
-
-def test_the_same_bytes_are_no_operation() -> None:
-    decided = write(SEEN, "a.txt", OLD.decode())
-    assert (decided.operations, answer_of(decided).unchanged) == ((), True)
+def test_the_same_bytes_are_no_change_by_others() -> None:
+    assert not write(SEEN, "a.txt", OLD.decode()).is_same_change
 
 
 def test_changes_to_other_lines_are_merged() -> None:
     theirs = OLD.replace(b"one", b"ONE")
     decided = write(seen_with("a.txt", theirs, OLD), "a.txt", OLD.decode().replace("five", "FIVE"), knows(OLD))
-    assert written(decided) == b"ONE\ntwo\nthree\nfour\nFIVE\n"
-    answer = answer_of(decided)
+    assert decided.content == b"ONE\ntwo\nthree\nfour\nFIVE\n"
+    answer = decided
     assert (answer.merged, answer.sent) == (True, OLD.replace(b"five", b"FIVE"))
     assert [hunk.lines for hunk in answer.foreign] == [("-one", "+ONE")]
 
@@ -167,7 +130,7 @@ def test_a_named_older_version_is_merged_if_asked() -> None:
     known = replace(NOBODY, had=lambda: [version_of(OLD)])
     expected = version_of(OLD).removeprefix("sha256:")[:12]
     seen = seen_with("a.txt", theirs, OLD)
-    assert written(write(seen, "a.txt", mine, known, expected_version=expected, on_stale="merge")) == (
+    assert write(seen, "a.txt", mine, known, expected_version=expected, on_stale="merge").content == (
         b"ONE\ntwo\nthree\nfour\nFIVE\n"
     )
 
@@ -175,7 +138,7 @@ def test_a_named_older_version_is_merged_if_asked() -> None:
 def test_a_change_that_others_have_made_is_told() -> None:
     theirs = OLD.replace(b"one", b"ONE")
     decided = write(seen_with("a.txt", theirs, OLD), "a.txt", theirs.decode(), knows(OLD))
-    assert (decided.operations, answer_of(decided).is_same_change) == ((), True)
+    assert decided.is_same_change
 
 
 def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_knows() -> None:
@@ -185,7 +148,7 @@ def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_kn
     decided = write(
         seen, "a.txt", OLD.decode() + "six\n", Knowledge(actor=AGENT, rows=[row]), expected_version=row.version
     )
-    assert written(decided) == theirs + b"six\n"
+    assert decided.content == theirs + b"six\n"
 
 
 @pytest.mark.parametrize(("first", "new", "last"), [("\r",) * 3, ("\r\n", "\r\n", "\n"), ("\r\n",) * 3, ("\n",) * 3])
@@ -207,30 +170,30 @@ FORMS: Final[dict[str, tuple[str, str | bytes, dict[str, Any], bytes]]] = {
 @pytest.mark.parametrize("case", FORMS)
 def test_a_text_takes_the_form_of_its_file(case: str) -> None:
     path, content, options, expected = FORMS[case]
-    assert written(write(SEEN, path, content, **options)) == expected
+    assert write(SEEN, path, content, **options).content == expected
 
 
 def test_a_text_is_written_in_the_encoding_that_its_writer_read_it_in() -> None:
     content = "\xe4\xf6".encode("utf-16-le")
     decided = write(seen_with("a.txt", content), "a.txt", "\xe4", knows(content, encoding="utf-16-le"))
-    assert (written(decided), answer_of(decided).encoding) == ("\xe4".encode("utf-16-le"), "utf-16-le")
+    assert (decided.content, decided.encoding) == ("\xe4".encode("utf-16-le"), "utf-16-le")
 
 
 def test_a_text_that_leaves_most_of_the_file_out_is_told() -> None:
-    assert answer_of(write(SEEN, "a.txt", "... rest unchanged\n")).left_out == 1
+    assert write(SEEN, "a.txt", "... rest unchanged\n").left_out == 1
 
 
 def test_an_existing_file_is_not_created() -> None:
     decide = partial(decide_create, SEEN, new=NewText(content="x"), knowledge=knows(OLD), settings=SETTINGS)
     assert refusal_of(lambda: decide(path=WorkspacePath("a.txt"))).code == "FILE_EXISTS"
     # What its writer knew of a former file there does not count.
-    assert decide(path=WorkspacePath("n")).operations == (put("n", b"x"),)
+    assert decide(path=WorkspacePath("n")).content == b"x"
 
 
 def test_bytes_replace_a_file_whatever_their_writer_knows() -> None:
     path = WorkspacePath("a.txt")
     decided = decide_replace(SEEN, path=path, content=b"\0", knowledge=knows(b"gone"), settings=SETTINGS)
-    assert decided.operations == (put("a.txt", b"\0"),)
+    assert decided.content == b"\0"
 
 
 def test_an_append_to_another_version_is_refused() -> None:
@@ -243,34 +206,6 @@ def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
     decided = decide_append(
         SEEN, path=WorkspacePath("w.txt"), new=NewText(content="x\n"), knowledge=knows(b"gone"), settings=SETTINGS
     )
-    answer = answer_of(decided)
-    assert written(decided) == b"one\r\ntwo\r\nx\r\n"
+    answer = decided
+    assert decided.content == b"one\r\ntwo\r\nx\r\n"
     assert (answer.added_bytes, answer.newline, answer.edits) == (3, "crlf", (TextEdit(10, 10, "x\r\n"),))
-
-
-def copy(source: str, to: str, knowledge: Knowledge = NOBODY, *, overwrite: bool = False) -> Decided:
-    paths = {"source": WorkspacePath(source), "path": WorkspacePath(to)}
-    return decide_copy(SEEN, **paths, overwrite=overwrite, knowledge=knowledge, settings=SETTINGS)
-
-
-COPIES: Final[dict[str, tuple[str, Callable[[], Decided]]]] = {
-    "nothing": ("FILE_NOT_FOUND", partial(copy, "n", "new")),
-    "below a file": ("NOT_A_DIRECTORY", partial(copy, "a.txt/n", "new")),
-    "a folder": ("IS_A_DIRECTORY", partial(copy, "d", "new")),
-    "a link": ("SYMLINK_NOT_ALLOWED", partial(copy, "link", "new")),
-    "onto a file": ("FILE_EXISTS", partial(copy, "b", "a.txt")),
-    "onto itself": ("INVALID_ARGUMENT", partial(copy, "a.txt", "a.txt", overwrite=True)),
-    "onto what others changed": ("VERSION_MISMATCH", partial(copy, "b", "a.txt", knows(b"older"), overwrite=True)),
-}
-
-
-@pytest.mark.parametrize("case", COPIES)
-def test_a_copy_is_refused(case: str) -> None:
-    code, decide = COPIES[case]
-    assert refusal_of(decide).code == code
-
-
-def test_a_copy_has_the_bytes_and_the_mode() -> None:
-    decided = copy("b", "a.txt", knows(OLD), overwrite=True)
-    assert decided.operations == (put("a.txt", b"\0", 0o755),)
-    assert answer_of(decided).before.version == version_of(OLD)

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 import pytest
 from msgspec import Struct
 
-from filetools.changes.overlay import Overlay
+from filetools.changes.operations import (
+    Link,
+    MakeFolder,
+    Move,
+    Put,
+    Remove,
+    RemoveFolder,
+    Seen,
+    SeenPath,
+    TreeOperation,
+)
+from filetools.changes.overlay import BaseTree, Overlay, content_in
+from filetools.changes.planner import plan
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.writer.operations import Link, MakeFolder, Move, Put, Remove, RemoveFolder, Seen, SeenPath, TreeOperation
 
 FILE_MODE: Final = 0o644
 NAMES: Final = "abcd"
@@ -73,12 +85,33 @@ def tree_of(files: Mapping[str, bytes | None]) -> Tree:
 def seen_of(tree: Tree, *, with_content: bool = True, kept: Sequence[bytes] = ()) -> Seen:
     """Return what a call sees of a tree if it asks for everything, and for the versions of some kept contents."""
     all_of_it = [_seen_path(path, entry, with_content) for path, entry in sorted(tree.items())]
-    folders = (ROOT, *(each.path for each in all_of_it if each.kind == "directory"))
     return Seen(
         paths={each.path: each for each in all_of_it},
-        below={folder: [each for each in all_of_it if each.path.is_below(folder)] for folder in folders},
         kept={version_of(content): content for content in kept}.get,
     )
+
+
+def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree:
+    """Return the tree that a decision sees; `key` gives the text that all spellings of a path share."""
+    found = {key(WorkspacePath(path)): each for path, each in seen.paths.items()}
+    inside: dict[str, list[SeenPath]] = {}
+    for each in found.values():
+        if each.kind is not None and each.path:
+            inside.setdefault(key(each.path.parent), []).append(each)
+    return BaseTree(
+        seen_path=lambda path: found.get(key(path)) or SeenPath(path=path),
+        children=lambda path: inside.get(key(path), ()),
+        content=partial(content_in, seen),
+        key=key,
+    )
+
+
+def planned(seen: Seen, operations: Iterable[TreeOperation]) -> list[TreeOperation]:
+    """Return the plan of operations of which each is applied to what those before it leave."""
+    overlay = Overlay(base_tree(seen))
+    for operation in operations:
+        overlay.apply(operation)
+    return plan(overlay)
 
 
 def _seen_path(path: str, entry: Entry, with_content: bool) -> SeenPath:
@@ -89,7 +122,6 @@ def _seen_path(path: str, entry: Entry, with_content: bool) -> SeenPath:
         version=None if content is None else version_of(content),
         size=None if content is None else len(content),
         mode=entry.mode,
-        number=1,
         content=content if with_content else None,
     )
 

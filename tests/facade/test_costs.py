@@ -41,7 +41,7 @@ READ_STEPS: Final = 85
 TRACED_WRITES: Final = 5
 TRACED_ROUNDS: Final = 12
 """Tracing is slow: the shorter a round, the likelier one that nothing came between."""
-WRITE_STEPS: Final = 1900
+WRITE_STEPS: Final = 1800
 """Of a write of 1 KB with a mirror, those of C included."""
 WRITE_CALLS: Final = 165
 """The same, without waits of threads; a third of them write the pages of the journal."""

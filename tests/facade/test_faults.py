@@ -44,7 +44,8 @@ async def act(root: Path, action: Action, plan: Plan) -> Ending:
     plan.is_armed = False
     error = None
     async with CrashingOpening(root, plan) as files:
-        for _ in range(3):  # until what happens in the background first is over
+        await files.look()  # what a first look does is over
+        for _ in range(3):  # and what happens in the background first
             await steps_until(lambda: not files._parts.crew._in_flight._count)
             await asyncio.sleep(0.001)
         plan.is_armed = True

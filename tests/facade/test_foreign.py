@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
+from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support import inside
 from tests.support.crashing import CrashingOpening, leftovers
@@ -308,3 +311,32 @@ async def test_a_file_made_by_a_stranger_is_recorded_though_the_same_bytes_were_
         assert result.unchanged
         (tmp_path / "a.txt").write_text("newer\n")
         assert (await files.read_file("a.txt", version=result.version)).content == "strange\n"
+
+
+async def test_own_writes_are_no_hint_at_changes_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with watched(tmp_path) as (files, told):
+        await files.look()
+        turns: list[object] = []
+        observe = Journal.observe
+
+        def counted(journal: Journal, *work: Any) -> Any:
+            turns.append(work)
+            return observe(journal, *work)
+
+        monkeypatch.setattr(Journal, "observe", counted)
+        for number in range(20):
+            await files.write_file("a.txt", f"{number}")
+            await files.write_file(f"new{number}.txt", "x")
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.1)
+        assert len(turns) <= 4  # a slow machine may be late
+        (tmp_path / "a.txt").write_text("stranger")
+        await steps_until(lambda: any(event.path == "a.txt" and event.source == "external" for event in told))
+
+
+async def test_a_name_that_no_call_can_say_keeps_no_other_from_being_told(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, told):
+        await files.look()
+        (tmp_path / os.fsdecode(b"caf\xe9")).write_text("x")
+        (tmp_path / "a.txt").write_text("x")
+        await steps_until(lambda: any(event.path == "a.txt" for event in told))

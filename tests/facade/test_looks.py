@@ -240,7 +240,7 @@ async def test_a_look_in_the_smallest_parts_tells_the_same(tmp_path: Path, monke
 
 KILLED = """
 import asyncio, os, sys, filetools
-from filetools.journal.core.tree_rows import TreeTable
+from filetools.journal.tree_rows import TreeTable
 from filetools.tree.observe import Observation
 def dying(self, *values, **options):
     os.kill(os.getpid(), 9)

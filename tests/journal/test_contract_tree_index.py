@@ -14,10 +14,10 @@ from filetools.journal import tree_index
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
 from filetools.journal.contents import digest_of
-from filetools.journal.core.log import LogDraft
-from filetools.journal.core.tree_rows import Identity, TreeRow, TreeTable
 from filetools.journal.journal import Journal
+from filetools.journal.observed import ObservedChanges
 from filetools.journal.tree_index import IndexRow, Looked, ReadVersion
+from filetools.journal.tree_rows import Identity, TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.models.words import EntryType
 from tests.support.inside import database_of
@@ -158,13 +158,13 @@ def test_an_observation_is_recorded_with_its_rows(journal: Journal) -> None:
     make_folder(journal, "d")
     meet(journal, "d/unread", None)
 
-    def look(draft: LogDraft, rows: TreeTable) -> None:
+    def look(found: ObservedChanges, rows: TreeTable) -> None:
         folder_row = rows.get("d")
         assert folder_row is not None
-        draft.add(Operation.LINK, "link", "link", 5)
-        gone = draft.add(Operation.DELETE_DIRECTORY, "d", "d", folder_row.file)
-        rows.take_away(rows.below("d"), gone.number)
-        rows.put([structs.replace(folder_row, kind="absent", number=gone.number)])
+        found.add(Operation.LINK, "link", "link")
+        gone = found.add(Operation.DELETE_DIRECTORY, "d", "d")
+        rows.take_away(rows.below("d"), gone)
+        rows.put([structs.replace(folder_row, kind="absent", number=gone)])
 
     (record,) = journal.observe(str, look)
     assert (record.operation, record.actor.kind, record.number) == (Operation.DELETE_DIRECTORY, "external", 3)

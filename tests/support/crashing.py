@@ -17,9 +17,9 @@ import filetools
 from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.commit import CommitDraft
-from filetools.journal.core.log import LogDraft
 from filetools.journal.journal import Journal, Records
-from filetools.journal.observed import ObservedRows
+from filetools.journal.observed import ObservedChanges
+from filetools.journal.tree_rows import TreeTable
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
@@ -53,11 +53,11 @@ class FaultyJournal(Journal):
         except filetools.FileToolsError as exc:
             return [exc for _ in drafts]
 
-    def observe(self, key_of: Callable[[str], str], look: Callable[[LogDraft, ObservedRows], None]) -> Records:
-        def planned(draft: LogDraft, rows: ObservedRows) -> None:
-            look(draft, rows)
-            if draft.records:
-                self.plan.run("journal", "Journal.commit", draft.records[0].path, lambda: None)
+    def observe(self, key_of: Callable[[str], str], look: Callable[[ObservedChanges, TreeTable], None]) -> Records:
+        def planned(found: ObservedChanges, rows: TreeTable) -> None:
+            look(found, rows)
+            if found.changes:
+                self.plan.run("journal", "Journal.commit", found.changes[0].change.path, lambda: None)
 
         return super().observe(key_of, planned)
 

@@ -104,7 +104,6 @@ DISK: Final[Mapping[str, str]] = {
     "permissions/rule_file.py": "owns permissions.json in the state directory",
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
     "facade/body_calls.py": "keeps what is being sent in a file without a name",
-    "facade/clerk.py": "holds keeper.lock for as long as the process keeps the workspace",
     "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",
     "project/folder.py": "tells which folder outside the workspace is meant, links resolved",
     "sessions/log_folders.py": "names the folder of a project's logs after its path, links resolved",

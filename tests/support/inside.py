@@ -9,28 +9,21 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-import pytest
-
 from filetools.app import trust
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
-from filetools.facade.turn_calls import TurnCall, TurnTask
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
 from filetools.journal.contents import VERSION_TEXT
-from filetools.journal.core.tree_rows import bounds_below
 from filetools.journal.database import Database
 from filetools.journal.journal import Journal
-from filetools.models.records import Operation
+from filetools.journal.tree_rows import bounds_below
 from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
-from filetools.stores.store import FileStat
-from filetools.tree import moves
 from filetools.tree.inotify import InotifyThread
-from filetools.tree.observe import Observation
-from filetools.writer.writer import Writer
+from filetools.writer.turn_calls import TurnCall, TurnTask
 
 
 def parts(files: FileToolsFacade) -> Parts:
@@ -103,39 +96,6 @@ async def written_notes(registration: Registration) -> None:
     """Wait until all that a server noted of its calls is written."""
     assert registration._task is not None
     await registration._task
-
-
-def is_calm(writer: Writer) -> bool:
-    """Return whether a writer has nothing to look at, neither now nor soon; asked in its thread."""
-    return writer.agenda.is_empty
-
-
-def on_folders(writer: Writer, tell: Callable[[Sequence[str]], object]) -> None:
-    """Have a running writer tell somebody of folders that came to be known."""
-    writer._on_folders = lambda paths: (tell(paths), None)[1]
-
-
-def forget_second_looks(patch: pytest.MonkeyPatch) -> None:
-    """Break noticing: nothing is looked at again."""
-    patch.setattr(Observation, "_look_again", lambda self, path: None)
-
-
-def take_links_for_moves(patch: pytest.MonkeyPatch) -> None:
-    """Break noticing: a file with a second name counts as moved."""
-    patch.setattr(moves, "_is_at", lambda store, row, stat: False)
-
-
-def remove_before_moving(patch: pytest.MonkeyPatch) -> None:
-    """Break noticing: what is replaced is recorded as removed with all below it, before anything in it moves."""
-    replace = Observation._replace
-
-    def careless(self: Observation, path: WorkspacePath, stat: FileStat) -> None:
-        for row in reversed(self._rows.below(self._rows.key_of(path))):
-            kind = Operation.DELETE_DIRECTORY if row.kind == "directory" else Operation.DELETE
-            self._context.draft.add(kind, row.path, row.key, row.file, before=row.version)
-        replace(self, path, stat)
-
-    patch.setattr(Observation, "_replace", careless)
 
 
 def database_of(journal: Journal) -> Database:

@@ -178,19 +178,22 @@ class World:
             return await self.run(work)
 
     async def write(self, path: str, content: bytes) -> MirrorStatus:
-        return await self.locked(lambda: self.follow(self.put(path, content)))
+        return await self.followed(lambda: self.put(path, content))
 
     async def delete(self, path: str) -> MirrorStatus:
-        return await self.locked(lambda: self.follow(self.remove(path)))
+        return await self.followed(lambda: self.remove(path))
 
     async def move(self, source: str, destination: str) -> MirrorStatus:
-        return await self.locked(lambda: self.follow(self.rename(source, destination)))
+        return await self.followed(lambda: self.rename(source, destination))
 
     async def make_directory(self, path: str) -> MirrorStatus:
-        return await self.locked(lambda: self.follow(self.make(path)))
+        return await self.followed(lambda: self.make(path))
 
-    def follow(self, record: ChangeRecord) -> MirrorStatus:
-        return self.manager.follow([record])
+    async def followed(self, change: Callable[[], ChangeRecord]) -> MirrorStatus:
+        async with self.lock:
+            record = await self.run(change)
+            self.manager.begin_following({})
+            return await self.manager.follow([record])
 
     def put(self, path: str, content: bytes) -> ChangeRecord:
         place, version = at(path), version_of(content)

@@ -229,25 +229,6 @@ def test_a_folder_in_the_place_of_a_deleted_one_is_compared_whole(tmp_path: Path
         wait_until(lambda: known_watches(thread) == 0)
 
 
-def test_a_removed_folder_gives_its_watch_back(tmp_path: Path) -> None:
-    sink, outside = Sink(), tmp_path / "outside"
-    root = tmp_path / "root"
-    (root / "a").mkdir(parents=True)
-    with watched(root, sink) as thread:
-        thread.add(ROOT)
-        thread.add(at("a"))
-        folder = folder_id(root / "a")
-        assert watches() == 3
-        (root / "a").rename(outside)
-        thread.remove(folder)
-        thread.remove(folder)
-        assert watches() == 2
-        outside.rename(root / "back")
-        sink.forget()
-        assert thread.add(at("back"))
-        assert sink.names(root / "back") >= {None}
-
-
 def watches() -> int:
     """Return how many watches all instances of this process have."""
     count = 0
@@ -293,7 +274,6 @@ def test_closing_is_prompt_and_leaves_nothing_open(tmp_path: Path) -> None:
             thread.close()
             assert not thread.is_alive()
             assert not thread.add(ROOT)
-            thread.remove(folder_id(tmp_path))
     assert sink.unable == []
     assert "filetools inotify" not in {each.name for each in threading.enumerate()}
     assert before is not None

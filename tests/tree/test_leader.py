@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from filetools.tree.leader import LEADER_FILE, Leadership
+from filetools.tree.leader import Leadership
 
 LEADS = """
 import sys
 from pathlib import Path
 from filetools.tree.leader import Leadership
-leadership = Leadership(Path(sys.argv[1]))
+leadership = Leadership(Path(sys.argv[1]), "lock")
 print(leadership.try_lead(), flush=True)
 sys.stdin.readline()
 leadership.close()
@@ -27,7 +27,7 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("how", ["killed", "closed"])
 def test_another_process_follows_until_the_leader_ends(tmp_path: Path, how: str) -> None:
-    here = Leadership(tmp_path)
+    here = Leadership(tmp_path, "lock")
     with subprocess.Popen(
         [sys.executable, "-c", LEADS, str(tmp_path)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.getcwd()},
@@ -49,7 +49,7 @@ def test_another_process_follows_until_the_leader_ends(tmp_path: Path, how: str)
 
 
 def test_a_follower_holds_nothing_open(tmp_path: Path) -> None:
-    first, second = Leadership(tmp_path), Leadership(tmp_path)
+    first, second = Leadership(tmp_path, "lock"), Leadership(tmp_path, "lock")
     assert [first.try_lead(), first.try_lead()] == [True, True]
     before = os.listdir("/proc/self/fd") if sys.platform == "linux" else []
     assert not second.try_lead()
@@ -61,14 +61,14 @@ def test_a_follower_holds_nothing_open(tmp_path: Path) -> None:
 
 
 def test_a_link_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / LEADER_FILE).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic link"):
-        Leadership(tmp_path).try_lead()
+        Leadership(tmp_path, "lock").try_lead()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_does_not_keep_the_lead(tmp_path: Path) -> None:
-    first, second = Leadership(tmp_path), Leadership(tmp_path)
+    first, second = Leadership(tmp_path, "lock"), Leadership(tmp_path, "lock")
     assert first.try_lead()
     heard, said = os.pipe()
     child = os.fork()

@@ -5,29 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from msgspec import structs
 
+from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
-from filetools.journal.core.log import LogRecord
-from filetools.journal.core.tree_rows import TreeTable
-from filetools.models.records import Operation
+from filetools.journal.journal import Journal
+from filetools.journal.observed import ObservedChanges
+from filetools.journal.tree_index import IndexRow
+from filetools.journal.tree_rows import TreeTable
+from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.store import FileStat
+from filetools.stores.store import FileStat, Store
 from filetools.stores.system import RENAME_EXCHANGE, Capabilities, rename_with_flags
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import MOST_LOOKS, Observation
-from filetools.writer.state import WriterState
-from filetools.writer.turn import read_row
-from tests.support.core import at, close_state, open_state
-from tests.support.core_storms import Follower, tree_on_disk
+from filetools.tree.scope import ObservationContext
 from tests.support.hinted import folder_id
+from tests.support.storms.pictures import on_disk, replayed
 from tests.support.unprivileged import as_nobody
 
 
@@ -45,17 +46,19 @@ class Told(NamedTuple):
 class Looker:
     """Looks at a root, and collects what was recorded."""
 
-    def __init__(self, root: Path, state: WriterState) -> None:
+    def __init__(self, root: Path, workspace: Workspace, store: Store, journal: Journal) -> None:
         self.root = root
-        self.state = state
-        self.records: list[LogRecord] = []
+        self.store = store
+        self.journal = journal
+        self.key_of = workspace.key_of
+        self.is_left_out: Callable[[str, bool], bool] = lambda path, is_folder: False
+        self.records: list[ChangeRecord] = []
         self.last: Observation
         self.doubtful: frozenset[str] = frozenset()
 
     def whole(self) -> list[Told]:
         told = self.look(Observation.whole_tree)
-        with self.state.transaction():
-            self.state.rows.note_whole_look()
+        self.in_rows(lambda rows: rows.note_whole_look("0 0 0"))
         return told
 
     def hinted(self, *paths: str) -> list[Told]:
@@ -71,22 +74,34 @@ class Looker:
         return self.look(lambda observation: observation.hinted(hints))
 
     def named(self, *paths: str) -> list[Told]:
-        return self.look(lambda observation: observation.named(map(at, paths)))
+        return self.look(lambda observation: observation.named(map(WorkspacePath, paths)))
 
     def look(self, look: Callable[[Observation], None]) -> list[Told]:
-        with self.state.transaction() as draft:
-            self.last = Observation(self.state.observation_context(draft), self.doubtful)
+        def work(found: ObservedChanges, rows: TreeTable) -> None:
+            context = ObservationContext(
+                rows=rows, store=self.store, contents=self.journal.contents, found=found, is_left_out=self.is_left_out,
+                knows_all=self.journal.tree_index.looked() is not None, largest_kept_bytes=1024 * 1024,
+            )  # fmt: skip
+            self.last = Observation(context, self.doubtful)
             look(self.last)
+
+        records = self.journal.observe(self.key_of, work)
         self.doubtful = frozenset()
-        self.records += draft.records
-        return [self._told(record) for record in draft.records]
+        self.records += records
+        return [self._told(record) for record in records]
 
-    def _told(self, record: LogRecord) -> Told:
-        before, after = (self._text(digest) for digest in (record.before, record.after))
-        return Told(record.kind, record.path, record.old_path, before, after, record.size)
+    def in_rows(self, work: Callable[[TreeTable], None]) -> None:
+        self.journal.observe(self.key_of, lambda _, rows: work(rows))
 
-    def _text(self, digest: bytes | None) -> str | None:
-        return None if digest is None else self.state.contents.get(f"sha256:{digest.hex()}").decode()
+    def at(self, path: str) -> IndexRow | None:
+        return self.journal.tree_index.get(self.key_of(path))
+
+    def _told(self, record: ChangeRecord) -> Told:
+        before, after = (self._text(version) for version in (record.before, record.after))
+        return Told(str(record.operation), record.path, record.old_path, before, after, record.size)
+
+    def _text(self, version: str | None) -> str | None:
+        return None if version is None else self.journal.contents.get(version).decode()
 
     def write(self, path: str, text: str = "x") -> Path:
         place = self.root / path
@@ -99,10 +114,11 @@ class Looker:
 
     def check_follower(self) -> None:
         """Assert that a follower of all records has the tree of the disk."""
-        follower = Follower({})
-        for record in self.records:
-            follower.apply(record)
-        assert follower.tree == tree_on_disk(self.root)
+        tree, faults = replayed({}, self.records)
+        assert faults == []
+        assert {path: node.version for path, node in tree.items()} == {
+            path: node.version for path, node in on_disk(self.root).items()
+        }
 
 
 Opener = Callable[..., Looker]
@@ -119,9 +135,10 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
             workspace, directory = Workspace.open(root), root / ".filetools" / "state"
             directory.mkdir(parents=True)
             store = LocalStore(workspace, private_directory=directory, capabilities=capabilities)
-            state = open_state(root, store, workspace)
-            stack.callback(close_state, state)
-            looker = Looker(root, state)
+            journal = stack.enter_context(closing(Journal(directory)))
+            stack.callback(store.close)
+            stack.callback(workspace.close)
+            looker = Looker(root, workspace, store, journal)
             if not found:
                 assert looker.whole() == []
             return looker
@@ -189,13 +206,6 @@ def test_a_change_before_the_first_whole_look_is_found_with_the_file(opened: Ope
     assert looker.named("old") == []
     looker.write("old", "newer")
     assert looker.whole() == []
-    with looker.state.transaction() as draft:
-        row = looker.state.rows.at("old")
-        assert row is not None
-        read = read_row(looker.state, Observation(looker.state.observation_context(draft)), row)
-    assert read is not None
-    assert read.version is not None
-    assert looker.state.contents.get(f"sha256:{read.version.hex()}") == b"newer"
 
 
 def _leaves_out_build(path: str, _is_folder: bool) -> bool:
@@ -205,7 +215,7 @@ def _leaves_out_build(path: str, _is_folder: bool) -> bool:
 @pytest.fixture
 def ignoring(opened: Opener) -> Looker:
     looker = opened()
-    looker.state = structs.replace(looker.state, is_left_out=_leaves_out_build)
+    looker.is_left_out = _leaves_out_build
     return looker
 
 
@@ -233,9 +243,9 @@ def test_an_ignored_file_that_left_for_another_place_is_new_there(ignoring: Look
 
 def test_an_ignored_file_that_has_a_record_is_recorded(ignoring: Looker) -> None:
     ignoring.write("build/a")
-    ignoring.state = structs.replace(ignoring.state, is_left_out=lambda path, is_folder: False)
+    ignoring.is_left_out = lambda path, is_folder: False
     ignoring.whole()
-    ignoring.state = structs.replace(ignoring.state, is_left_out=_leaves_out_build)
+    ignoring.is_left_out = _leaves_out_build
     ignoring.write("build/a", "newer")
     assert ignoring.hinted("build/a") == [Told("modify", "build/a", before="x", after="newer", size=5)]
 
@@ -243,9 +253,9 @@ def test_an_ignored_file_that_has_a_record_is_recorded(ignoring: Looker) -> None
 def test_a_whole_look_compares_ignored_files_that_have_a_record(ignoring: Looker) -> None:
     ignoring.write("build/deep/a")
     ignoring.write("build/deep/b")
-    ignoring.state = structs.replace(ignoring.state, is_left_out=lambda path, is_folder: False)
+    ignoring.is_left_out = lambda path, is_folder: False
     ignoring.whole()
-    ignoring.state = structs.replace(ignoring.state, is_left_out=_leaves_out_build)
+    ignoring.is_left_out = _leaves_out_build
     ignoring.write("build/deep/a", "newer")
     (ignoring.root / "build/deep/b").unlink()
     ignoring.write("build/deep/new")
@@ -343,18 +353,16 @@ def test_bytes_written_through_one_hard_link_are_noticed_at_the_other(looker: Lo
     assert seen in (looker.again() if afterwards != "unlink" else [*looker.again(), *looker.again()])
 
 
-def test_a_link_is_made_pointed_elsewhere_and_removed(looker: Looker) -> None:
-    place = looker.root / "l"
-    place.symlink_to("one")
-    told = looker.hinted("l")
-    place.unlink()
-    place.symlink_to("three")
-    told += looker.hinted("l")
-    place.unlink()
-    told += looker.named("l")
-    assert told == [
-        Told("link", "l", after="one"), Told("link", "l", before="one", after="three"), Told("link", "l", before="three")
-    ]  # fmt: skip
+def test_a_link_is_known_and_not_recorded(looker: Looker) -> None:
+    place, seen = looker.root / "l", []
+    for target in ("one", "three", None):
+        place.unlink(missing_ok=True)
+        if target is not None:
+            place.symlink_to(target)
+        assert looker.named("l") == []
+        row = looker.at("l")
+        seen.append(None if row is None else row.version)
+    assert seen == [version_of(b"one"), version_of(b"three"), None]
 
 
 # -- moves -----------------------------------------------------------------------------------------------------------
@@ -379,9 +387,13 @@ def test_a_file_that_was_given_the_inode_of_another_has_not_moved(looker: Looker
 def test_a_moved_file_keeps_its_id(looker: Looker) -> None:
     looker.write("a")
     looker.whole()
+    files: list[int] = []
+    looker.in_rows(lambda rows: files.extend(row.file for row in rows.below("")))
     (looker.root / "a").rename(looker.root / "b")
     assert looker.hinted("a", "b") == [Told("move", "b", "a", "x", "x", 1)]
-    assert looker.records[-1].file == looker.records[0].file
+    looker.in_rows(lambda rows: files.extend(row.file for row in rows.below("")))
+    assert len(files) == 2
+    assert files[0] == files[1]
 
 
 def test_a_moved_folder_is_compared_whole(looker: Looker) -> None:
@@ -430,12 +442,12 @@ class CaseIgnoringStore(LocalStore):
 
 
 @pytest.fixture
-def folding(looker: Looker) -> Looker:
-    workspace = looker.state.workspace
-    store = CaseIgnoringStore(workspace, private_directory=looker.root / ".filetools" / "state")
-    rows = TreeTable(looker.state.database.connection, str.casefold)
-    looker.state = structs.replace(looker.state, rows=rows, store=store)
-    return looker
+def folding(looker: Looker) -> Iterator[Looker]:
+    with closing(Workspace.open(looker.root)) as workspace:
+        looker.store = CaseIgnoringStore(workspace, private_directory=looker.root / ".filetools" / "state")
+        looker.key_of = str.casefold
+        yield looker
+        looker.store.close()
 
 
 def test_a_call_in_another_spelling_finds_what_the_disk_has(folding: Looker) -> None:
@@ -619,18 +631,30 @@ def test_a_folder_whose_inode_is_another_one_is_the_same_if_it_has_a_name_that_i
     assert looker.whole() == []
 
 
+def test_a_folder_that_nobody_has_looked_into_is_the_same_with_another_inode(opened: Opener) -> None:
+    looker = opened(found=True)
+    looker.write("a/f")
+    looker.named("a")
+    shutil.copytree(looker.root / "a", looker.root / "b")
+    shutil.rmtree(looker.root / "a")
+    (looker.root / "b").rename(looker.root / "a")
+    assert looker.whole() == []
+    assert looker.at("a/f") is not None
+
+
 def test_what_is_not_settled_yet_is_no_change_by_others(looker: Looker) -> None:
     for name in ("changed", "gone"):
         looker.write(name)
     looker.whole()
-    rows = looker.state.rows
-    with looker.state.transaction():
-        rows.put([structs.replace(row, applied=False) for row in rows.below("")])
+
+    def mark(is_applied: bool) -> None:
+        looker.in_rows(lambda rows: rows.put([structs.replace(row, applied=is_applied) for row in rows.below("")]))
+
+    mark(False)
     looker.write("changed", "newer")
     (looker.root / "gone").unlink()
     assert looker.whole() == []
-    with looker.state.transaction():
-        rows.put([structs.replace(row, applied=True) for row in rows.below("")])
+    mark(True)
     assert looker.whole() == [
         Told("modify", "changed", before="x", after="newer", size=5), Told("delete", "gone", before="x")
     ]  # fmt: skip
@@ -657,8 +681,7 @@ def test_a_call_below_a_folder_that_was_just_moved_finds_nothing_there(looker: L
     looker.whole()
     (looker.root / "a").rename(looker.root / "b")
     looker.named("a/f")
-    row = looker.state.rows.at("a/f")
-    assert row is None or not row.is_there
+    assert looker.at("a/f") is None
     looker.whole()
     looker.check_follower()
 
@@ -671,8 +694,8 @@ def test_a_call_that_removes_a_folder_compares_it_anew(looker: Looker) -> None:
     def look(observation: Observation) -> None:
         observation.hinted({folder_id(looker.root / "a"): None})
         looker.write("a/b/g")
-        observation.named([at("a")])
-        observation.below([at("a")])
+        observation.named([WorkspacePath("a")])
+        observation.below([WorkspacePath("a")])
 
     assert [each.path for each in looker.look(look)] == ["a/b/f", "a/b/g"]
 
@@ -680,5 +703,8 @@ def test_a_call_that_removes_a_folder_compares_it_anew(looker: Looker) -> None:
 def test_a_call_below_a_link_finds_the_link(looker: Looker) -> None:
     looker.write("a/f")
     (looker.root / "l").symlink_to("a")
-    assert looker.named("l/f") == [Told("link", "l", after="a")]
-    assert looker.state.rows.at("l/f") is None
+    assert looker.named("l/f") == []
+    row = looker.at("l")
+    assert row is not None
+    assert row.kind == "symlink"
+    assert looker.at("l/f") is None

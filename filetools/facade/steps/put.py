@@ -19,7 +19,7 @@ from filetools.facade.steps.parents import require_parent
 from filetools.facade.steps.step import Step, put_back
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
 from filetools.journal.changes import Change
-from filetools.journal.core.tree_rows import Identity
+from filetools.journal.tree_rows import Identity
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.printable import printable

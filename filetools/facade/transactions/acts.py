@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from filetools.changes.operations import MakeFolder, Move, Put, Remove, RemoveFolder
 from filetools.errors import InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
@@ -13,7 +14,6 @@ from filetools.facade.transactions.held import FOLDER_MODE, HeldTree
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
-from filetools.writer.operations import MakeFolder, Move, Put, Remove, RemoveFolder
 
 
 def act(parts: Parts, held: HeldTree, step: Step) -> None:

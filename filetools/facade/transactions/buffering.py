@@ -24,7 +24,6 @@ from filetools.facade.steps.step import Step
 from filetools.facade.transactions.acts import act
 from filetools.facade.transactions.held import HeldTree
 from filetools.facade.transactions.view import OverlayStore
-from filetools.facade.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 from filetools.facade.way import Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError, View
 from filetools.journal.journal import Journal
@@ -35,6 +34,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.recovery import Recovery
 from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
+from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 OUTSIDE: Final = "A transaction works inside its block only; begin another with `async with files.transaction() as tx`"
 _OPERATIONS: Final[dict[type[object], Operation]] = {

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from filetools.changes.operations import Move, Put, Remove, RemoveFolder, SeenPath
 from filetools.changes.overlay import BaseTree, Overlay, OverlayNode
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
@@ -23,7 +24,6 @@ from filetools.facade.look import Look
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
-from filetools.writer.operations import Move, Put, Remove, RemoveFolder, SeenPath
 
 FOLDER_MODE: Final = 0o755
 """Marks a folder that was made for itself; one without a mode is there for what it holds, and goes with it."""

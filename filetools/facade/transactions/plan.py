@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from operator import itemgetter
 
+from filetools.changes.operations import MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
 from filetools.changes.overlay import OverlayNode
 from filetools.changes.planner import plan
 from filetools.facade.parts import Parts
@@ -23,7 +24,6 @@ from filetools.facade.transactions.seen import (
 )
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.writer.operations import MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
 
 
 def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:

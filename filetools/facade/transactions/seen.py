@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from filetools.changes.knowledge import read_as
-from filetools.changes.transactions import on_top
+from filetools.changes.operations import Put
+from filetools.changes.rebasing import CHANGED, on_top
 from filetools.content.facts import inspect
 from filetools.errors import VersionMismatchError
 from filetools.facade import preconditions
@@ -21,9 +22,6 @@ from filetools.facade.transactions.held import DiskPath, is_same
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
-from filetools.writer.operations import Put
-
-_CHANGED = "others changed it since this transaction first did"
 
 SeenBelow = Mapping[str, DiskPath]
 """By key what a transaction saw below a folder."""
@@ -81,7 +79,7 @@ def permit_seen(base: DiskPath, seen: Look) -> None:
         VersionMismatchError
     """
     if not is_base(base, seen):
-        raise VersionMismatchError(seen.path, base.version, seen.version, reason=_CHANGED)
+        raise VersionMismatchError(seen.path, base.version, seen.version, reason=CHANGED)
 
 
 def is_base(base: DiskPath, seen: Look) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from filetools.changes.operations import SeenPath
 from filetools.errors import (
     DirectoryNotFoundError,
     FileTooLargeError,
@@ -15,7 +16,6 @@ from filetools.facade.transactions.held import HeldTree, refuse_changed
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.reading import facts_of
 from filetools.stores.store import FileStat, Reader, ScanEntry, T, Take
-from filetools.writer.operations import SeenPath
 
 
 class OverlayStore:

@@ -86,12 +86,16 @@ def _move(tree: Picture, record: ChangeRecord) -> str | None:
     moved = {path: tree.pop(path) for path in _within(tree, old)}
     if not moved:
         return "nothing stood there"
-    tree.pop(record.path, None)
+    # A move replaces one file, or an empty folder, or the folders that have held what is moved.
+    replaced = _within(tree, record.path)
+    for path in replaced:
+        del tree[path]
     tree.update((record.path + path[len(old) :], node) for path, node in moved.items())
     if record.operation == Operation.MOVE:
         mode = moved[old].mode if record.mode is None else record.mode
         tree[record.path] = Node(record.after or moved[old].version, mode)
-    return None
+    spared = [path for path in replaced if path != record.path and not old.startswith(f"{path}/")]
+    return "what it replaced was not empty" if spared else None
 
 
 def _within(tree: Picture, folder: str) -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from filetools.content.facts import ContentFacts
 from filetools.content.version import stat_version
-from filetools.models.records import Actor
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -21,15 +20,12 @@ class Put(Struct, frozen=True, kw_only=True):
     content: bytes
     mode: int | None = None
     """Permission bits; None keeps those of the file, or takes the default for a new one."""
-    undoes: int | None = None
-    """Number of the record that this takes back."""
 
 
 class Remove(Struct, frozen=True, kw_only=True):
     """Remove a file or a symbolic link."""
 
     path: WorkspacePath
-    undoes: int | None = None
 
 
 class Move(Struct, frozen=True, kw_only=True):
@@ -37,7 +33,6 @@ class Move(Struct, frozen=True, kw_only=True):
 
     path: WorkspacePath
     to: WorkspacePath
-    undoes: int | None = None
 
 
 class MakeFolder(Struct, frozen=True, kw_only=True):
@@ -46,14 +41,12 @@ class MakeFolder(Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     mode: int | None = None
     """Permission bits; None takes the default."""
-    undoes: int | None = None
 
 
 class RemoveFolder(Struct, frozen=True, kw_only=True):
     """Remove a folder with all below it, in one step."""
 
     path: WorkspacePath
-    undoes: int | None = None
 
 
 class Link(Struct, frozen=True, kw_only=True):
@@ -61,7 +54,6 @@ class Link(Struct, frozen=True, kw_only=True):
 
     path: WorkspacePath
     target: bytes
-    undoes: int | None = None
 
 
 TreeOperation: TypeAlias = Put | Remove | Move | MakeFolder | RemoveFolder | Link
@@ -85,10 +77,6 @@ class SeenPath(Struct, frozen=True, kw_only=True):
     """Of a file its bytes', of a link its target's; None for the rest."""
     size: int | None = None
     mode: int | None = None
-    links: int = 1
-    """Names that a file has."""
-    number: int = 0
-    """Of the newest record of this path; 0 if there is none."""
     content: bytes | Callable[[], bytes] | None = None
     """Bytes of a file, target of a link, or what reads them; None unless the call asked for them."""
     facts: ContentFacts | None = None
@@ -113,43 +101,9 @@ class Seen(Struct, frozen=True, kw_only=True):
 
     paths: Mapping[str, SeenPath]
     """By path: those that the call named, and every folder above them."""
-    below: Mapping[str, Sequence[SeenPath]] = {}
-    """What is below each folder that the call wanted whole: folders before what is in them."""
     kept: Callable[[str], bytes | None] = lambda _version: None
     """Reads the bytes of a version; None if they are not kept."""
 
     def at(self, path: WorkspacePath) -> SeenPath:
         """Return what is at a path; a path below a missing folder is missing."""
         return self.paths.get(path) or SeenPath(path=path)
-
-
-class Decided(Struct, frozen=True, kw_only=True):
-    """What a call does, and what it tells its caller."""
-
-    operations: Sequence[TreeOperation] = ()
-    """In an order in which each can be applied; empty if nothing is to change."""
-    answer: object = None
-    """Handed to the caller as it is."""
-
-
-class Want(Struct, frozen=True, kw_only=True):
-    """A path that a call names, and how much of it the decision needs."""
-
-    path: WorkspacePath
-    content: bool = False
-    """Whether its bytes are needed."""
-    whole: bool = False
-    """Whether everything below it is needed, if it is a folder."""
-
-
-class Call(Struct, frozen=True, kw_only=True):
-    """One call of an actor: what it must see, and how it decides."""
-
-    actor: Actor
-    wants: Sequence[Want]
-    decide: Callable[[Seen], Decided]
-    """A pure function; raises a `FileToolsError` to refuse. It may be asked again if the tree has changed."""
-    durable: bool = False
-    """Whether the caller waits until the change survives a power cut."""
-    bytes: int = 0
-    """Size of the contents that it brings, which limits how many calls share a turn."""

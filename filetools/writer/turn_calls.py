@@ -10,12 +10,12 @@ from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
-from filetools.facade.worker_pool import Hop
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
-from filetools.journal.core.tree_rows import Identity
 from filetools.journal.journal import Records
+from filetools.journal.tree_rows import Identity
 from filetools.permissions.call_watch import current_watch
+from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
 
@@ -50,9 +50,6 @@ class TurnWork(Protocol):
     def apply(self, records: Records) -> None:
         """Make real what was committed, or set it back and raise; `HeadMovedError` means to try again."""
 
-    def marked(self) -> None:
-        """Have others follow, now that what was made real is marked as such."""
-
     def abandon(self) -> None:
         """Take back what was prepared, since it was not committed."""
 
@@ -72,9 +69,6 @@ class TurnTask(Generic[T]):
 
     def apply(self, records: Records) -> None:
         """Nothing is left to do."""
-
-    def marked(self) -> None:
-        """Nobody follows."""
 
     def abandon(self) -> None:
         """Nothing was prepared."""

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
-from filetools.models.records import Operation
+from filetools.journal.contents import Contents, version_from
+from filetools.paths.ignore import IGNORE_FILE
 
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]
 Identity = tuple[int, int, int, int, int]
@@ -35,11 +36,6 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     """Of the newest record of this path; 0 if it was found, and never changed since."""
     applied: bool = True
     """False from the commit until the disk carries it."""
-    synced: bool = True
-    """False until it survives a power cut."""
-
-    temporary: str | None = None
-    """Store-relative name under which what was at the path came out last."""
 
     @property
     def is_there(self) -> bool:
@@ -47,15 +43,14 @@ class TreeRow(Struct, frozen=True, kw_only=True):
         return self.kind != "absent"
 
 
-TREE_COLUMNS: Final = (
-    "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied, synced,"
-    " temporary"
-)
+TREE_COLUMNS: Final = "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied"
 _SELECT: Final = f"SELECT {TREE_COLUMNS} FROM tree"
-MOST_REMEMBERED: Final = 10_000
-"""Rows that are kept in memory from one turn to the next."""
+_IGNORE_FILES: Final = (
+    f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
+    f" OR old_path = '{IGNORE_FILE}' OR old_path LIKE '%/{IGNORE_FILE}') LIMIT 1"
+)
 _BY_KEY: Final = f"{_SELECT} WHERE key = ?"
-_INSERT: Final = f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 16)}) ON CONFLICT (key) DO UPDATE SET "
+_INSERT: Final = f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 14)}) ON CONFLICT (key) DO UPDATE SET "
 # An update writes each index of which it names a column: the folder follows from the key, and the inode is often the same.
 _NAMES: Final = [name.strip() for name in TREE_COLUMNS.split(",")][2:]
 PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
@@ -73,38 +68,26 @@ def bounds_below(key: str) -> tuple[str, str]:
 
 
 class TreeTable:
-    """The rows, over the writer's connection. Used inside turns only."""
+    """The rows, in one transaction of a turn. Only files have a `number`, that of their newest record."""
 
-    def __init__(self, connection: sqlite3.Connection, key_of: Callable[[str], str]) -> None:
+    def __init__(self, connection: sqlite3.Connection, key_of: Callable[[str], str], contents: Contents) -> None:
         """Use the rows of a database.
 
         Args:
-            connection: The writer's.
+            connection: The one that writes.
             key_of: Gives the text that all spellings of a path share.
+            contents: Notes which bytes are in no file any more.
         """
         self._connection = connection
+        self._contents = contents
         self._known: dict[str, TreeRow | None] = {}
-        self._knows_all = False
-        self._generation = -1
         self.key_of: Final = key_of
+        self.unseen: set[int] = set()
+        """Numbers of records of folders that went with files that nobody had read."""
 
-    def begin(self, generation: int) -> None:
-        """Begin a transaction of a database that has this generation: what was read in another one is forgotten."""
-        if generation != self._generation or len(self._known) > MOST_REMEMBERED:
-            self._generation = generation
-            self._known.clear()
-            self._knows_all = False
-
-    def knows_all(self) -> bool:
-        """Whether the whole tree was looked at since the database was made."""
-        query = "SELECT 1 FROM meta WHERE name = 'looked_at'"
-        self._knows_all = self._knows_all or self._connection.execute(query).fetchone() is not None
-        return self._knows_all
-
-    def note_whole_look(self, about: str = "") -> None:
-        """Remember that the whole tree was looked at, and something about that look."""
-        if about or not self.knows_all():
-            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('looked_at', ?)", (about,))
+    def note_whole_look(self, about: str) -> None:
+        """Remember something about a look at the whole tree that has ended."""
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('looked_at', ?)", (about,))
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
@@ -124,6 +107,9 @@ class TreeTable:
 
     def put(self, rows: Iterable[TreeRow]) -> None:
         """Set rows."""
+        self._write(_numbered(row, self.get(row.key)) for row in rows)
+
+    def _write(self, rows: Iterable[TreeRow]) -> None:
         for row in rows:
             former = self._known.get(row.key)
             is_same = former is not None and _inode_of(former) == _inode_of(row)
@@ -147,36 +133,18 @@ class TreeTable:
         found = self._connection.execute(query, (inode, device))
         return [row_from(row) for row in found]
 
-    def with_temporary(self, temporary: str) -> TreeRow | None:
-        """Return the row of the path from which a temporary file came out."""
-        row = self._connection.execute(f"{_SELECT} WHERE temporary = ?", (temporary,)).fetchone()
-        return None if row is None else row_from(row)
-
-    def unapplied(self) -> list[TreeRow]:
-        """Return what was committed and is perhaps not on the disk, oldest first."""
-        return [row for row in self._changed_since("applied") if not row.applied]
-
-    def unsynced(self) -> list[TreeRow]:
-        """Return what a power cut may take back, oldest first."""
-        return [row for row in self._changed_since("synced") if not row.synced]
-
-    def _changed_since(self, reached: Literal["applied", "synced"]) -> list[TreeRow]:
-        records = self._connection.execute(
-            f"SELECT key, old_key, kind FROM log WHERE number > (SELECT {reached} FROM reached)"
-        ).fetchall()
-        keys = {key for *pair, _ in records for key in pair if key is not None}
-        # What changed before its folder moved has another key now.
-        keys |= {row.key for key, _, kind in records if kind == Operation.MOVE_DIRECTORY for row in self.below(key)}
-        rows = [row for key in keys if (row := self._read(key))]
-        return sorted(rows, key=lambda row: (row.number, row.key))
-
-    def note_applied(self, number: int) -> None:
-        """Note that all records up to a number are on the disk."""
-        self._connection.execute("UPDATE reached SET applied = ? WHERE applied < ?", (number, number))
-
     def take_away(self, below: Iterable[TreeRow], number: int) -> None:
-        """Note that rows went with the folder above them, as a record says."""
-        self.put(structs.replace(row, kind="absent", identity=None, number=number) for row in below)
+        """Note that rows went with the folder above them: of them its removal is all that is recorded."""
+        rows = list(below)
+        self._contents.replaced(
+            self._connection, [(version_from(row.version) or "", number) for row in rows if row.version is not None]
+        )
+        if any(row.kind == "file" and row.version is None for row in rows):
+            self.unseen.add(number)
+        self._write(
+            structs.replace(row, kind="absent", version=None, mode=None, identity=None, number=0, applied=True)
+            for row in rows
+        )
 
     def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
         """Give everything below a folder that moves its new paths, and return the new rows; the old ones are gone."""
@@ -194,21 +162,17 @@ class TreeTable:
         self._connection.execute("UPDATE tree SET device = ? WHERE device = ?", (new, old))
         self._known.clear()
 
-    def synced_up_to(self) -> int:
-        """Return the number up to which all changes survive a power cut."""
-        return int(self._connection.execute("SELECT synced FROM reached").fetchone()[0])
+    def are_ignore_files_changed(self, position: int) -> bool:
+        """Whether an ignore file was made, changed, moved or removed after a record."""
+        return self._connection.execute(_IGNORE_FILES, (position,)).fetchone() is not None
 
-    def mark_synced(self, synced: Sequence[tuple[str, int]], up_to: int = 0) -> None:
-        """Mark rows as safe from a power cut, each as (key, number); one that has changed since stays unmarked.
 
-        Args:
-            synced: The rows.
-            up_to: Number up to which all records are safe. The rows alone do not tell: one that has changed since is not,
-                and what it said before may come back as well.
-        """
-        self._connection.executemany("UPDATE tree SET synced = 1 WHERE key = ? AND number = ? AND applied = 1", synced)
-        self._known.clear()
-        self._connection.execute("UPDATE reached SET synced = ? WHERE synced < ?", (up_to, up_to))
+def _numbered(row: TreeRow, former: TreeRow | None) -> TreeRow:
+    """Return a row to be put: with a number of its own if it is of a file, else with that of the file that was there."""
+    is_file = row.kind == "file" or (row.kind == "absent" and (former is None or former.kind in ("file", "absent")))
+    if not is_file:
+        row = structs.replace(row, number=former.number if former is not None and former.kind != "file" else 0)
+    return row if row.is_there else structs.replace(row, version=None)
 
 
 def _inode_of(row: TreeRow) -> int | None:
@@ -219,15 +183,15 @@ def _tree_values(row: TreeRow) -> tuple[Any, ...]:
     identity = row.identity or (None, None, None, None, None)
     return (
         row.key, folder_of(row.key), row.path, row.kind, row.file, row.version, row.mode, *identity, row.number,
-        int(row.applied), int(row.synced), row.temporary,
+        int(row.applied),
     )  # fmt: skip
 
 
 def row_from(row: Sequence[Any]) -> TreeRow:
     """Return the row of a query for all columns."""
-    key, _folder, path, kind, file, version, mode, *identity, number, applied, synced, temporary = row
+    key, _folder, path, kind, file, version, mode, *identity, number, applied = row
     return TreeRow(
         key=key, path=path, kind=kind, file=file, version=version, mode=mode,
         identity=None if identity[1] is None else (identity[0], identity[1], identity[2], identity[3], identity[4]),
-        number=number, applied=bool(applied), synced=bool(synced), temporary=temporary,
+        number=number, applied=bool(applied),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Final, TypeVar
@@ -24,15 +24,16 @@ from filetools.errors import (
     StorageFailedError,
     WorkspaceGoneError,
 )
-from filetools.facade.parts import Parts
-from filetools.facade.turn_calls import TurnCall, TurnTask, TurnWork, quietly, touches
-from filetools.facade.worker_pool import CLOSED, InFlight
 from filetools.journal.commit import CommitDraft
-from filetools.journal.core.tree_rows import Identity
 from filetools.journal.forks import abandon_in_child
-from filetools.journal.journal import Records
+from filetools.journal.journal import Journal, Records
+from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace import Workspace
 from filetools.permissions.call_watch import uncounted
+from filetools.writer.turn_calls import TurnCall, TurnTask, TurnWork, quietly, touches
+from filetools.writer.worker_pool import CLOSED, InFlight, WorkerPool
 
 T = TypeVar("T")
 
@@ -55,9 +56,29 @@ _log = logging.getLogger(__name__)
 class Turns:
     """Leads the calls of one workspace through turns. Belongs to its loop; works in one worker thread at a time."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._gate = parts.journal.turn_gate
+    def __init__(
+        self,
+        workspace: Workspace,
+        journal: Journal,
+        crew: WorkerPool,
+        settle: Callable[[Sequence[ChangeRecord]], Iterable[int]],
+        is_each_alone: Callable[[], bool],
+    ) -> None:
+        """Lead nobody yet.
+
+        Args:
+            workspace: The root.
+            journal: Gets what calls record.
+            crew: The threads in which turns are taken.
+            settle: Finishes what dead processes left of some records; returns the numbers of those that cannot be finished.
+            is_each_alone: Whether no two calls may share a turn now.
+        """
+        self._workspace = workspace
+        self._journal = journal
+        self._crew = crew
+        self._settle_all = settle
+        self._is_each_alone = is_each_alone
+        self._gate = journal.turn_gate
         self._lock = Lock()
         # Guarded by the lock:
         self._waiting: deque[TurnCall] = deque()
@@ -128,7 +149,7 @@ class Turns:
         other = from_line(self._gate.line()) if self._gate.is_held_elsewhere() else None
         if other is None or other.process_id == os.getpid():
             return None
-        return other if self._parts.workspace.key(other.path) == key else None
+        return other if self._workspace.key(other.path) == key else None
 
     def is_at_work_on(self, key: str) -> bool:
         """Whether anybody is; as `holder_of`."""
@@ -199,7 +220,7 @@ class Turns:
                 return
             self._is_served = True
         try:
-            self._parts.crew.submit(self._serve)
+            self._crew.submit(self._serve)
         except FileToolsError:
             self._is_served = False
             self.close()
@@ -335,7 +356,7 @@ class Turns:
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
-                call.fail(self._parts.crew.explained(call.error))
+                call.fail(self._crew.explained(call.error))
         with self._lock:
             if self._gone is not None:
                 for call in again:
@@ -352,7 +373,7 @@ class Turns:
             calls: Gets those that have begun.
             again: Gets those of them that are to have another turn.
         """
-        journal = self._parts.journal
+        journal = self._journal
         newest, is_pending = journal.marks.before_turn()
         self._untold[-1] = newest + 1
         if is_pending:
@@ -373,8 +394,6 @@ class Turns:
             if error is not None and call.is_tried_again(error):
                 again.append(call)
         self._mark(made, {key: identity for work in done for key, identity in work.identities.items()})
-        for work in done:
-            work.marked()
 
     def _prepare(self, calls: list[TurnCall], again: list[TurnCall]) -> list[tuple[TurnCall, CommitDraft]]:
         """Prepare calls one after the other; one that is about what an earlier one changes waits for the next turn."""
@@ -383,7 +402,7 @@ class Turns:
         size, until = 0, time.monotonic() + MOST_SECONDS
         for call in self._due():
             # Each of several would wait for a strict mirror while the others wait for it.
-            is_alone = isinstance(call.work, TurnTask) or self._parts.sync.is_strict
+            is_alone = isinstance(call.work, TurnTask) or self._is_each_alone()
             is_full = size > MOST_BYTES or time.monotonic() > until
             if ready and (is_alone or is_full or call.touches(touched)):
                 touched.update(call.keys)  # calls of one path keep their order
@@ -416,17 +435,17 @@ class Turns:
 
     def _mark(self, made: Sequence[int], identities: Mapping[str, Identity]) -> None:
         try:
-            self._parts.journal.marks.applied(made, identities)
+            self._journal.marks.applied(made, identities)
         except FileToolsError as exc:
             # All of it is made, and the next turn finds that out.
             _log.warning("changes are made, and cannot be marked: %s", exc)
 
     def _settle(self) -> None:
         """Finish what dead processes left, before anything else is looked at."""
-        pending = self._parts.journal.marks.pending(ALL_RECORDS)
+        pending = self._journal.marks.pending(ALL_RECORDS)
         now = time.monotonic()
         if any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
-            failed = self._parts.recovery.settle_all(pending)
+            failed = self._settle_all(pending)
             self._unsettled = dict.fromkeys(failed, now + UNSETTLED_PAUSE_SECONDS)
 
 
