@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from filetools.errors import LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
+from filetools.facade.observing import Sifted
 from filetools.facade.parts import Parts
 from filetools.journal.tree_index import Looked
 from filetools.models.records import ChangeRecord
@@ -144,14 +145,12 @@ class ForeignChanges:
             return
         self._is_sifting = True
         try:
-            found = await self._parts.crew.run(partial(self._parts.observer.sifted, hints))
+            found = await self._parts.crew.run(partial(self._sifted, hints))
         except BaseException:
             self._news.append(hints)  # a turn finds out what they are about
             raise
         finally:
             self._is_sifting = False
-        if self._watcher is not None and found.folders:
-            self._watcher.watch(found.folders)
         for folder, names in found.unsettled.items():
             late = names & (former.get(folder) or frozenset())
             if late:
@@ -162,6 +161,12 @@ class ForeignChanges:
             self._news.append(found.news)
         if self._unsettled:
             self._loop.call_later(SECOND_LOOK_SECONDS, self._is_due.set)
+
+    def _sifted(self, hints: Mapping[FolderId, Names]) -> Sifted:
+        found = self._parts.observer.sifted(hints)
+        if self._watcher is not None:
+            self._watcher.watch(found.folders)
+        return found
 
     async def look(self) -> Uncertain:
         """Have all recorded that other programs did anywhere in the tree.

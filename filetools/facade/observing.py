@@ -118,25 +118,32 @@ class TreeObserver:
         sifted = Sifted(news={}, unsettled={}, folders=[])
         settled: list[ReadVersion] = []
         for folder, names in hints.items():
-            path = None if names is None else self._journal.tree_index.folder_of_inode(*folder)
-            try:
-                _, found = self._store.look_into(WorkspacePath(path or ""), names if path is not None else ())
-            except FileToolsError:
-                path = None
-            if names is None or path is None:
+            found = None if names is None else self._names_in(folder, names)
+            if names is None or found is None:
                 sifted.news[folder] = names
                 continue
             for name in names:
-                self._sift(sifted, settled, folder, WorkspacePath(path).child(name), found.get(name))
+                self._sift(sifted, settled, folder, found[0].child(name), found[1].get(name))
         self._journal.tree_index.note_read(settled)
         return sifted
+
+    def _names_in(self, folder: FolderId, names: Iterable[str]) -> tuple[WorkspacePath, dict[str, FileStat]] | None:
+        """Return the path of a folder and what some names in it are; None if it is not where its row says."""
+        path = self._journal.tree_index.folder_of_inode(*folder)
+        if path is None:
+            return None
+        try:
+            own, found = self._store.look_into(WorkspacePath(path), frozenset(names))
+        except FileToolsError:
+            return None
+        return (WorkspacePath(path), found) if own.identity[:2] == folder else None
 
     def _sift(
         self, sifted: Sifted, settled: list[ReadVersion], folder: FolderId, path: WorkspacePath, stat: FileStat | None
     ) -> None:
         name, is_unsettled = frozenset((path.name,)), False
         row = self._row(path) if is_text(path.name) else None
-        if row is None or stat is None or row.kind != stat.type:
+        if row is None or stat is None or row.kind != stat.type or row.path != path:
             if row is None and stat is None:
                 return  # a temporary file came and went
         elif row.kind == "directory":
@@ -148,7 +155,9 @@ class TreeObserver:
         elif row.identity is None and row.number:
             is_unsettled = True
         elif (
-            row.identity == (*stat.identity[:4], UNSETTLED) and (read := self._read_again(path, stat, row)) is not None
+            row.identity == (*stat.identity[:4], UNSETTLED)
+            and row.mode in (None, stat.mode)
+            and (read := self._read_again(path, stat, row)) is not None
         ):
             if read.ctime != UNSETTLED:
                 settled.append(read)
@@ -169,7 +178,7 @@ class TreeObserver:
         if version is None or version != row.version or seen.identity != stat.identity:
             return None
         identity = settled_identity(seen.stat, seen.taken_ns, self._store.tick_ns)
-        return ReadVersion(self._workspace.key(path), "file", version, identity, identity[4])
+        return ReadVersion(self._workspace.key(path), row.kind, version, identity, identity[4])
 
     def looked(self) -> Looked:
         """Return what is noted of a look at the whole tree that begins now."""

@@ -50,7 +50,7 @@ class AttachedMirror(Struct, frozen=True, kw_only=True):
 class SyncManager:
     """Keeps mirrors in step with the primary. One a workspace; lives as long as it is open.
 
-    `follow`, `follow_strictly`, `check`, `standing`, `status` and `wake` are called from any thread; everything else on
+    `follow_strictly`, `check`, `standing`, `status` and `wake` are called from any thread; everything else on
     the loop. The stores are closed by their owner.
     """
 
@@ -202,8 +202,9 @@ class SyncManager:
             async with asyncio.timeout(seconds):
                 return await answer
         except TimeoutError:
-            mirror.give_up(waiter)
             return False
+        finally:
+            mirror.give_up(waiter)
 
     def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:
         """Have every mirror follow changes that are made and can still be taken back.

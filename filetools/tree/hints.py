@@ -86,13 +86,16 @@ class DirtyFolders:
     def take_folders(self) -> Mapping[FolderId, frozenset[str] | None]:
         """Return the hints at folders and forget them; one at the whole tree stays."""
         with self._lock:
-            folders, self._folders = self._folders, {}
+            return self._taken_folders()
+
+    def _taken_folders(self) -> Mapping[FolderId, frozenset[str] | None]:
+        folders, self._folders = self._folders, {}
         return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}
 
     def take(self) -> Hinted:
         """Return all hints and forget them. What changes from now on is hinted at again."""
-        folders = self.take_folders()
         with self._lock:
+            folders = self._taken_folders()
             reasons, self._reasons = self._reasons, set()
         return Hinted(folders=folders, everything=bool(reasons), reasons=frozenset(reasons))
 

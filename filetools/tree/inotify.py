@@ -48,7 +48,7 @@ _READ_BYTES: Final = 65536
 
 
 class InotifyThread(threading.Thread):
-    """Turns the notices of the kernel into hints, from `start` to `close`. `add` and `remove` may be called before.
+    """Turns the notices of the kernel into hints, from `start` to `close`. `add` may be called before.
 
     When notices were lost, it hints at everything, with the reason "overflow"; when the root may have been deleted or moved,
     or a file system was unmounted, with the reason "root": `Workspace.check_alive` tells whether the root is still there.

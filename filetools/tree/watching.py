@@ -41,7 +41,7 @@ class WatchStatus(Struct, frozen=True, kw_only=True):
 
 
 class TreeWatcher:
-    """Hints at changes by other programs, from `start` to `close`. One thread calls it, usually the writer's.
+    """Hints at changes by other programs, from `start` to `close`; `watch` is called from any thread.
 
     Where it hints at everything, the root may have been deleted or moved: `Workspace.check_alive` finds that out.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.journal import Journal
+from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local import LocalStore
 from tests.support import inside
 from tests.support.crashing import CrashingOpening, leftovers
 from tests.support.facade_worker import RELAXED
+from tests.support.hinted import folder_id
 from tests.support.opened import refused, steps_until, watched
 from tests.support.people import EDITOR
 
@@ -340,3 +344,65 @@ async def test_a_name_that_no_call_can_say_keeps_no_other_from_being_told(tmp_pa
         (tmp_path / os.fsdecode(b"caf\xe9")).write_text("x")
         (tmp_path / "a.txt").write_text("x")
         await steps_until(lambda: any(event.path == "a.txt" for event in told))
+
+
+async def test_other_rights_of_a_file_that_is_too_young_to_be_known_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalStore, "tick_ns", 20_000_000)
+    async with watched(tmp_path) as (files, _):
+        await files.look()
+        for number in range(6):
+            name = f"{number}.sh"
+            await files.write_file(name, "x")
+            await asyncio.sleep(number / 1000)
+            (tmp_path / name).chmod(0o755)
+            await steps_until(partial(has_mode, files, name, 0o755))
+
+
+def has_mode(files: FileToolsFacade, path: str, mode: int) -> bool:
+    row = inside.parts(files).journal.tree_index.get(path)
+    return row is not None and row.mode == mode
+
+
+async def test_a_hint_at_a_folder_that_is_not_at_its_place_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.look()
+        hints = {folder_id(tmp_path / "a"): frozenset(["new"])}
+        (tmp_path / "a").rename(tmp_path / "elsewhere")
+        (tmp_path / "a").mkdir()
+        assert inside.parts(files).observer.sifted(hints).news == hints
+
+
+async def test_a_name_in_another_spelling_is_news_where_case_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_into = LocalStore.look_into
+
+    def any_spelling(store: LocalStore, path: WorkspacePath, names: Collection[str] | None = None) -> Any:
+        own, found = look_into(store, path)
+        by_key = {name.casefold(): stat for name, stat in found.items()}
+        return own, found if names is None else {name: by_key[name.casefold()] for name in names}
+
+    monkeypatch.setattr(Workspace, "key", lambda self, path: str(path).casefold())
+    monkeypatch.setattr(Workspace, "key_of", lambda self, path: path.casefold())
+    monkeypatch.setattr(LocalStore, "look_into", any_spelling)
+    (tmp_path / "Docs").mkdir()
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.look()
+        (tmp_path / "Docs").rename(tmp_path / "docs")
+        found = inside.parts(files).observer.sifted({folder_id(tmp_path): frozenset(["Docs", "docs"])})
+        assert found.news == {folder_id(tmp_path): frozenset(["docs"])}
+
+
+async def test_a_call_that_is_cancelled_waits_for_a_mirror_no_more(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=RELAXED) as files:
+        await files.write_file("a.txt", "1")
+        with inside.hanging_mirror(files) as waiters:
+            writing = asyncio.ensure_future(files.write_file("a.txt", "2"))
+            await steps_until(lambda: waiters() == 1)
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+            assert waiters() == 0

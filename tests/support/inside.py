@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 from filetools.app import trust
@@ -22,6 +22,7 @@ from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
+from filetools.sync.context import Work
 from filetools.tree.inotify import InotifyThread
 from filetools.writer.turn_calls import TurnCall, TurnTask
 
@@ -134,3 +135,20 @@ def commit_without_sync() -> None:
         database.connection.execute("PRAGMA synchronous = OFF")
 
     setattr(Database, "_use", use)  # noqa: B010  # mypy refuses the assignment
+
+
+@contextmanager
+def hanging_mirror(files: FileToolsFacade) -> Iterator[Callable[[], int]]:
+    """Have the only mirror write nothing; gives what counts the calls that wait for it."""
+    (mirror,) = files._parts.sync._mirrors
+    going_on, bring = threading.Event(), mirror.worker.round
+
+    def hanging(work: Work) -> float:
+        going_on.wait(30)
+        return bring(work)
+
+    mirror.worker.round = hanging  # type: ignore[method-assign]
+    try:
+        yield lambda: len(mirror._waiters)
+    finally:
+        going_on.set()
