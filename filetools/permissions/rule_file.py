@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import DecodeError, Meta, Struct
 from msgspec.json import decode
@@ -27,6 +27,8 @@ class SavedPermissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A preset given at opening goes before it."""
     rules: tuple[Rule, ...] = ()
     """In their order."""
+    allow_everything_since: Any = None
+    """Of a mode that is gone; it does not count."""
 
     @classmethod
     def read(cls, path: Path) -> SavedPermissions:
@@ -46,6 +48,6 @@ class SavedPermissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             form = decode(text, type=_Format).format
             if form <= SCHEMA:
                 return decode(text, type=cls)
-        except (DecodeError, RecursionError) as exc:
+        except (DecodeError, UnicodeDecodeError, RecursionError) as exc:
             raise StateDamagedError(f"{path.name} is not a list of permissions") from exc
         raise StateVersionError(form, SCHEMA)

@@ -15,7 +15,6 @@ from filetools.paths.names import fold_name
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 
 Level = Literal["auto", "prompt", "block"]
-REMEMBERED_GLOBS: Final = 1024
 
 READING_TOOLS: Final = frozenset(
     (
@@ -62,7 +61,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     tool: str
     """Name of a tool, or a glob of names such as "delete_*"."""
-    path: str = "**"
+    path: str
     """Glob as in exclude patterns: without slash it matches a name at any depth, and all that is below it."""
     level: Level
 
@@ -88,7 +87,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return bool(folded) and globs.matches(folded, True)
 
 
-@lru_cache(REMEMBERED_GLOBS)
+@lru_cache(None)  # each rule is asked about every path: one that is forgotten would be compiled each time
 def _compiled(path: str, is_exact: bool) -> tuple[ExcludeRules, str]:
     """Return the glob of a rule, compiled, and what stands before its first wildcard."""
     glob = path.replace("\\", "/")
