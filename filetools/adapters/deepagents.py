@@ -16,6 +16,7 @@ from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathEr
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import Entry
 from filetools.paths.patterns import glob_below
+from filetools.tools.reading import pages
 
 require_extra("deepagents", __name__, "deepagents")
 
@@ -118,16 +119,14 @@ class FileToolsBackend(wire.BackendProtocol):
 
     async def _glob(self, pattern: str, path: str | None = None) -> wire.GlobResult:
         """Find files by a glob; hidden ones only where it names them."""
-        where, found, cursor = _inside(path), list[wire.FileInfo](), None
+        where, found = _inside(path), list[wire.FileInfo]()
         glob, is_hidden = glob_below(where, pattern), any(part.startswith(".") for part in pattern.split("/"))
-        while True:
-            page = await self._files.search_files(glob, path=where, all=is_hidden, limit=1000, cursor=cursor)
+        async for page in pages(partial(self._files.search_files, glob, path=where, all=is_hidden, limit=1000)):
             found += [_info(each) for each in page.entries if each.type == "file"]
-            if (cursor := page.next_cursor) is None:
-                reason: wire.GlobTruncationReason | None = None if page.total_is_complete else "unreadable"
-                return wire.GlobResult(None, found, reason is not None, reason)
-            if len(found) >= MOST_FOUND:
+            if page.next_cursor is not None and len(found) >= MOST_FOUND:
                 return wire.GlobResult(None, found, True, "budget")
+        reason: wire.GlobTruncationReason | None = None if page.total_is_complete else "unreadable"
+        return wire.GlobResult(None, found, reason is not None, reason)
 
     async def _grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import codecs
+from functools import partial
 
 from filetools.content.facts import text_of
 from filetools.content.formats import UTF8, TextFormat, decode, encode, format_named
 from filetools.errors import EncodingError, PathIsDirectoryError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import Entry
+from filetools.tools.reading import pages
 
 
 class WholeFiles:
@@ -59,12 +61,7 @@ class WholeFiles:
 
     async def entries(self, path: str) -> list[Entry]:
         """Return all that is in a folder; raises what `list_files` does."""
-        page = await self._files.list_files(path)
-        entries = page.entries
-        while page.next_cursor is not None:
-            page = await self._files.list_files(path, cursor=page.next_cursor)
-            entries += page.entries
-        return entries
+        return [each async for page in pages(partial(self._files.list_files, path)) for each in page.entries]
 
 
 def _text_of(path: str, content: bytes, form: TextFormat | None) -> str | None:

@@ -22,8 +22,11 @@ from filetools.permissions.rule_file import SavedPermissions
 from filetools.tree.leader import Leadership
 
 KEEPER_LOCK: Final = "keeper.lock"
-_FOLDERS: Final = ("beside", "blobs", "limbo", "tmp", "trash")
-_FILES: Final = (KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve", "turn")
+_KINDS: Final = {
+    **dict.fromkeys(("beside", "blobs", "limbo", "tmp", "trash"), stat.S_IFDIR),
+    **dict.fromkeys((KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve", "turn"), stat.S_IFREG),
+}
+"""What the names in a state directory stand for."""
 _RULES: Final = "permissions.json"
 
 
@@ -118,11 +121,8 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
 
 def _misplaced(root: Path, directory: Path, rules: Path) -> Iterator[str]:
     """Yield what the opening or a first call refuses, whatever the journal is like."""
-    for name in _FOLDERS:
-        if _kind(directory / name) not in (None, stat.S_IFDIR):
-            yield name
-    for name in _FILES:
-        if _kind(directory / name) not in (None, stat.S_IFREG):
+    for name, kind in _KINDS.items():
+        if _kind(directory / name) not in (None, kind):
             yield name
     ids = [side / "id" for side in (directory, root / STATE_PATH) if _kind(side / "id") == stat.S_IFREG]
     if not all(is_id(each.read_bytes()) for each in ids):

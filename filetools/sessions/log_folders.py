@@ -118,14 +118,6 @@ class ProjectLogs:
                 entries = entries_of(chunk, is_cut=size > _MOST_START_BYTES)
             return entries, size, os.fstat(file.fileno()).st_mtime
 
-    def first_entries(self, path: WorkspacePath) -> list[LogEntry]:
-        """As `start`, but just the entries; of a log that cannot be read there are none, and a warning tells why."""
-        try:
-            return self.start(path)[0]
-        except FileToolsError as error:
-            logger.warning("%s: skipped: %s", path, error.message)
-            return []
-
     def end(self, path: WorkspacePath) -> list[LogEntry]:
         """Return the entries in the last 64 KiB of a longer log."""
         return entries_of(self.reads.read_end(path, START_BYTES).partition(b"\n")[2])
@@ -262,10 +254,13 @@ class Agents:
         """The logs beside those of sessions, by who started them: as their notes say, and as their first entries do."""
         found: dict[str, list[AgentLog]] = {}
         for path in self._logs.agents_beside:
-            entries = self._logs.first_entries(path)
-            starter = next((entry.session_id for entry in entries if entry.session_id), "")
+            try:
+                starter = _first(self._logs.start(path)[0], "session_id")
+            except FileToolsError as error:
+                _warn(path, error)
+                continue
             agent = self._agent(path, starter)
-            for parent in dict.fromkeys((agent.parent, starter) if entries else ()):
+            for parent in dict.fromkeys((agent.parent, starter)):
                 found.setdefault(parent, []).append(agent)
         return found
 

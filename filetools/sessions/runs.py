@@ -149,9 +149,7 @@ class Runs:
         """
         kept = {"messages": self._keep(messages)} if messages else {}
         while True:
-            row = self._table.get(run_id)
-            if row is None:
-                raise RunNotFoundError(run_id)
+            row = self._row(run_id)
             altered = structs.replace(row, value={**row.value, **changes, **kept}, used=self._clock())
             if kept:
                 altered = structs.replace(altered, version=kept["messages"], size=len(messages))
@@ -173,10 +171,7 @@ class Runs:
         Raises:
             RunNotFoundError: There is none of that id.
         """
-        row = self._table.get(run_id)
-        if row is None:
-            raise RunNotFoundError(run_id)
-        return self._settled(_run(row))
+        return self._settled(_run(self._row(run_id)))
 
     def of_session(self, session: str) -> Run | None:
         """Return the newest run of a session."""
@@ -190,6 +185,11 @@ class Runs:
     def list(self) -> Sequence[Run]:
         """Return all runs, the newest first."""
         return [self._settled(_run(row)) for row in reversed(self._table.scan())]
+
+    def _row(self, run_id: str) -> TableRow:
+        if (row := self._table.get(run_id)) is None:
+            raise RunNotFoundError(run_id)
+        return row
 
     def _settled(self, run: Run) -> Run:
         """Return a run, which has failed if the process that looked after it is dead."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -19,6 +19,20 @@ Page = TypeVar("Page", GrepResult, ListResult, SearchResult)
 FIRST_ROWS: Final = 20
 """Rows of the first part; each further one has twice as many, so that a search begun anew costs little."""
 _ROWS: Final = ("entries", "matches", "files")
+
+
+async def pages(call: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
+    """Yield all pages of a search or list, each once it is wanted.
+
+    Args:
+        call: Returns the page at a `cursor`; what it raises ends them.
+    """
+    cursor: str | None = None
+    while True:
+        page = await call(cursor=cursor)
+        yield page
+        if (cursor := page.next_cursor) is None:
+            return
 
 
 async def in_parts(

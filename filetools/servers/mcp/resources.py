@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -20,6 +21,7 @@ from filetools.printable import printable
 from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.envelope import failure_envelope
+from filetools.tools.reading import pages
 
 SCHEME: Final = "filetools"
 FILES: Final = "filetools:///files/"
@@ -257,17 +259,14 @@ class Resources:
     async def _paths(self, files: FileToolsFacade, typed: str) -> wire.Completion:
         folder, _, beginning = typed.rpartition("/")
         values: list[str] = []
-        cursor: str | None = None
         try:
-            while True:
-                page = await files.list_files(folder, cursor=cursor, details=False)
+            async for page in pages(partial(files.list_files, folder, details=False)):
                 values += [
                     f"{each.path}/" if each.type == "directory" else each.path
                     for each in page.entries
                     if each.addressable is not False and each.name.startswith(beginning)
                 ]
-                cursor = page.next_cursor
-                if cursor is None or len(values) > MOST_COMPLETIONS:
+                if len(values) > MOST_COMPLETIONS:
                     break
         except FileToolsError:
             # What is typed is half a path: that there is nothing yet is an answer, not a failure.

@@ -28,6 +28,7 @@ from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, numbered, presented, repairs_of, reworded, snippet
 from filetools.tools.nearby import similar_paths
+from filetools.tools.reading import pages
 from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import Tool, ToolContext
 
@@ -131,12 +132,9 @@ class Editor:
         if view_range is not None:
             raise InvalidArgumentError("The `view_range` parameter is not allowed when `path` points to a directory.")
         rows: list[dict[str, Any]] = []
-        cursor: str | None = None
-        while len(rows) <= MOST_ROWS:
-            page = await self._files.list_files(self._path, recursive=True, max_depth=LEVELS, cursor=cursor)
+        async for page in pages(partial(self._files.list_files, self._path, recursive=True, max_depth=LEVELS)):
             rows += filter(None, (_row(entry, page.path) for entry in page.entries))
-            cursor = page.next_cursor
-            if cursor is None:
+            if len(rows) > MOST_ROWS:
                 break
         return {"path": self._shown, "entries": rows[:MOST_ROWS], "truncated": len(rows) > MOST_ROWS}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
@@ -15,7 +16,7 @@ from filetools.paths.patterns import Glob, alternatives
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
-from filetools.tools.reading import OnePath
+from filetools.tools.reading import OnePath, pages
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
 
@@ -157,16 +158,10 @@ async def _listed(context: ToolContext, place: ServedPath, *, recursive: bool) -
     # Entries are told by where they really lie, which differs below a linked folder.
     real = await real_path(place.root, place.path)
     base = len(real) + 1 if real else 0
-    cursor: str | None = None
-    while True:
-        page = await place.files.list_files(
-            real, recursive=recursive, all=True, details=not recursive, cursor=cursor, abort=context.is_aborted
-        )
+    listed = partial(place.files.list_files, real, recursive=recursive, all=True, details=not recursive)
+    async for page in pages(partial(listed, abort=context.is_aborted)):
         for entry in page.entries:
             yield entry.path[base:], entry
-        cursor = page.next_cursor
-        if cursor is None:
-            return
 
 
 async def _size(place: ServedPath, entry: Entry) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from filetools.errors import FileToolsError, InvalidArgumentError, SymlinkEscapeError
 from filetools.models.result import Result
+from filetools.tools.reading import pages
 from filetools.tools.roots import Root, ServedPath
 from filetools.tools.seen import Medium, ShownCall, TextLimits
 from filetools.tools.shown import news_lines, shown_failure
@@ -72,17 +74,10 @@ async def _as_on_disk(place: ServedPath) -> str:
 
 async def _names(place: ServedPath, folder: str) -> AsyncIterator[str]:
     """Yield the names in a folder; none of what is no folder."""
-    cursor: str | None = None
-    while True:
-        try:
-            page = await place.files.list_files(folder, all=True, details=False, cursor=cursor)
-        except FileToolsError:  # missing, a file, or out of reach: the call itself tells which
-            return
-        for entry in page.entries:
-            yield entry.name
-        cursor = page.next_cursor
-        if cursor is None:
-            return
+    with suppress(FileToolsError):  # missing, a file, or out of reach: the call itself tells which
+        async for page in pages(partial(place.files.list_files, folder, all=True, details=False)):
+            for entry in page.entries:
+                yield entry.name
 
 
 def _composed(name: str) -> str:
