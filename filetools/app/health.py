@@ -18,7 +18,7 @@ from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.rescue import Rescue as Rescue
 from filetools.journal.rescue import folder_for_damage, start_again
 from filetools.models.words import STATE_PATH
-from filetools.permissions.rule_file import SavedPermissions
+from filetools.permissions.rules import SavedPermissions
 from filetools.tree.leader import Leadership
 
 KEEPER_LOCK: Final = "keeper.lock"

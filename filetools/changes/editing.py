@@ -11,7 +11,7 @@ from filetools.changes.knowledge import (
     file_or_nothing,
 )
 from filetools.changes.operations import Seen, SeenPath
-from filetools.content.diff import PatchHunk, structured_patch
+from filetools.content.diff import PatchHunk, patch_of_edits
 from filetools.content.edits import (
     BytesOutcome,
 )
@@ -89,7 +89,7 @@ def changed_text(
         text=text,
         facts=describe(made.content, text, after, name=path, version=version),
         counts=made.outcome.counts,
-        hunks=tuple(structured_patch(made.before, text, context_lines)),
+        hunks=tuple(patch_of_edits(made.before, text, edits, context_lines)),
         edits=edits,
         repairs=made.outcome.repairs,
     )

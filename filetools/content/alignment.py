@@ -1,13 +1,14 @@
-"""How two sequences are aligned: as late as possible, as early as possible, and what is certain because both agree."""
+"""How two sequences are aligned: as late as possible, and what is certain because every way to keep as much agrees."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.myers import Ids, common_prefix, common_suffix, kept_elements
+from filetools.content.myers import Ids, common_prefix, common_suffix, kept_elements, search_trail
 
 _STEPS_PER_ELEMENT: Final = 16
 
@@ -117,11 +118,11 @@ class Alignment(Struct, frozen=True, kw_only=True):
 
     late: list[Span]
     """Changes that may lie in several places lie in the last one."""
-    early: list[Span]
-    """They lie in the first one."""
     certain: list[Span]
-    """They cover the places of both, so that only elements which both keep alike lie between them; where every change
-    replaces as many elements as it brings, they are these changes."""
+    """They cover all places, so that only elements which every cheapest way keeps alike lie between them; where every
+    change replaces as many elements as it brings, they are these changes."""
+    others: tuple[list[Span], ...] = ()
+    """The outermost ways to keep as much, where they differ from these."""
 
 
 def numbered(*sequences: Sequence[str]) -> list[list[int]]:
@@ -146,36 +147,27 @@ def late_spans(old: Ids, new: Ids, *, max_cost: int) -> list[Span]:
     if old == new:
         return []
     kept_old, kept_new = kept_elements(old, new, max_cost)
-    if not _is_certain(old, new, kept_old, kept_new):
-        settle(old, kept_old, kept_new)
-        settle(new, kept_new, kept_old)
+    settle(old, kept_old, kept_new)
+    settle(new, kept_new, kept_old)
     return list(_spans(kept_old, kept_new))
 
 
 def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
     """Return where two sequences differ, with the doubt that repetitions leave."""
-    if old == new:
-        return Alignment(late=[], early=[], certain=[])
-    kept_old, kept_new = kept_elements(old, new, max_cost)
-    if _is_certain(old, new, kept_old, kept_new):
-        spans = list(_spans(kept_old, kept_new))
-        return Alignment(late=spans, early=spans, certain=spans)
-    settle(old, kept_old, kept_new)
-    settle(new, kept_new, kept_old)
-    late = list(_spans(kept_old, kept_new))
-    early = _mirrored(late_spans(old[::-1], new[::-1], max_cost=max_cost), len(old), len(new))
-    if late == early and all(span[1] - span[0] == span[3] - span[2] for span in late):
-        # Line for line replaced: that repetitions would allow a removal here and an addition there means nothing.
-        return Alignment(late=late, early=late, certain=late)
-    certain = late if early == late else list(_certain_spans(late, early, len(old), len(new)))
-    return Alignment(late=late, early=early, certain=certain)
-
-
-def _is_certain(old: Ids, new: Ids, kept_old: bytearray, kept_new: bytearray) -> bool:
+    late = late_spans(old, new, max_cost=max_cost)
+    removed = {element for start, end, *_ in late for element in old[start:end]}
+    added = {element for *_, start, end in late for element in new[start:end]}
+    # Line for line replaced: that repetitions would allow a removal here and an addition there means nothing.
+    is_replaced = all(span[1] - span[0] == span[3] - span[2] for span in late)
     # Where neither side has what the other changed, there is one way only to keep the rest.
-    removed = {element for element, is_kept in zip(old, kept_old, strict=True) if not is_kept}
-    added = {element for element, is_kept in zip(new, kept_new, strict=True) if not is_kept}
-    return (not removed or removed.isdisjoint(new)) and (not added or added.isdisjoint(old))
+    is_sole = is_replaced or (removed.isdisjoint(new) and added.isdisjoint(old))
+    ways = None if is_sole else _outermost_ways(old, new, max_cost)
+    if ways is None:
+        return Alignment(late=late, certain=late)
+    others = tuple(_between(way, len(old), len(new)) for way in ways)
+    other_way = {*ways[1]}
+    certain = _between([pair for pair in ways[0] if pair in other_way], len(old), len(new))
+    return Alignment(late=late, certain=late if certain == late else certain, others=others)
 
 
 def _spans(kept_old: bytearray, kept_new: bytearray) -> Iterator[Span]:
@@ -200,46 +192,65 @@ def _find(kept: bytearray, value: int, at: int) -> int:
     return len(kept) if place < 0 else place
 
 
-def _mirrored(spans: list[Span], old_size: int, new_size: int) -> list[Span]:
-    return [
-        (old_size - old_end, old_size - old_start, new_size - new_end, new_size - new_start)
-        for old_start, old_end, new_start, new_end in reversed(spans)
-    ]
+Pairs = list[tuple[int, int]]
+"""Elements of the old and of the new sequence that belong together, rising."""
 
 
-def _certain_spans(late: list[Span], early: list[Span], old_size: int, new_size: int) -> Iterator[Span]:
-    """Yield what lies between the runs of pairs that both have."""
-    i = j = 0
-    for old_start, old_end, shift in _common_runs(_runs(late, old_size), _runs(early, old_size)):
-        if old_start > i or old_start + shift > j:
-            yield i, old_start, j, old_start + shift
-        i, j = old_end, old_end + shift
-    if i < old_size or j < new_size:
-        yield i, old_size, j, new_size
+def _outermost_ways(old: Ids, new: Ids, max_cost: int) -> tuple[Pairs, Pairs] | None:
+    """Return what is kept if insertions come first, and if deletions do; None if that costs too much."""
+    shared = set(old) & set(new)
+    # What one side lacks is in no pair, so it bends no way.
+    at_old = [i for i, element in enumerate(old) if element in shared]
+    at_new = [j for j, element in enumerate(new) if element in shared]
+    first, second = [old[i] for i in at_old], [new[j] for j in at_new]
+    trail = search_trail(first[::-1], second[::-1], max_cost)
+    if trail is None:
+        return None
+    ways = (_way(first, second, trail, inserts_first=inserts_first) for inserts_first in (True, False))
+    one, other = ([(at_old[x], at_new[y]) for x, y in way] for way in ways)
+    return one, other
 
 
-def _runs(spans: list[Span], old_size: int) -> list[tuple[int, int, int]]:
-    """Return start and end in the old sequence, and the way to the new one, of every run of pairs."""
-    runs: list[tuple[int, int, int]] = []
-    i = j = 0
-    for old_start, old_end, _, new_end in spans:
-        if old_start > i:
-            runs.append((i, old_start, j - i))
-        i, j = old_end, new_end
-    if old_size > i:
-        runs.append((i, old_size, j - i))
-    return runs
-
-
-def _common_runs(
-    first: list[tuple[int, int, int]], second: list[tuple[int, int, int]]
-) -> Iterator[tuple[int, int, int]]:
-    a = b = 0
-    while a < len(first) and b < len(second):
-        start, end = max(first[a][0], second[b][0]), min(first[a][1], second[b][1])
-        if start < end and first[a][2] == second[b][2]:
-            yield start, end, first[a][2]
-        if first[a][1] <= second[b][1]:
-            a += 1
+def _way(old: list[int], new: list[int], trail: list[array[int]], *, inserts_first: bool) -> Pairs:
+    least = _least_place(len(old), len(new), trail)
+    pairs: Pairs = []
+    x = y = 0
+    for left in range(len(trail) - 1, -1, -1):
+        # From where on an insertion or a deletion leads to the end with the changes that are left.
+        insert_at, delete_at = least(left, x - y - 1), least(left, x - y + 1) - 1
+        turn = insert_at if inserts_first else delete_at
+        while x < turn and x < len(old) and y < len(new) and old[x] == new[y]:
+            pairs.append((x, y))
+            x, y = x + 1, y + 1
+        is_possible = x >= turn and (y < len(new) if inserts_first else x < len(old))
+        if inserts_first == is_possible:
+            y += 1
         else:
-            b += 1
+            x += 1
+    pairs += zip(range(x, len(old)), range(y, len(new)), strict=True)
+    return pairs
+
+
+def _least_place(n: int, m: int, trail: list[array[int]]) -> Callable[[int, int], int]:
+    """Return the function from changes left and diagonal to the least `x` from which they lead to the end."""
+    unreachable = n + 2
+
+    def least(left: int, k: int) -> int:
+        mirrored = n - m - k
+        if abs(mirrored) > left:
+            return unreachable
+        reached = trail[left][(mirrored + left) // 2]
+        return n - reached if reached >= 0 else unreachable
+
+    return least
+
+
+def _between(pairs: Pairs, old_size: int, new_size: int) -> list[Span]:
+    """Return what lies between pairs."""
+    spans: list[Span] = []
+    i = j = 0
+    for x, y in [*pairs, (old_size, new_size)]:
+        if x > i or y > j:
+            spans.append((i, x, j, y))
+        i, j = x + 1, y + 1
+    return spans

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from operator import and_
 from typing import Final, TypedDict
 
@@ -175,15 +176,11 @@ def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
     frequency = Counter(group for found in shared for group in found)
     weights = [sum(math.log1p(len(lines) / frequency[group]) for group in found) for found in shared]
     size = min(len(wanted), len(lines))
-    score = sum(weights[:size])
-    likest, best_score = [0], score
-    for start in range(1, len(lines) - size + 1):
-        score += weights[start + size - 1] - weights[start - 1]
-        # The sum runs up and down; what is left of rounding must not count as better.
-        if score > best_score + 1e-9:
-            likest, best_score = [start], score
-        elif score > best_score - 1e-9:
-            likest.append(start)
+    sums = list(accumulate(weights, initial=0.0))
+    scores = [end - start for start, end in zip(sums, sums[size:], strict=False)]
+    # What is left of rounding must not count as better.
+    least = max(scores) - 1e-6
+    likest = [start for start, score in enumerate(scores) if score > least]
     groups = [_groups(line, letters) for line in wanted]
     # Of several, the one whose lines are in the places of the wanted ones.
     best = max(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from filetools.content.file_patch import LINE_KINDS, RANGE, FileHunk, FilePatch, PatchLine, PatchReader, malformed
+from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchReader, malformed
 
 BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
@@ -76,7 +76,7 @@ class _CodexReader(PatchReader):
         if kind == "delete":
             return FilePatch(kind=kind, path=path, is_unified=False)
         if kind == "add":
-            lines = tuple(self._added())
+            lines = tuple(self._lines_while(lambda: self._peek().startswith("+")))
             hunks = (FileHunk(lines=lines, old_start=None),) if lines else ()
             return FilePatch(kind=kind, path=path, hunks=hunks, is_unified=False)
         start = self._at
@@ -89,12 +89,6 @@ class _CodexReader(PatchReader):
         if not patch.hunks and move_to is None:
             raise malformed(start, f"the update of {path!r} changes nothing")
         return patch
-
-    def _added(self) -> list[PatchLine]:
-        found: list[PatchLine] = []
-        while self._peek().startswith("+"):
-            found.append(_line(self._take()))
-        return found
 
     def _hunks(self) -> list[FileHunk]:
         found: list[FileHunk] = []
@@ -113,12 +107,7 @@ class _CodexReader(PatchReader):
                 stated = int(found[1])
             else:
                 anchors.append(line[3:])
-        lines: list[PatchLine] = []
-        while self._at < len(self._lines) and not self._is_mark() and not self._peek().startswith("@@"):
-            line = self._take()
-            if line.strip("\r") and line[0] not in LINE_KINDS:
-                raise malformed(self._at, "a line of a hunk begins with a blank, '-' or '+'")
-            lines.append(_line(line))
+        lines = self._lines_while(lambda: not self._is_mark() and not self._peek().startswith("@@"))
         if not lines:
             raise malformed(start + 1, "a hunk without lines")
         is_at_end = self._is(_END_OF_FILE)
@@ -133,11 +122,3 @@ class _CodexReader(PatchReader):
 
     def _is(self, mark: str) -> bool:
         return self._peek().rstrip() == mark
-
-
-def _line(line: str) -> PatchLine:
-    # Models write an unchanged empty line without the blank before it.
-    kind = LINE_KINDS.get(line[:1], "context")
-    text = line[1:] if line[:1] in LINE_KINDS else line
-    end = "\r\n" if text.endswith("\r") else "\n"
-    return PatchLine(kind=kind, text=text.removesuffix("\r"), end=end)

@@ -12,7 +12,7 @@ from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.ends import mark_of, split_at, split_lines, without_end
 from filetools.content.file_patch import quoted_name
 from filetools.content.myers import common_prefix, common_suffix
-from filetools.content.text_edits import TextEdit
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.words import split_words, starts_of
 
 _MAX_WORD_COST: Final = 20_000
@@ -52,20 +52,48 @@ def structured_patch(old_text: str, new_text: str, context: int = 3) -> list[Pat
         new_text: The text after.
         context: How many unchanged lines stand around each change.
     """
+    return _hunks(split_lines(old_text), split_lines(new_text), context, without_end)
+
+
+def patch_of_edits(old_text: str, new_text: str, edits: Sequence[TextEdit], context: int = 3) -> list[PatchHunk]:
+    """Return the hunks between two texts of which the edits are known; only what is near them is compared.
+
+    As few lines are changed as by `structured_patch`, unless a line that is removed in one place is added in another, far
+    away, among lines equal to it. What is added or removed among equal lines is shown near its edit, not at the last of them.
+
+    Args:
+        old_text: The text before.
+        new_text: The text after.
+        edits: What made the one of the other, in order, not overlapping.
+        context: How many unchanged lines stand around each change.
+    """
     mark = mark_of(new_text)
-    if mark_of(old_text) != mark:  # what a line is has changed, and so has every line
-        return _hunks(split_lines(old_text), split_lines(new_text), context, without_end)
-    start = common_prefix(old_text, new_text)
-    end = len(old_text) - common_suffix(old_text, new_text, start)
-    for _ in range(context + 1):
-        start = old_text.rfind(mark, 0, max(start - 1, 0)) + 1
-        end = old_text.find(mark, end) + 1 or len(old_text)
-    old, new = (split_at(text[start : len(text) - len(old_text) + end], mark) for text in (old_text, new_text))
-    above = old_text.count(mark, 0, start)
-    return [
-        structs.replace(hunk, old_start=hunk.old_start + above, new_start=hunk.new_start + above)
-        for hunk in _hunks(old, new, context, without_end)
-    ]
+    if mark_of(old_text) != mark and mark_of(old_text) in old_text:
+        return structured_patch(old_text, new_text, context)  # what a line is has changed, and so has every line
+    windows: list[tuple[int, int, list[TextEdit]]] = []
+    for edit in edits:
+        start, end, inner = edit.start, edit.end, [edit]
+        for _ in range(context + 1):
+            start = old_text.rfind(mark, 0, max(start - 1, 0)) + 1
+            end = old_text.find(mark, end) + 1 or len(old_text)
+        if windows and start <= windows[-1][1]:
+            start, _, before = windows.pop()
+            inner = [*before, edit]
+        windows.append((start, end, inner))
+    hunks: list[PatchHunk] = []
+    place = line = shift = 0
+    for start, end, inner in windows:
+        line += old_text.count(mark, place, start)
+        place = start
+        shifted = [TextEdit(edit.start - start, edit.end - start, edit.text) for edit in inner]
+        old = split_at(old_text[start:end], mark)
+        new = split_at(apply_text_edits(old_text[start:end], shifted), mark)
+        hunks += (
+            structs.replace(hunk, old_start=hunk.old_start + line, new_start=hunk.new_start + line + shift)
+            for hunk in _hunks(old, new, context, without_end)
+        )
+        shift += len(new) - len(old)
+    return hunks
 
 
 def unified_diff(

@@ -6,7 +6,7 @@ Git writes "a/caf\303\251", with the bytes of UTF-8 in octal. Source: git's docu
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -116,6 +116,23 @@ class PatchReader:
     def _take(self) -> str:
         self._at += 1
         return self._lines[self._at - 1]
+
+    def _lines_while(self, is_line: Callable[[], bool]) -> list[PatchLine]:
+        """Take lines of a hunk as long as the next one belongs to it."""
+        lines: list[PatchLine] = []
+        while self._at < len(self._lines) and is_line():
+            lines.append(self._take_line())
+        return lines
+
+    def _take_line(self) -> PatchLine:
+        """Take a line of a hunk; an empty one is unchanged, as models write it without the blank before it."""
+        line = self._take()
+        if line.strip("\r") and line[0] not in LINE_KINDS:
+            raise malformed(self._at, "a line of a hunk begins with a blank, '-' or '+'")
+        kind = LINE_KINDS.get(line[:1], "context")
+        text = line[1:] if line[:1] in LINE_KINDS else line
+        bare = text.removesuffix("\r")
+        return PatchLine(kind=kind, text=bare, end="\r\n" if bare != text else "\n")
 
 
 def malformed(line: int, reason: str) -> InvalidArgumentError:

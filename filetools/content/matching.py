@@ -7,8 +7,6 @@ file's line ends. A text that is not there may differ in the blanks at line ends
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator
 from typing import Final
 
 from filetools.content.alignment import MAX_COST, differences
@@ -19,29 +17,25 @@ _MOST_CHARACTERS: Final = 4 * 1024 * 1024
 BLANKS: Final = " \t"
 
 
-def matches_of(old: str, text: str, *, overlapping: bool = False) -> list[tuple[int, int]]:
+def matches_of(old: str, text: str) -> list[tuple[int, int]]:
     """Return start and end of every match, from left to right.
 
     Args:
         old: What to look for; not empty.
         text: The whole file.
-        overlapping: Whether a match may begin within the one before.
     """
-    step = 1 if overlapping else len(old)
-    if "\n" not in old or "\r" in old or "\r" not in text:
-        return [(start, start + len(old)) for start in _places(old, text, step)]
-    newline = newline_of(text)
-    if newline == "cr":
-        return [(start, start + len(old)) for start in _places(old, text.replace("\r", "\n"), step)]
-    if newline == "crlf":
-        literal = old.replace("\n", "\r\n")
-        return [(start, start + len(literal)) for start in _places(literal, text, 1 if overlapping else len(literal))]
-    plain = text.replace("\r\n", "\n")
-    ends = _shortened_ends(text)
-    return [
-        (start + bisect_left(ends, start), start + len(old) + bisect_left(ends, start + len(old)))
-        for start in _places(old, plain, step)
-    ]
+    literal = old
+    if "\n" in old and "\r" not in old and "\r" in text:
+        newline = newline_of(text)
+        if newline == "mixed":
+            return [found.span() for found in re.finditer(re.escape(old).replace("\\\n", "\r?\n"), text)]
+        literal = old.replace("\n", "\r" if newline == "cr" else "\r\n")
+    places: list[tuple[int, int]] = []
+    place = text.find(literal)
+    while place >= 0:
+        places.append((place, place + len(literal)))
+        place = text.find(literal, place + len(literal))
+    return places
 
 
 def lines_at(text: str, places: list[int]) -> list[int]:
@@ -54,23 +48,6 @@ def lines_at(text: str, places: list[int]) -> list[int]:
         counted = place
         lines.append(line)
     return lines
-
-
-def _places(old: str, text: str, step: int) -> Iterator[int]:
-    place = text.find(old)
-    while place >= 0:
-        yield place
-        place = text.find(old, place + step)
-
-
-def _shortened_ends(text: str) -> list[int]:
-    """Return where in the text with LF for CRLF those LF stand that were CRLF."""
-    ends: list[int] = []
-    place = text.find("\r\n")
-    while place >= 0:
-        ends.append(place - len(ends))
-        place = text.find("\r\n", place + 2)
-    return ends
 
 
 def meant_by(old: str, new: str, text: str) -> tuple[list[tuple[int, int]], str, str] | None:

@@ -79,8 +79,7 @@ def merge(
     """Merge two changes of one text.
 
     No line that both sides kept or that one side added is dropped; the same change on both sides counts once; changes
-    that touch are a conflict, and so are changes whose result depends on whether the first or the last of several
-    equal lines was meant.
+    that touch are a conflict, and so are changes whose result depends on which of several equal lines was meant.
 
     Args:
         base: The text that both sides started from.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isqrt
 from typing import Final
@@ -100,7 +101,7 @@ def _pairs(
 
 def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[int, int]] | None:
     """Return the positions that belong together, from the last pair to the first; None if that costs too much."""
-    trail = _search_trail(old, new, max_cost)
+    trail = search_trail(old, new, max_cost)
     if trail is None:
         return None
     pairs: list[tuple[int, int]] = []
@@ -121,10 +122,11 @@ def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[
     return pairs
 
 
-def _search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[int]] | None:
+def search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[int]] | None:
     """Return how far each diagonal was reached with 0, 1, 2 … changes, as long as the end was not reached.
 
-    The diagonals of `d` changes are -d, 2 - d … d. None if it costs too much.
+    The diagonals of `d` changes are -d, 2 - d … d. Minus one stands for one that was not reached; a place beyond the
+    end for one that was left behind it. None if it costs too much.
     """
     n, m = len(old), len(new)
     most = min(n + m, isqrt(2 * max_cost) + 1)
@@ -161,10 +163,9 @@ def _search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[i
 
 def _anchors(old: list[int], new: list[int]) -> list[tuple[int, int]]:
     """Return the longest rising sequence of pairs of elements that are unique on both sides."""
-    place_in_new = _unique_places(new)
-    pairs = [
-        (place, place_in_new[element]) for element, place in _unique_places(old).items() if element in place_in_new
-    ]
+    unique = set.intersection(*({each for each, times in Counter(side).items() if times == 1} for side in (old, new)))
+    place_in_new = {element: place for place, element in enumerate(new) if element in unique}
+    pairs = [(place, place_in_new[element]) for place, element in enumerate(old) if element in unique]
     ends: list[int] = []
     holders: list[int] = []
     before: list[int] = []
@@ -179,14 +180,3 @@ def _anchors(old: list[int], new: list[int]) -> list[tuple[int, int]]:
         found.append(pairs[number])
         number = before[number]
     return found[::-1]
-
-
-def _unique_places(elements: list[int]) -> dict[int, int]:
-    places: dict[int, int] = {}
-    repeated: set[int] = set()
-    for place, element in enumerate(elements):
-        if element in places:
-            repeated.add(element)
-        places[element] = place
-    # In rising order, because a unique element is entered once.
-    return {element: place for element, place in places.items() if element not in repeated}

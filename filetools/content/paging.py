@@ -132,16 +132,10 @@ def _cut(text: str, size: int) -> tuple[array[int], array[int]]:
     starts, lines = array("Q", [0]), array("Q", [1])
     begin, line, length = 0, 1, len(text)
     rfind, count = text.rfind, text.count
-    cut = _ascii_end if text.isascii() else whole_end  # that is asked once: a text knows it of itself
     while length - begin > size:
-        end = rfind("\n", begin + (size - 1) // 2, begin + size) + 1 or cut(text, begin, begin + size)
+        end = rfind("\n", begin + (size - 1) // 2, begin + size) + 1 or whole_end(text, begin, begin + size)
         line += count("\n", begin, end)
         begin = end
         starts.append(begin)
         lines.append(line)
     return starts, lines
-
-
-def _ascii_end(text: str, begin: int, end: int) -> int:
-    """As `whole_end` of a text in ASCII, in which CRLF alone belongs together."""
-    return end - (end - 1 > begin and text[end] == "\n" and text[end - 1] == "\r")

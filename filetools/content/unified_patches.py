@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filetools.content.file_patch import (
     LINE_KINDS,
@@ -169,7 +170,7 @@ class _UnifiedReader(PatchReader):
         while old_left or new_left:
             if self._at >= len(self._lines) or not self._is_line(is_counted=True):
                 return None
-            line = self._line(self._take())
+            line = self._take_line()
             lines.append(line)
             old_left -= line.kind != "add"
             new_left -= line.kind != "remove"
@@ -179,9 +180,7 @@ class _UnifiedReader(PatchReader):
         return None if is_longer else lines
 
     def _until_next(self) -> list[PatchLine]:
-        lines: list[PatchLine] = []
-        while self._at < len(self._lines) and self._is_line():
-            lines.append(self._line(self._take()))
+        lines = self._lines_while(self._is_line)
         if self._at < len(self._lines) and not self._peek().startswith(_BEHIND):
             raise malformed(self._at + 1, "a line of a hunk begins with a blank, '-' or '+'")
         while lines and lines[-1].kind == "context" and not lines[-1].text:
@@ -198,15 +197,12 @@ class _UnifiedReader(PatchReader):
             return is_counted and not self._peek(2).startswith("@@")
         return (line[:1] in LINE_KINDS or not line.strip("\r")) and (is_counted or line.rstrip("\r") != "-- ")
 
-    def _line(self, line: str) -> PatchLine:
-        kind = LINE_KINDS.get(line[:1], "context")
-        if line.strip("\r") and line[0] not in LINE_KINDS:
-            raise malformed(self._at, "a line of a hunk begins with a blank, '-' or '+', or the hunk is too short")
-        text = line[1:]
+    def _take_line(self) -> PatchLine:
+        line = super()._take_line()
         if self._peek().startswith("\\"):
             self._take()
-            return PatchLine(kind=kind, text=text.removesuffix("\r"), end="\r" if text.endswith("\r") else "")
-        return PatchLine(kind=kind, text=text.removesuffix("\r"), end="\r\n" if text.endswith("\r") else "\n")
+            return replace(line, end=line.end.removesuffix("\n"))
+        return line
 
 
 def _file_patch(header: _Header, hunks: tuple[FileHunk, ...]) -> FilePatch:

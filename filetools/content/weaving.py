@@ -1,7 +1,7 @@
 """Three versions of a sequence woven into one: which places one side changed, and which both did.
 
 Two changes touch if no unchanged element of the base lies between them. Where changes touch that lie in one certain
-place only, they conflict. Where one may lie in several places, the latest one decides, as in git, unless the first one would
+place only, they conflict. Where one may lie in several places, the latest one decides, as in git, unless another place would
 give another result: then nobody knows what was meant, and it is a conflict too.
 """
 
@@ -73,7 +73,7 @@ class _Loom:
         if any(part.kind == "conflict" for part in late):
             return late
         wanted = self._woven(place, late)
-        for first, second in product((o.late, o.early), (t.late, t.early)):
+        for first, second in product((o.late, *o.others), (t.late, *t.others)):
             other = list(self._joined(first, second, o_shift, t_shift))
             if all(part.kind != "conflict" for part in other) and self._woven(place, other) != wanted:
                 return [WovenPlace(kind="doubt", base=place.base, ours=place.ours, theirs=place.theirs)]
@@ -116,8 +116,8 @@ class _Loom:
 
 def _within(alignment: Alignment, base: Range) -> Alignment:
     """Return the changes that lie in a part of the base; it is a changed place, so none lies half in it."""
-    late, early = (
+    late, *others = (
         spans[bisect_left(spans, base[0], key=itemgetter(0)) : bisect_right(spans, base[1], key=itemgetter(1))]
-        for spans in (alignment.late, alignment.early)
+        for spans in (alignment.late, *alignment.others)
     )
-    return Alignment(late=late, early=early, certain=[])
+    return Alignment(late=late, certain=[], others=tuple(others))

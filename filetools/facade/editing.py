@@ -12,7 +12,7 @@ from msgspec import Struct
 from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, EditAnswer, changed_text, existing_file
 from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, is_version, read_as, require_version
 from filetools.changes.operations import SeenPath
-from filetools.content.diff import minimal_edits, structured_patch
+from filetools.content.diff import minimal_edits, patch_of_edits
 from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.facts import describe
 from filetools.content.formats import TextFormat, encode
@@ -156,7 +156,7 @@ class TextChange:
         facts = describe(content, text, form, name=self.path, version=self.version)
         self._keep(EditAnswer(
             path=self.path, content=content, text=text, facts=facts, counts=(),
-            hunks=tuple(structured_patch(opened.text, text, self.context_lines)), edits=spans,
+            hunks=tuple(patch_of_edits(opened.text, text, spans, self.context_lines)), edits=spans,
         ))  # fmt: skip
         return overwritten(parts, seen, opened, PutDecision(content=content, facts=facts))
 

@@ -29,6 +29,7 @@ MAX_NAME_BYTES: Final = 255
 _CLEAN_NAME: Final = rf"[A-Za-z0-9_][A-Za-z0-9_.\-]{{0,{MAX_NAME_BYTES - 1}}}+"
 _CLEAN: Final = re.compile(f"{_CLEAN_NAME}(?:/{_CLEAN_NAME})*+")
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
+_UNADDRESSABLE: Final = re.compile(r"[\\\ud800-\udfff]|\A[A-Za-z]:|\A\s+\Z")
 
 
 AnyPath = str | os.PathLike[str]
@@ -51,6 +52,11 @@ def plain_path(given: AnyPath) -> str:
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A path is text or a pathlib.Path, not {type(given).__name__}")
     return text
+
+
+def is_addressable(path: str) -> bool:
+    r"""Whether a path as the disk has it can be written as a path of a call: names may be no UTF-8, or hold a `\`."""
+    return not _UNADDRESSABLE.search(path) and len(path.encode("utf-8", "surrogateescape")) <= MAX_PATH_BYTES
 
 
 def names_folder(raw_path: str) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from filetools.errors import AbsolutePathError, FileToolsError, InvalidPathError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 
-_HOME: Final = re.compile(r"~[\w.-]*[/\\]+")
-_URL: Final = re.compile(r"file:[/\\]+(?:localhost/)?")
-_QUOTED: Final = re.compile("[`'\"\u2018\u201c](.+)[`'\"\u2019\u201d]", re.DOTALL)
+_ODD: Final = re.compile(
+    "(?P<quotes>[`'\"\u2018\u201c](?=.+[`'\"\u2019\u201d]\\Z))|(?P<url>file:[/\\\\]+(?:localhost/)?)|(?P<home>~[\\w.-]*[/\\\\]+)",
+    re.DOTALL,
+)
+_REASONS: Final = {"quotes": "it stands in quotes", "url": "it is a URL", "home": "'~' is no home folder here"}
 
 
 def refuse_unmeant(workspace: Workspace, raw_path: str, path: WorkspacePath) -> None:
@@ -30,43 +31,24 @@ def refuse_unmeant(workspace: Workspace, raw_path: str, path: WorkspacePath) -> 
         InvalidPathError: It begins with `~/` or `file:/`, or is in quotes or backticks.
         AbsolutePathError: It is absolute, and its first folder is one of the machine.
     """
-    found = next(_refusals(workspace, raw_path, path), None)
-    if found is None or _is_there(workspace, path.split("/", 1)[0]):
+    first, _, below = path.partition("/")
+    found = _ODD.match(raw_path)
+    is_absolute = raw_path.startswith("/") and below != "" and raw_path.strip("/").startswith(f"{first}/")
+    if found is not None:
+        error: FileToolsError = InvalidPathError(raw_path, _REASONS[found.lastgroup or ""])
+    elif is_absolute and os.path.lexists(f"/{first}"):
+        error = AbsolutePathError(raw_path)
+    else:
         return
-    error, rest = found
-    segments = [segment for segment in rest.replace("\\", "/").split("/") if segment not in ("", ".", "..")]
+    if _is_there(workspace, first):
+        return
+    rest = raw_path[found.end() if found is not None else 0 :].replace("\\", "/").rstrip("`'\"\u2019\u201d")
+    segments = [segment for segment in rest.split("/") if segment not in ("", ".", "..")]
     tails = ("/".join(segments[at:]) for at in range(len(segments)))
     meant = next((tail for tail in tails if _is_there(workspace, tail.split("/", 1)[0])), "/".join(segments))
     error.details["root"] = workspace.spellings[0]
     error.suggested_action = f"Paths are relative to the workspace root. Did you mean {meant!r}?"
     raise error
-
-
-def _refusals(workspace: Workspace, raw_path: str, path: WorkspacePath) -> Iterator[tuple[FileToolsError, str]]:
-    """Yield why a path is odd, and what is left of it without that."""
-    if raw_path[:1].isalnum() and not raw_path.startswith("file:"):
-        return
-    if quoted := _QUOTED.fullmatch(raw_path):
-        yield InvalidPathError(raw_path, "it stands in quotes"), quoted[1]
-    if url := _URL.match(raw_path):
-        rest = f"/{raw_path[url.end() :]}"
-        yield InvalidPathError(raw_path, "it is a URL"), next(_inside(workspace, rest), rest)
-    if home := _HOME.match(raw_path):
-        yield InvalidPathError(raw_path, "'~' is no home folder here"), raw_path[home.end() :]
-    first, *below = path.split("/")
-    if (
-        raw_path.startswith("/")
-        and below
-        and raw_path.strip("/").startswith(f"{first}/")
-        and os.path.lexists(f"/{first}")
-    ):
-        yield AbsolutePathError(raw_path), path
-
-
-def _inside(workspace: Workspace, absolute: str) -> Iterator[str]:
-    for spelling in workspace.spellings:
-        if absolute.startswith(f"{spelling}/"):
-            yield absolute[len(spelling) + 1 :]
 
 
 def _is_there(workspace: Workspace, name: str) -> bool:

@@ -26,6 +26,7 @@ from filetools.errors import (
 from filetools.models.words import STATE_PATH
 from filetools.paths.birth import birth_ns
 from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
+from filetools.paths.lexical import is_addressable
 from filetools.paths.links import follow_links
 from filetools.paths.resolver import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, O_PATH, SAFE_FLAGS, Obstacle, Resolver, is_link
 from filetools.paths.root import (
@@ -205,12 +206,7 @@ class Workspace:
         """
         return self._rules.parse(raw_path, allow_root=allow_root)
 
-    def is_addressable(self, path: str) -> bool:
-        r"""Whether a call can name what the disk has at a path: names may be no UTF-8, or hold a `\`."""
-        try:
-            return self.resolve(path) == path
-        except FileToolsError:
-            return False
+    is_addressable = staticmethod(is_addressable)
 
     def key(self, path: str) -> str:
         """Return the text that is equal for all spellings of a path which the root's file system takes for one file."""

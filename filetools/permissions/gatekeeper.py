@@ -18,7 +18,7 @@ from filetools.permissions.audience import Case
 from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
 from filetools.permissions.requests import AskReason, Proposal, Settled
-from filetools.permissions.rule_file import SavedPermissions
+from filetools.permissions.rules import SavedPermissions
 
 Describe = Callable[[], Awaitable[Proposal]]
 

@@ -130,29 +130,22 @@ def search_files(
         AbortedError: `abort` said so.
     """
     chosen = replace(options or ListOptions(use_gitignore=True, include_hidden=False), recursive=True)
-    wanted = _Counted(_wanted(pattern), looked)
+    fits, count = _wanted(pattern), 0
+
+    def wanted(path: str) -> bool:
+        nonlocal count
+        count += 1
+        if looked is not None and not count % COMPARED:
+            looked(count)
+        return fits(path)
+
     source = Source(store, FOLDERS, abort, "The search")
     closed: list[AccessDeniedError] = []
     with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append) as walk:
         fields, found = _page(walk, cursor, chosen.fingerprint(path, pattern), wanted)
     is_complete = fields["next_cursor"] is None and not closed
-    more = {} if found else {"searched": wanted.count}
+    more = {} if found else {"searched": count}
     return SearchResult.model_validate({**fields, "total": found, "total_is_complete": is_complete, **more})
-
-
-class _Counted:
-    """Counts the names that are compared; lives for one page."""
-
-    def __init__(self, wanted: Wanted, looked: Callable[[int], None] | None) -> None:
-        self._wanted = wanted
-        self._looked = looked
-        self.count = 0
-
-    def __call__(self, path: str) -> bool:
-        self.count += 1
-        if self._looked is not None and not self.count % COMPARED:
-            self._looked(self.count)
-        return self._wanted(path)
 
 
 def _wanted(pattern: str) -> Wanted:

@@ -6,33 +6,25 @@ No walk calls itself, so depth costs no stack, and no walk follows a link.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Final, Self
 
-from filetools.errors import AbortedError, AccessDeniedError
+from filetools.errors import AccessDeniedError
 from filetools.models.words import EntryType, Row
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, Sieve
-from filetools.paths.lexical import MAX_PATH_BYTES
+from filetools.paths.lexical import is_addressable
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import SortedFolder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
-from filetools.search.source import GONE, LOOK_EVERY, MAX_KEPT, Abort, Listable, Source
+from filetools.search.source import GONE, MAX_KEPT, Listable, Source
 from filetools.stores.store import ScanEntry
 
 LOOKED_AT: Final = 256
 """Fewest names that are sieved at a time."""
 SHORT_PATH: Final = 700
 """A folder whose path has no more characters makes no path too long, at four bytes each and a name of 255 bytes."""
-_UNADDRESSABLE: Final = re.compile(r"[\\\ud800-\udfff]|\A[A-Za-z]:|\A\s+\Z")
-
-
-def is_addressable(path: str) -> bool:
-    """Whether a path as the disk has it can be written as a path of a call."""
-    return not _UNADDRESSABLE.search(path) and len(path.encode("utf-8", "surrogateescape")) <= MAX_PATH_BYTES
 
 
 class _Level:
@@ -259,9 +251,7 @@ def _rows(prefix: str, names: Sequence[str], kinds: Mapping[str, EntryType], *, 
     return [(path, kind, is_plain or is_addressable(path)) for path, kind in rows]
 
 
-def walk_tree(
-    store: Listable, path: WorkspacePath, *, rules: ExcludeRules | None = None, abort: Abort | None = None
-) -> Iterator[tuple[WorkspacePath, ScanEntry]]:
+def walk_tree(store: Listable, path: WorkspacePath) -> Iterator[tuple[WorkspacePath, ScanEntry]]:
     """Yield everything below a folder in no order, but each folder before what is in it.
 
     Folders that vanish, or cannot be read, on the way yield nothing; links are yielded, not followed.
@@ -269,34 +259,20 @@ def walk_tree(
     Args:
         store: What to walk over.
         path: The folder; not yielded itself.
-        rules: What to leave out, with all below.
-        abort: Looked at for every folder and now and then within one; True stops the walk.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError: Of `path` itself.
-        AbortedError: `abort` said so.
     """
     pending = [path]
     while pending:
         directory = pending.pop()
-        sieve = rules.in_directory(directory) if rules is not None else None
-        entries = _entries(store, directory, is_top=directory == path)
-        while batch := list(islice(entries, LOOK_EVERY)):
-            if abort is not None and abort():
-                raise AbortedError("The walk")
-            for entry in batch if sieve is None else _sieved(batch, sieve):
-                if is_ours(entry.name):
-                    continue
-                child = directory.child(entry.name)
-                yield child, entry
-                if entry.type == "directory":
-                    pending.append(child)
-
-
-def _sieved(entries: Sequence[ScanEntry], sieve: Sieve) -> Iterator[ScanEntry]:
-    folders = {entry.name for entry in entries if entry.type == "directory"}
-    kept = {*sieve([*folders], True), *sieve([entry.name for entry in entries if entry.name not in folders], False)}
-    return (entry for entry in entries if entry.name in kept)
+        for entry in _entries(store, directory, is_top=directory == path):
+            if is_ours(entry.name):
+                continue
+            child = directory.child(entry.name)
+            yield child, entry
+            if entry.type == "directory":
+                pending.append(child)
 
 
 def _entries(store: Listable, directory: WorkspacePath, *, is_top: bool) -> Iterator[ScanEntry]:

@@ -27,7 +27,6 @@ from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions
 from filetools.search.listing import rows_below
 from filetools.search.options import ListOptions
-from filetools.search.walk import walk_tree
 from filetools.tools import session_logs
 from filetools.tools.arguments import Parameters, parse_arguments
 from filetools.tools.shown import Answer, limited, present_facts
@@ -227,13 +226,18 @@ async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
 
 
 async def _recent_files(caller: ContextCaller, given: RecentFiles) -> Answer:
-    excluded = ListOptions(recursive=True, default_excludes=caller.files.settings.exclude).rules()
+    options = ListOptions(recursive=True, default_excludes=caller.files.settings.exclude)
 
     def work(folder: ProjectFolder) -> Answer:
         paths: Sequence[str] | Iterator[str] | None = git.listed_files(folder.path)
         if paths is None:
-            found = walk_tree(folder.reads, ROOT, rules=excluded, abort=caller.is_aborted)
-            paths = (path for path, entry in found if entry.type == "file")
+            portions = rows_below(folder.reads, ROOT, options, abort=caller.is_aborted)
+            paths = (
+                path
+                for rows in portions
+                for path, kind, can_be_addressed in rows
+                if kind == "file" and can_be_addressed
+            )
         return recent.recent_files(folder, paths, limit=given.limit, since=given.since)
 
     return await caller.look("get_recent_files", given, work)

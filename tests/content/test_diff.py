@@ -9,6 +9,7 @@ from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.diff import (
     PatchHunk,
     minimal_edits,
+    patch_of_edits,
     refined,
     structured_patch,
     unified_diff,
@@ -90,11 +91,11 @@ def edited_texts(draw: st.DrawFn) -> tuple[str, list[TextEdit]]:
 
 
 @given(edited_texts(), st.integers(0, 3))
-def test_hunks_lead_from_the_old_text_to_the_new_one(edited: tuple[str, list[TextEdit]], context: int) -> None:
+def test_hunks_of_edits_lead_from_the_old_text_to_the_new_one(edited: tuple[str, list[TextEdit]], context: int) -> None:
     text, edits = edited
     new_text = apply_text_edits(text, edits)
     old, new = split_lines(text), split_lines(new_text)
-    hunks = structured_patch(text, new_text, context)
+    hunks = patch_of_edits(text, new_text, edits, context)
     replaced = [
         (
             hunk.old_start - bool(hunk.old_lines),
@@ -113,12 +114,26 @@ def test_hunks_lead_from_the_old_text_to_the_new_one(edited: tuple[str, list[Tex
         assert [line[1:] for line in lines if line[0] != "-"] == [without_end(line) for line in new[new_start:new_end]]
 
 
-def test_hunks_of_one_place_cost_as_much_however_long_the_text_is() -> None:
-    def steps(lines: int) -> int:
-        text = "same line\n" * lines
-        return steps_of(lambda: structured_patch(text, f"{text[:5000]}new{text[5000:]}"))
+@given(st.lists(st.integers(0, 59), max_size=6, unique=True), st.integers(0, 3))
+def test_hunks_of_edits_are_those_of_the_texts_where_no_line_repeats(places: list[int], context: int) -> None:
+    lines = [f"line {number}\n" for number in range(60)]
+    edits = [
+        TextEdit(sum(map(len, lines[:place])), sum(map(len, lines[: place + place % 2])), f"new {place}\n")
+        for place in sorted(places)
+    ]
+    text = "".join(lines)
+    new_text = apply_text_edits(text, edits)
+    assert patch_of_edits(text, new_text, edits, context) == structured_patch(text, new_text, context)
 
-    assert steps(200_000) <= 2 * steps(2_000)
+
+def test_hunks_of_edits_cost_as_much_as_the_edits() -> None:
+    def steps(lines: int) -> int:
+        text = "same line\n" * lines + "last\n"
+        edits = [TextEdit(5, 9, "LINE"), TextEdit(len(text) - 5, len(text) - 1, "LAST")]
+        new_text = apply_text_edits(text, edits)
+        return steps_of(lambda: patch_of_edits(text, new_text, edits))
+
+    assert steps(200_000) == steps(2_000)
 
 
 @given(TEXTS, TEXTS)

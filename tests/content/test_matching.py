@@ -9,7 +9,7 @@ from tests.support.step_count import steps_of
 ENDS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 
-def places(old: str, text: str, *, overlapping: bool) -> list[tuple[int, int]]:
+def places(old: str, text: str) -> list[tuple[int, int]]:
     """Find the matches by trying every place: LF of the old text stands for any end of a line of the text."""
     ends = ("\r\n", "\n") if "\n" in text else ("\r",)
     found: list[tuple[int, int]] = []
@@ -19,7 +19,7 @@ def places(old: str, text: str, *, overlapping: bool) -> list[tuple[int, int]]:
         is_inside = text[start - 1 : start + 1] == "\r\n" and start > 0 and old[0] == "\n" and "\r" not in old
         if at is not None and start >= behind and not is_inside:
             found.append((start, at))
-            behind = start + 1 if overlapping else at
+            behind = at
     return found
 
 
@@ -37,8 +37,7 @@ def end_of(old: str, text: str, start: int, ends: tuple[str, ...]) -> int | None
 
 @given(st.text(st.sampled_from("ab\n\r"), max_size=16), st.text(st.sampled_from("ab\n\r"), min_size=1, max_size=4))
 def test_matches_are_the_places_where_a_text_stands(text: str, old: str) -> None:
-    for overlapping in (False, True):
-        assert matches_of(old, text, overlapping=overlapping) == places(old, text, overlapping=overlapping)
+    assert matches_of(old, text) == places(old, text)
 
 
 @given(
@@ -48,7 +47,7 @@ def test_matches_are_the_places_where_a_text_stands(text: str, old: str) -> None
 )
 def test_a_text_stands_where_it_stands_whatever_ends_its_lines(newline: str, text: str, old: str) -> None:
     own = text.replace("\n", ENDS[newline])
-    assert matches_of(old, own) == places(old, own, overlapping=False)
+    assert matches_of(old, own) == places(old, own)
 
 
 def test_lines_that_all_end_in_crlf_are_not_walked_through() -> None:

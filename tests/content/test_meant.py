@@ -36,7 +36,7 @@ TWO_MEANINGS = {
 }
 
 ONE_MEANING = {
-    "blanks before the first line": ("a\n  \n  b\n", "\n  b", "\n  c", "a\n  \n  c\n"),
+    "blanks before the first line": ("a \n  \n  b\n", "\n\n  b", "\n\n  c", "a \n  \n  c\n"),
     "CRLF and blanks": ("a\r\nb \r\nc\r\n", "a\nb\nc\n", "a\nx\ny\nc\n", "a\r\nx\r\ny\r\nc\r\n"),
 }
 

@@ -67,8 +67,8 @@ def test_touching_changes_conflict_both_ways(base: str, ours: str, theirs: str) 
 @pytest.mark.parametrize(
     ("base", "ours", "theirs"),
     [
-        ("101", "011", "1011"),
-        ("0202", "002", "0020"),
+        ("110010011110", "1100111000011110", "001000100111000"),
+        ("011010001011", "0110110001011", "010110100011"),
     ],
 )
 def test_a_change_that_may_mean_several_equal_lines_is_not_guessed(base: str, ours: str, theirs: str) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError, StateVersionError
-from filetools.permissions.rule_file import SavedPermissions
-from filetools.permissions.rules import Rule
+from filetools.permissions.rules import Rule, SavedPermissions
 
 RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_file", path="**", level="prompt"))
 

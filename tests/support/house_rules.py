@@ -101,7 +101,7 @@ DISK: Final[Mapping[str, str]] = {
     "servers/mcp/roots_door.py": "tells which folders a command line or a client means, before there is a workspace",
     "app/health.py": "examines a root that perhaps cannot be opened",
     "app/surroundings.py": "looks at what a root stands on, opened or not",
-    "permissions/rule_file.py": "owns permissions.json in the state directory",
+    "permissions/rules.py": "reads permissions.json in the state directory",
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
     "facade/body_calls.py": "keeps what is being sent in a file without a name",
     "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",

@@ -134,8 +134,3 @@ def commit_without_sync() -> None:
         database.connection.execute("PRAGMA synchronous = OFF")
 
     setattr(Database, "_use", use)  # noqa: B010  # mypy refuses the assignment
-
-
-def leave_running_loop() -> None:
-    """Have a forked child forget the loop of its parent, so that it can run one of its own."""
-    asyncio.events._set_running_loop(None)

@@ -1,9 +1,8 @@
-"""Event loops for tests: one whose time costs nothing, one that does something at a chosen step."""
+"""An event loop for tests whose time costs nothing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 
@@ -26,24 +25,3 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         if not self._ready and waiting:
             self._now = max(self._now, min(waiting))
         super()._run_once()  # type: ignore[misc]
-
-
-class SteppingLoop(VirtualTimeLoop):
-    """Calls a function before its step of a given number."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.steps = 0
-        self.chosen = -1
-        self.at_chosen: Callable[[], object] = lambda: None
-
-    def arm(self, steps_from_now: int, action: Callable[[], object]) -> None:
-        """Call `action` before the step that comes `steps_from_now` after this one."""
-        self.chosen = self.steps + steps_from_now
-        self.at_chosen = action
-
-    def _run_once(self) -> None:
-        if self.steps == self.chosen:
-            self.at_chosen()
-        self.steps += 1
-        super()._run_once()

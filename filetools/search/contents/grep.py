@@ -19,6 +19,7 @@ from filetools.errors import (
 )
 from filetools.models.searching import GrepResult
 from filetools.models.words import Row
+from filetools.paths.lexical import is_addressable
 from filetools.paths.names import escaped
 from filetools.paths.patterns import matcher_of
 from filetools.paths.workspace_path import WorkspacePath
@@ -30,7 +31,7 @@ from filetools.search.contents.unsaved import Unsaved, merged, place_of, without
 from filetools.search.listing import FOLDERS, IGNORES
 from filetools.search.options import CursorValue, decode_cursor, encode_cursor
 from filetools.search.source import GONE, Abort, Listable, Source
-from filetools.search.walk import OrderedWalk, is_addressable
+from filetools.search.walk import OrderedWalk
 
 MAX_SHOWN: Final = 500
 """Characters of a line that are shown; of a longer one the part around the match."""
