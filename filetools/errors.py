@@ -74,7 +74,7 @@ class _AtPathError(FileToolsError):
     """Base of the errors with a sentence around their path."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(self.sentence.format(path or "."), path=path)
+        super().__init__(self.sentence.format(path or ".", path), path=path)
 
 
 class _AboutError(FileToolsError):
@@ -115,7 +115,7 @@ class AbsolutePathError(
     ValueError,
     code="ABSOLUTE_PATH",
     action="Use a path relative to the workspace root.",
-    sentence="Absolute path not allowed: {!r}",
+    sentence="Absolute path not allowed: {1!r}",
 ):
     """Raised when a path carries a drive letter, a UNC prefix, or lies outside the root as an absolute path."""
 
@@ -125,7 +125,7 @@ class PathTraversalError(
     ValueError,
     code="PATH_TRAVERSAL",
     action="Write the path without '..' segments, relative to the workspace root.",
-    sentence="Path {!r} contains a '..' segment",
+    sentence="Path {1!r} contains a '..' segment",
 ):
     """Raised when a segment of a path is '..', even where the result would stay inside."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from filetools.errors import FileToolsError
+from filetools.errors import AbsolutePathError, FileToolsError, PathNotFoundError, PathTraversalError
 
 
 def classes(base: type[FileToolsError] = FileToolsError) -> list[type[FileToolsError]]:
@@ -16,3 +16,8 @@ def test_every_class_suggests_what_to_do_next() -> None:
         error = each.__new__(each)
         FileToolsError.__init__(error, "it failed")
         assert error.suggested_action == each.action != "", each.__name__
+
+
+def test_an_empty_path_is_the_root_but_where_a_path_is_quoted_as_it_was_sent() -> None:
+    said = [str(kind("")) for kind in (PathNotFoundError, AbsolutePathError, PathTraversalError)]
+    assert said == ["File not found: .", "Absolute path not allowed: ''", "Path '' contains a '..' segment"]

@@ -256,9 +256,12 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
 def write_whole(file: Path, content: bytes) -> None:
     """Write it durably, whole or not at all, so that nobody else may ever read it."""
     temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
-    with open(temporary, "xb", opener=partial(os.open, mode=0o600)) as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    temporary.replace(file)
+    try:
+        with open(temporary, "xb", opener=partial(os.open, mode=0o600)) as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
     sync_directory(file.parent)

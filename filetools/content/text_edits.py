@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import codecs
 import sys
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
+from itertools import takewhile
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +13,8 @@ from msgspec import Struct
 from filetools.content.formats import TextFormat, decode, encode, unit_bytes
 from filetools.errors import EncodingError
 
+_CHUNK_BYTES: Final = 1024
+_CHARACTER_BYTES: Final = 8
 _EXACT: Final = frozenset(("utf-8", "latin-1", "ascii", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"))
 """Codecs whose decoders take what they give and give what they take."""
 
@@ -141,26 +142,37 @@ def _spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[
 
 
 def _grown_spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]) -> Iterator[_ByteSpan]:
-    """Yield the bytes of edits up to the next places where the file can be cut: the decoder is as it began."""
+    """Yield the bytes of edits up to the next places where the file can be cut."""
+    place = (0, head)
+    for edit in edits:
+        first = _cut_before(content, encoding, place, edit.start)
+        place = _cut_before(content, encoding, first, edit.end - 1)
+        cuts = _cuts(content, encoding, place, 1)
+        yield *first, *next((cut for cut in cuts if cut[0] >= edit.end), (len(text), len(content)))
+
+
+def _cut_before(content: bytes, encoding: str, place: tuple[int, int], character: int) -> tuple[int, int]:
+    """Return the last cut that is not behind a character; `place` is one before it."""
+    for step in (_CHUNK_BYTES, 1):
+        for cut in takewhile(lambda cut: cut[0] <= character, _cuts(content, encoding, place, step)):
+            place = cut
+    return place
+
+
+def _cuts(content: bytes, encoding: str, place: tuple[int, int], step: int) -> Iterator[tuple[int, int]]:
+    """Yield characters and bytes up to a cut and then to others, `step` bytes apart: the decoder is as it began."""
     decoder = codecs.getincrementaldecoder(encoding)()
     fresh = decoder.getstate()
-    characters, offset = 0, head
-    if text.count("\n") == content.count(b"\n"):
-        characters = text.rfind("\n", 0, edits[0].start) + 1
-        for _ in range(text.count("\n", 0, characters)):
-            offset = content.index(b"\n", offset) + 1
-    cuts = [(characters, offset)]
-    for end in range(offset + 1, len(content) + 1):
-        characters += len(decoder.decode(content[end - 1 : end]))
-        if decoder.getstate() == fresh:
-            cuts.append((characters, end))
-            if characters > edits[-1].end:
+    yield place
+    characters, end = place
+    while end < len(content):
+        # Each step takes the rest of a character along: in a run of two-byte characters all could cut one.
+        for size in (step, *[1] * _CHARACTER_BYTES):
+            characters += len(decoder.decode(content[end : end + size]))
+            end += size
+            if decoder.getstate() == fresh:
+                yield characters, min(end, len(content))
                 break
-    for edit in edits:
-        first = cuts[bisect_right(cuts, edit.start, key=itemgetter(0)) - 1]
-        is_gap = first[0] == edit.start == edit.end
-        at = bisect_left(cuts, edit.end, key=itemgetter(0))
-        yield *first, *(first if is_gap else cuts[min(at, len(cuts) - 1)])
 
 
 def _grown_together(

@@ -138,7 +138,6 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
             content = content[:end]
             kept = content.decode("utf-8", "surrogatepass")
         paged, stored = PagedText(kept, page_size), version_of(content)
-        self.keep_all({stored: content})
         value = {
             "source": source, "size": len(kept), "total_pages": paged.total_pages, "total_lines": paged.total_lines,
             "page_size": page_size, "created_at": self.clock(), "is_clipped": len(kept) < len(text),
@@ -147,6 +146,8 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
         row = TableRow(key="", value=value, version=stored, size=max(1, len(content)), used=self.clock())
         # Room first: then the new one is never what goes, also where the clock was set back since the others were used.
         self.table.release(self.max_bytes - row.size, unused_since=self.clock() - FORGOTTEN_SECONDS)
+        # Then its bytes: what goes may have had the same.
+        self.keep_all({stored: content})
         return info_of(self._put(row, name), row), paged
 
     def _put(self, row: TableRow, name: str | None) -> str:

@@ -37,7 +37,7 @@ class LeftOut:
         if not is_directory and self._is_open(path):
             return False
         stack = self._stack_of(path.rpartition("/")[0])
-        if stack is None or self._rules.matches_itself(path, is_directory):
+        if stack is None or self._rules.ignores_itself(path, is_directory):
             return True
         return stack.ignores_itself(path, is_directory)
 

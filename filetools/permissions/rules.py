@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import DecodeError, Meta, Struct
 from msgspec.json import decode
@@ -17,7 +17,6 @@ from filetools.paths.names import fold_name
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 
 Level = Literal["auto", "prompt", "block"]
-REMEMBERED_GLOBS: Final = 1024
 
 READING_TOOLS: Final = frozenset(
     (
@@ -64,7 +63,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     tool: str
     """Name of a tool, or a glob of names such as "delete_*"."""
-    path: str = "**"
+    path: str
     """Glob as in exclude patterns: without slash it matches a name at any depth, and all that is below it."""
     level: Level
 
@@ -90,7 +89,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return bool(folded) and globs.matches(folded, True)
 
 
-@lru_cache(REMEMBERED_GLOBS)
+@lru_cache(None)  # each rule is asked about every path: one that is forgotten would be compiled each time
 def _compiled(path: str, is_exact: bool) -> tuple[ExcludeRules, str]:
     """Return the glob of a rule, compiled, and what stands before its first wildcard."""
     glob = path.replace("\\", "/")
@@ -144,6 +143,8 @@ class SavedPermissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A preset given at opening goes before it."""
     rules: tuple[Rule, ...] = ()
     """In their order."""
+    allow_everything_since: Any = None
+    """Of a mode that is gone; it does not count."""
 
     @classmethod
     def read(cls, path: Path) -> SavedPermissions:
@@ -163,6 +164,6 @@ class SavedPermissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             form = decode(text, type=_Format).format
             if form <= SCHEMA:
                 return decode(text, type=cls)
-        except (DecodeError, RecursionError) as exc:
+        except (DecodeError, UnicodeDecodeError, RecursionError) as exc:
             raise StateDamagedError(f"{path.name} is not a list of permissions") from exc
         raise StateVersionError(form, SCHEMA)

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -61,9 +62,12 @@ class AgentProcess:
         self._process, self._limits, self._loop = process, limits, asyncio.get_running_loop()
         self._output, self._complaints = asyncio.StreamReader(_PIECE_BYTES), asyncio.StreamReader(_PIECE_BYTES)
         self._errors, self._held, self._lines = b"", bytearray(), deque[bytes]()
-        self._skipped, self._is_skipping, self._timed_out, self._left_behind = 0, False, False, False
+        self._skipped, self._is_skipping, self._timed_out, self._left_behind = 0, False, False, True
         self._woken, self._ended = asyncio.Event(), asyncio.Event()
+        self._pipes: list[asyncio.BaseTransport] = []
         self._life = asyncio.create_task(self._live(prompt), name="filetools agent")
+        self._life.add_done_callback(self._close)
+        self._hearing = asyncio.create_task(self._hear(), name="filetools agent")
         self._ending: asyncio.Task[AgentResult] | None = None
         threading.Thread(target=self._await_end, name="filetools agent", daemon=True).start()
 
@@ -141,6 +145,7 @@ class AgentProcess:
         async for _ in self:
             pass
         await self._life
+        await self._hearing
         return AgentResult(
             exit_code=self._process.returncode, timed_out=self._timed_out, left_behind=self._left_behind,
             errors=self._errors.decode(errors="replace"), skipped=self._skipped,
@@ -148,38 +153,40 @@ class AgentProcess:
 
     async def _live(self, prompt: bytes) -> None:
         seconds, loop, process = self._limits.stop_seconds, self._loop, self._process
-        (stdin, _), (stdout, _), (stderr, _) = await asyncio.gather(
-            loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin),
-            loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self._output), process.stdout),
-            loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self._complaints), process.stderr),
-        )
+        stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
+        self._pipes.append(stdin)
+        for reader, pipe in ((self._output, process.stdout), (self._complaints, process.stderr)):
+            self._pipes.append((await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe))[0])
         stdin.write(prompt)
         stdin.write_eof()
-        hearing = asyncio.create_task(self._hear())
-        try:
-            self._timed_out = not await _is_set_within(self._limits.seconds, self._woken)
-            if not self._ended.is_set():
-                self._signal(signal.SIGTERM)
-                if not await _is_set_within(seconds, self._ended):
-                    self._signal(signal.SIGKILL)
-                await self._ended.wait()
-            await self._released_within(seconds * 0.8)
-            # Who has not left the group goes, with a pipe or without; the rest of the time is for their pipes to close.
-            self._signal(signal.SIGKILL)
-            await self._released_within(seconds * 0.2)
-            self._left_behind = self._is_held()
-        except asyncio.CancelledError:  # the loop ends
-            self._left_behind = True
-            raise
-        finally:
-            self._signal(signal.SIGKILL)
-            process.wait()
-            if stdin.get_write_buffer_size():  # else it is closed, or about to be
-                stdin.abort()
-            if self._left_behind:
-                stdout.close()
-                stderr.close()
-            await hearing
+        self._timed_out = not await _is_set_within(self._limits.seconds, self._woken)
+        if not self._ended.is_set():
+            self._signal(signal.SIGTERM)
+            if not await _is_set_within(seconds, self._ended):
+                self._signal(signal.SIGKILL)
+            await self._ended.wait()
+        await self._released_within(seconds * 0.8)
+        # Who has not left the group goes, with a pipe or without; the rest of the time is for their pipes to close.
+        self._signal(signal.SIGKILL)
+        await self._released_within(seconds * 0.2)
+        self._left_behind = self._is_held()
+        self._close()
+
+    def _close(self, _life: object = None) -> None:
+        """End what is left. Not in a `finally`: a loop that ends at once cancels a task before its first step."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        for opened in self._pipes:
+            if isinstance(opened, asyncio.WriteTransport) and opened.get_write_buffer_size():
+                opened.abort()  # else it is closed, or about to be
+            elif self._left_behind:
+                opened.close()
+        if self._left_behind:
+            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr)[len(self._pipes) :]:
+                assert pipe is not None
+                pipe.close()
+            self._output.feed_eof()
+            self._complaints.feed_eof()
 
     async def _hear(self) -> None:
         while piece := await self._complaints.read(_PIECE_BYTES):

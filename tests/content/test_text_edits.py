@@ -12,6 +12,7 @@ from filetools.content.diff import minimal_edits
 from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
 from filetools.errors import EncodingError
+from tests.support.step_count import steps_of
 
 TEXTS = st.text(st.sampled_from("abc\n"), max_size=20)
 
@@ -81,6 +82,8 @@ def test_places_are_counted_in_utf16_units() -> None:
         ("cp932", b"\xfa\x54\xee\xf9" + "日本語".encode("cp932") * 900 + b" end \xfa\x54"),
         ("euc_kr", b"\xa4\xd4\xa4\xa1\xa4\xbf\xa4\xd4" * 300 + "한글 end 한".encode("euc_kr")),
         ("iso2022_jp", "日本 end 日本\n".encode("iso2022_jp") * 3),
+        ("iso2022_kr", "한글 end\n한글\n".encode("iso2022_kr")),
+        ("cp037", "\x8e\nan end\n".encode("cp037")),
         ("utf-16-le", "a\U0001f600 end b".encode("utf-16-le")),
         ("utf-8", "a\U0001f600é end b".encode()),
     ],
@@ -102,3 +105,16 @@ def test_a_text_with_shifts_is_edited_in_every_place(old: str, new: str) -> None
             continue
         start = content.decode(encoding)
         assert spliced(content, form(encoding), minimal_edits(start, new)).decode(encoding) == new
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "euc_kr", "utf-8-raw"])
+@pytest.mark.parametrize("end", ["\n", " "], ids=["lines", "one line"])
+def test_what_lies_between_edits_far_apart_is_not_decoded_byte_by_byte(encoding: str, end: str) -> None:
+    text = f"some words{end}" * 20_000
+    content, edits = text.encode(encoding), [TextEdit(5, 6, "x"), TextEdit(len(text) - 6, len(text) - 5, "y")]
+    assert steps_of(lambda: splice(content, text, form(encoding), edits, path="f")) < 60_000
+
+
+def test_a_codec_that_reads_and_writes_a_mark_is_edited() -> None:
+    content = "a\nb\nc".encode("utf-16")
+    assert spliced(content, form("utf-16"), [TextEdit(2, 3, "B")]) == "a\nB\nc".encode("utf-16")

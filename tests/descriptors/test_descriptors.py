@@ -266,3 +266,11 @@ def test_what_is_read_in_any_order_is_the_text() -> None:
     pages = int(descriptors.create(text).attributes["pages"])
     read = {page: descriptors.read("fd:1", start=page).content for page in chance.sample(range(1, pages + 1), pages)}
     assert "".join(read[page] or "" for page in sorted(read)) == text
+
+
+def test_a_text_for_which_an_equal_one_goes_is_kept() -> None:
+    descriptors = Descriptors(DescriptorSettings(max_bytes=100))
+    descriptors.create("a" * 60)
+    descriptors.create("b" * 30)
+    descriptors.create("a" * 60)
+    assert descriptors.read("fd:3").content == "a" * 60

@@ -64,7 +64,7 @@ def test_a_foreign_program_is_bound_like_an_agent() -> None:
 
 @pytest.mark.parametrize("actor", [EDITOR, SYSTEM])
 def test_presets_and_rules_do_not_bind_people(actor: Actor) -> None:
-    policy = PermissionPolicy("read_only", [Rule(tool="*", level="block")])
+    policy = PermissionPolicy("read_only", [Rule(tool="*", path="**", level="block")])
     assert policy.check("delete_file", A, actor=actor, operation="change") == "auto"
 
 
@@ -84,7 +84,7 @@ def test_a_rule_refines_a_preset_in_both_directions() -> None:
 def test_new_rules_and_presets_count_at_once() -> None:
     policy = PermissionPolicy("allow")
     assert policy.check("write_file", A, actor=ALICE, operation="change") == "auto"
-    policy.use("allow", [Rule(tool="write_file", level="block")])
+    policy.use("allow", [Rule(tool="write_file", path="**", level="block")])
     assert policy.check("write_file", A, actor=ALICE, operation="change") == "block"
     policy.use("ask", [])
     assert policy.check("write_file", A, actor=ALICE, operation="change") == "prompt"

@@ -8,7 +8,7 @@ import pytest
 from filetools.errors import StateDamagedError, StateVersionError
 from filetools.permissions.rules import Rule, SavedPermissions
 
-RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_file", level="prompt"))
+RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_file", path="**", level="prompt"))
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,13 @@ RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_
         "[]",
         "null",
         "\xff",
+        '{"format": 1, "preset": "\xff"}',
         '{"format": 0}',
         '{"format": 1, "preset": "everything"}',
         '{"format": 1, "rules": [{"tool": "", "path": "**", "level": "block"}]}',
         '{"format": 1, "rules": [{"tool": "x", "path": "**", "level": "maybe"}]}',
         '{"format": 1, "rules": [{"tool": "x", "path": "**"}]}',
+        '{"format": 1, "rules": [{"tool": "x", "level": "block"}]}',
         '{"format": 1, "rules": [{"tool": "x", "path": "**", "level": "block", "more": ""}]}',
         '{"format": 1, "rules": [{"tool": 1, "path": "**", "level": "block"}]}',
         '{"format": 1, "rules": [["x", "**", "block"]]}',
@@ -63,6 +65,15 @@ def test_no_file_means_nothing_saved(tmp_path: Path) -> None:
 
 def test_what_a_file_says_is_read_in_its_order(tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
-    rules = [{"tool": "delete_*", "path": "docs/**", "level": "block"}, {"tool": "write_file", "level": "prompt"}]
+    rules = [
+        {"tool": "delete_*", "path": "docs/**", "level": "block"},
+        {"tool": "write_file", "path": "**", "level": "prompt"},
+    ]
     path.write_text(json.dumps({"format": 1, "preset": "guarded", "rules": rules}))
     assert SavedPermissions.read(path) == SavedPermissions(preset="guarded", rules=RULES)
+
+
+def test_a_mode_that_is_gone_does_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "permissions.json"
+    path.write_text('{"format": 1, "preset": "ask", "allow_everything_since": 1.5}')
+    assert SavedPermissions.read(path).preset == "ask"

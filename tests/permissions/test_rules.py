@@ -4,6 +4,7 @@ import pytest
 
 from filetools.errors import InvalidArgumentError
 from filetools.permissions.rules import Level, Rule, rules_level
+from tests.support.step_count import steps_of
 
 
 @pytest.mark.parametrize(
@@ -54,15 +55,20 @@ def test_a_rule_applies_to_its_tools_and_paths_only(
 
 
 def test_a_block_wins_whatever_comes_after_it() -> None:
-    rules = (Rule(tool="*", path="keep", level="block"), Rule(tool="write_file", level="auto"))
+    rules = (Rule(tool="*", path="keep", level="block"), Rule(tool="write_file", path="**", level="auto"))
     assert rules_level(rules, "write_file", "keep") == "block"
 
 
 def test_the_last_rule_that_applies_counts_where_nothing_blocks() -> None:
-    rules = (Rule(tool="*", level="auto"), Rule(tool="*", path="docs/**", level="prompt"))
+    rules = (Rule(tool="*", path="**", level="auto"), Rule(tool="*", path="docs/**", level="prompt"))
     assert rules_level(rules, "write_file", "docs/a") == "prompt"
     assert rules_level(tuple(reversed(rules)), "write_file", "docs/a") == "auto"
 
 
 def test_rules_say_nothing_of_other_calls() -> None:
-    assert rules_level((Rule(tool="write_file", level="block"),), "read_file", "a") is None
+    assert rules_level((Rule(tool="write_file", path="**", level="block"),), "read_file", "a") is None
+
+
+def test_the_glob_of_a_rule_is_compiled_once_however_many_there_are() -> None:
+    rules = [Rule(tool="*", path=f"folder{number}/*.txt", level="block") for number in range(1100)]
+    assert steps_of(lambda: rules_level(rules, "write_file", "a.txt")) < 50 * len(rules)

@@ -246,3 +246,13 @@ def test_a_loop_that_ends_takes_its_agents_with_it(start: Start) -> None:
         return agent
 
     assert inside.exit_code_of(asyncio.run(leave())) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_an_agent_ends_with_the_loop_whenever_that_ends(start: Start, steps: int) -> None:
+    async def begin() -> None:
+        start("import time; time.sleep(600)", prompt=b"x" * MIB)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+
+    asyncio.run(begin())
