@@ -31,7 +31,7 @@ from filetools.journal.backlog import MAX_TRIES
 from filetools.journal.changes import BacklogEntry
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.context import SyncContext, Work, is_recordable
+from filetools.sync.context import RecentFile, SyncContext, Work, is_recordable
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, twins_of
 from filetools.sync.plan import Comparison, Plan, Versions
@@ -252,7 +252,7 @@ class BacklogWorker:
             entries = journal.backlog.of(self._place, (self._seen, LAST_KEY), limit=_BATCH)
             for several in _together(entries):
                 self._go_on()
-                self._bring_together(several)
+                self._bring_together(several, is_new=True)
                 self._seen = several[0].number
             page = len(entries)
         unsettled = min((number for number, _ in self._deferred.values() if number), default=None)
@@ -260,13 +260,18 @@ class BacklogWorker:
             max(own, self._seen), unsettled=unsettled, is_filling=bool(self._lacking) or not self.identity.is_filled
         )
 
-    def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
-        """Bring over the paths of one change, both of a move; what is to be there goes first."""
+    def _bring_together(self, entries: Sequence[BacklogEntry], *, is_new: bool = False) -> None:
+        """Bring over the paths of one change, both of a move; what is to be there goes first.
+
+        Args:
+            entries: Of the change.
+            is_new: Whether no later change was brought over before.
+        """
         due = [entry for entry in entries if self._is_due(entry)]
         if len(due) > 1:
             due.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in due:
-            self._bring(entry)
+            self._bring(entry, self._context.recent.get(entry.number) if is_new else None)
             if len(self._unsynced) >= MOST_UNSYNCED:
                 self.make_durable()
 
@@ -277,13 +282,13 @@ class BacklogWorker:
         _, then = self._deferred.get(entry.key, (0, 0.0))
         return max(self._not_before.get(entry.key, 0.0), then) <= time.monotonic()
 
-    def _bring(self, entry: BacklogEntry) -> None:
+    def _bring(self, entry: BacklogEntry, recent: RecentFile | None) -> None:
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_written(entry)
             return
         try:
-            goal = self._wanted(path, entry)
+            goal = self._wanted(path, entry, recent)
         except UnsettledError:
             self._defer(entry)
             return
@@ -300,8 +305,7 @@ class BacklogWorker:
         else:
             self._note_written(entry)
 
-    def _wanted(self, path: WorkspacePath, entry: BacklogEntry) -> Wanted:
-        recent = self._context.recent.get(entry.number)
+    def _wanted(self, path: WorkspacePath, entry: BacklogEntry, recent: RecentFile | None = None) -> Wanted:
         if recent is not None and recent.mode is not None:
             return Wanted(kind="file", content=recent.content, version=recent.version, mode=recent.mode)
         try:

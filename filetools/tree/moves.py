@@ -107,12 +107,11 @@ def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, s
 def is_same_folder(context: ObservationContext, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
     """Whether a folder with another inode counts as the known one: something known is in it, or both are empty.
 
-    Before the first look at the whole tree has ended, one of which nothing below is known may be full.
+    Before the first look at the whole tree has ended it does in any case: what is found in a new one would not be told.
     """
     if row.kind != "directory" or stat.type != "directory":
         return False
-    is_unread = not context.knows_all and not context.rows.children(row.key)
-    return is_unread or _is_same(context.rows, context.store, row, path, stat)
+    return not context.knows_all or _is_same(context.rows, context.store, row, path, stat)
 
 
 def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat) -> Moved:

@@ -631,14 +631,21 @@ def test_a_folder_whose_inode_is_another_one_is_the_same_if_it_has_a_name_that_i
     assert looker.whole() == []
 
 
-def test_a_folder_that_nobody_has_looked_into_is_the_same_with_another_inode(opened: Opener) -> None:
+@pytest.mark.parametrize("known", [(), ("a/g",)])
+def test_a_folder_is_the_same_with_another_inode_before_the_first_whole_look(
+    opened: Opener, known: tuple[str, ...]
+) -> None:
     looker = opened(found=True)
     looker.write("a/f")
-    looker.named("a")
+    for path in known:
+        looker.write(path)
+    looker.named("a", *known)
     shutil.copytree(looker.root / "a", looker.root / "b")
     shutil.rmtree(looker.root / "a")
     (looker.root / "b").rename(looker.root / "a")
-    assert looker.whole() == []
+    for path in known:
+        (looker.root / path).unlink()
+    assert [each.path for each in looker.whole()] == [*known]
     assert looker.at("a/f") is not None
 
 
