@@ -26,6 +26,7 @@ from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.context import RecentFile
 
 MOST_TAKING_BACK: Final = 20
@@ -126,7 +127,7 @@ class Walk:
             self.outcome = _unchanged(parts, steps, adopt(parts, adoptions))
             return None
         for step in self._active:
-            step.new_folders(parts)
+            _refuse_known(parts, step.new_folders(parts))
         self._adopted = len(adoptions)
         try:
             return self._prepared(adoptions)
@@ -232,6 +233,14 @@ def _prepare(parts: Parts, step: Step) -> None:
         step.prepare(parts)
     except _OVERTAKEN as exc:
         raise HeadMovedError(step.paths[0]) from exc
+
+
+def _refuse_known(parts: Parts, missing: Sequence[WorkspacePath]) -> None:
+    """Raise HeadMovedError if a missing folder is known: that it went is recorded before it is made again."""
+    for folder in missing:
+        row = parts.journal.tree_index.get(parts.workspace.key(folder))
+        if row is not None and row.kind == "directory":
+            raise HeadMovedError(folder)
 
 
 def _refuse_folder_made_twice(changes: Sequence[Change]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.observing import TreeObserver
 from filetools.journal.journal import Journal
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -406,3 +408,22 @@ async def test_a_call_that_is_cancelled_waits_for_a_mirror_no_more(tmp_path: Pat
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
             assert waiters() == 0
+
+
+async def test_a_folder_that_goes_after_the_look_is_told_before_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.write_file("d/a.txt", "1")
+        named = TreeObserver.named
+
+        def late(self: TreeObserver, paths: Iterable[WorkspacePath]) -> Any:
+            found = named(self, paths)
+            if (tmp_path / "d").exists():
+                shutil.rmtree(tmp_path / "d")
+            return found
+
+        monkeypatch.setattr(TreeObserver, "named", late)
+        await files.write_file("d/b.txt", "2")
+        told = [(record.operation, record.path) for record in (await files.changes()).records]
+        assert told[-3:] == [("delete_directory", "d"), ("create_directory", "d"), ("create", "d/b.txt")]

@@ -11,7 +11,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
-from tests.support.opened import recorded, refused
+from tests.support.opened import recorded, refused, steps_until
 
 
 @pytest.fixture
@@ -98,6 +98,7 @@ async def test_a_mirror_takes_no_root_along_that_was_opened_in_it(
     (source / "d" / "sub").mkdir(parents=True)
     async with filetools.open(source, mirror=mirror, mirror_policy=policy, settings=QUIET) as files:
         await files.write_file("d/sub/x", "x")
+        await steps_until((mirror / "d" / "sub" / "x").exists)  # a call does not wait for it for long
         async with filetools.open(mirror / "d" / "sub", settings=QUIET) as inner:
             await inner.write_file("a", "one")
             await inner.write_file("a", "two")
