@@ -261,12 +261,7 @@ class BacklogWorker:
         )
 
     def _bring_together(self, entries: Sequence[BacklogEntry], *, is_new: bool = False) -> None:
-        """Bring over the paths of one change, both of a move; what is to be there goes first.
-
-        Args:
-            entries: Of the change.
-            is_new: Whether no later change was brought over before.
-        """
+        """Bring over the paths of one change, both of a move; what is to be there goes first. New: no later one came before."""
         due = [entry for entry in entries if self._is_due(entry)]
         if len(due) > 1:
             due.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
