@@ -77,10 +77,10 @@ class Hang:
         self._free.set()
 
     def __call__(self, method: str, path: str) -> None:
-        if not self._methods or method in self._methods:
-            if not self._free.is_set():  # whoever came before `on` is not held up, unseen
-                self.reached.set()
-                self._free.wait()
+        is_held = not self._methods or method in self._methods
+        if is_held and not self._free.is_set():  # whoever came before `on` is not held up, unseen
+            self.reached.set()
+            self._free.wait()
 
 
 def hurry(manager: SyncManager, seconds: float = WAIT_SECONDS) -> None:
