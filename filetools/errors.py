@@ -78,7 +78,7 @@ class _AtPathError(FileToolsError):
 
 
 class _AboutError(FileToolsError):
-    """Base of the errors with a sentence around one fact that is no path, or around none."""
+    """Base of errors whose message is a fixed sentence, or one with a single value in it."""
 
     def __init__(self, about: str = "") -> None:
         super().__init__(self.sentence.format(about))

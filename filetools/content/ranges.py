@@ -175,7 +175,7 @@ def _character_start(source: TextSource, offset: int) -> int:
 
 
 def _utf8_start(source: TextSource, offset: int) -> int:
-    """Return where the character ends that holds the byte before an offset; bytes that are no character stay in."""
+    """Return the end of the character that the byte before an offset is part of; invalid bytes count as characters."""
     for back in range(1, min(4, offset - source.first + 1)):
         around = source.file.read_at(offset - back, 4)
         for length in range(back + 1, 5):

@@ -114,7 +114,7 @@ class TreeObserver:
         return found.records
 
     def sifted(self, hints: Mapping[FolderId, Names]) -> Sifted:
-        """Compare what hints name with the rows, outside of a turn: own writes are no news."""
+        """Compare hinted names with the rows outside of a turn, so that own writes need none."""
         sifted = Sifted(news={}, unsettled={}, folders=[])
         settled: list[ReadVersion] = []
         for folder, names in hints.items():

@@ -29,6 +29,8 @@ from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.context import RecentFile
 
+MOST_LOOKS: Final = 3
+"""At what a call names, until it is as it is recorded: some things cannot be, such as a file too large to be read."""
 MOST_TAKING_BACK: Final = 20
 """How often the heads are set back together with documents that people type in; in the last try without these."""
 
@@ -112,8 +114,10 @@ class Walk:
         for done, step in enumerate(steps):
             beat(done, 2 * len(steps))
             step.look(parts)
-        found = parts.observer.named(path for step in steps if not step.is_known for path in step.paths)
-        if found is not None:
+        for _ in range(MOST_LOOKS):
+            found = parts.observer.named(path for step in steps if not step.is_known for path in step.paths)
+            if found is None:
+                break  # what was seen is what is recorded
             noticed(found)
             for step in steps:
                 step.look(parts)

@@ -310,10 +310,12 @@ class BacklogWorker:
             if not self._is_made(path, entry):
                 raise
             return wanted(self._context, path, entry.key, is_settled=True)
+        if goal.kind == "file" or not entry.number:
+            return goal
         # A folder has no head that would say so.
-        if goal.kind != "file" and entry.number and not self._is_made(path, entry, only_pending=True):
+        if not self._is_made(path, entry, only_pending=True):
             raise UnsettledError
-        return goal
+        return wanted(self._context, path, entry.key)  # again: it may have been made since
 
     def _is_made(self, path: WorkspacePath, entry: BacklogEntry, *, only_pending: bool = False) -> bool:
         """Whether the primary shows the change that an entry is about; of a change that is applied, it did."""

@@ -427,3 +427,27 @@ async def test_a_folder_that_goes_after_the_look_is_told_before_it_is_made_again
         await files.write_file("d/b.txt", "2")
         told = [(record.operation, record.path) for record in (await files.changes()).records]
         assert told[-3:] == [("delete_directory", "d"), ("create_directory", "d"), ("create", "d/b.txt")]
+
+
+async def test_a_file_that_comes_back_after_the_look_is_told_as_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.write_file("d/a.txt", "1")
+        await files.look()
+        shutil.rmtree(tmp_path / "d")
+        named = TreeObserver.named
+
+        def late(self: TreeObserver, paths: Iterable[WorkspacePath]) -> Any:
+            found = named(self, paths)
+            if not (tmp_path / "d").exists():
+                (tmp_path / "d").mkdir()
+                (tmp_path / "d/a.txt").write_text("2")
+            return found
+
+        monkeypatch.setattr(TreeObserver, "named", late)
+        await files.for_actor(filetools.Actor(kind="agent", id="bob")).write_file("d/a.txt", "3")
+        told = [(record.operation, record.path) for record in (await files.changes()).records]
+        assert told[-4:] == [
+            ("delete_directory", "d"), ("create_directory", "d"), ("create", "d/a.txt"), ("modify", "d/a.txt"),
+        ]  # fmt: skip

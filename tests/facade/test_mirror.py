@@ -6,9 +6,13 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import pytest
+
 import filetools
 from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
+from filetools.sync import worker
+from filetools.sync.wanted import Wanted, wanted
 from tests.support import inside
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
@@ -130,3 +134,19 @@ async def test_what_a_call_wrote_is_not_brought_over_a_later_deletion(tmp_path: 
         assert written.number is not None
         await asyncio.to_thread(inside.bring_late, files, "d/a.txt", written.number, b"1")
         assert not (tmp_path / "mirror/d").exists()
+
+
+async def test_a_folder_that_is_made_while_the_mirror_looks_is_made_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "root").mkdir()
+    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=QUICK) as files:
+        await files.write_file("a.txt", "1")
+        await caught_up(files)
+        early = [Wanted(kind="nothing")]
+        monkeypatch.setattr(
+            worker, "wanted", lambda *args, **options: early.pop() if early else wanted(*args, **options)
+        )
+        await files.create_directory("d")
+        await caught_up(files)
+        assert (early, (tmp_path / "mirror/d").is_dir()) == ([], True)
