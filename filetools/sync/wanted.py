@@ -30,7 +30,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
     mode: int | None = None
 
 
-def wanted(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: bool = False) -> Wanted:
+def wanted(
+    context: SyncContext, path: WorkspacePath, key: str, *, is_told: bool = False, is_settled: bool = False
+) -> Wanted:
     """Return what a path should be in a mirror.
 
     Of a recorded file the head counts: the primary may hold something else for an instant of which nobody is ever told.
@@ -39,6 +41,7 @@ def wanted(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: b
         context: The journal and the primary.
         path: The path.
         key: Its key in the journal.
+        is_told: Whether a record tells of the path: then a deletion counts as well, until another one tells of a new file.
         is_settled: Whether a change that is not marked as applied counts as applied.
 
     Raises:
@@ -54,6 +57,8 @@ def wanted(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: b
         return Wanted(kind="nothing")
     if stat.type == "directory":
         return Wanted(kind="directory", mode=stat.mode)
+    if is_told and head is not None and head.number:
+        return Wanted(kind="nothing")
     content, stat = context.primary.read(path)
     return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
 

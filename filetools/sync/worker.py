@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -303,19 +304,19 @@ class BacklogWorker:
     def _wanted(self, path: WorkspacePath, entry: BacklogEntry, recent: RecentFile | None = None) -> Wanted:
         if recent is not None and recent.mode is not None:
             return Wanted(kind="file", content=recent.content, version=recent.version, mode=recent.mode)
+        look = partial(wanted, self._context, path, entry.key, is_told=bool(entry.number))
         try:
-            goal = wanted(self._context, path, entry.key)
+            goal = look()
         except UnsettledError:
             # Strict calls wait before their changes are marked as applied.
             if not self._is_made(path, entry):
                 raise
-            return wanted(self._context, path, entry.key, is_settled=True)
+            return look(is_settled=True)
         if goal.kind == "file" or not entry.number:
             return goal
-        # A folder has no head that would say so.
         if not self._is_made(path, entry, only_pending=True):
-            raise UnsettledError
-        return wanted(self._context, path, entry.key)  # again: it may have been made since
+            raise UnsettledError  # a folder has no head that would say so
+        return look()  # again: it may have been made since
 
     def _is_made(self, path: WorkspacePath, entry: BacklogEntry, *, only_pending: bool = False) -> bool:
         """Whether the primary shows the change that an entry is about; of a change that is applied, it did."""

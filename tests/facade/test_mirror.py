@@ -11,7 +11,9 @@ import pytest
 import filetools
 from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
+from filetools.sync.context import SyncContext
 from filetools.sync.wanted import Wanted, wanted
 from tests.support import inside
 from tests.support.crashing import snapshot
@@ -150,3 +152,25 @@ async def test_a_folder_that_is_made_while_the_mirror_looks_is_made_there(
         await files.create_directory("d")
         await caught_up(files)
         assert (early, (tmp_path / "mirror/d").is_dir()) == ([], True)
+
+
+async def test_a_file_that_was_back_for_an_instant_does_not_stay_in_the_mirror(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "root/a.txt"
+    place.parent.mkdir()
+
+    def at_an_instant(context: SyncContext, path: WorkspacePath, key: str, **options: bool) -> Wanted:
+        place.write_text("2")
+        try:
+            return wanted(context, path, key, **options)
+        finally:
+            place.unlink()
+
+    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=QUICK) as files:
+        await files.write_file("a.txt", "1")
+        await caught_up(files)
+        monkeypatch.setattr(worker, "wanted", at_an_instant)
+        await files.delete_file("a.txt")
+        await caught_up(files)
+        assert not (tmp_path / "mirror/a.txt").exists()
