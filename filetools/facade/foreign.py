@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from filetools.errors import LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
-from filetools.facade.observing import Sifted
+from filetools.facade.observing import FilteredHints
 from filetools.facade.parts import Parts
 from filetools.journal.tree_index import Looked
 from filetools.models.records import ChangeRecord
@@ -72,10 +72,10 @@ class ForeignChanges:
         self._agenda = Agenda(self._wake)
         self._is_due = asyncio.Event()
         self._news: deque[Mapping[FolderId, Names]] = deque()
-        """Hints that were sifted."""
+        """Hints at what may be new."""
         self._unsettled: dict[FolderId, Names] = {}
-        """Hints that are to be sifted once more."""
-        self._is_sifting = False
+        """Hints that are to be compared once more."""
+        self._is_filtering = False
         self._looking = asyncio.Lock()
         self._working = asyncio.Lock()
         self._watcher: TreeWatcher | None = None
@@ -97,7 +97,7 @@ class ForeignChanges:
     @property
     def is_calm(self) -> bool:
         """Whether there is nothing to look at, neither now nor soon."""
-        is_waiting = self._is_sifting or self._news or self._unsettled
+        is_waiting = self._is_filtering or self._news or self._unsettled
         return self._agenda.is_empty and not (is_waiting or self._is_whole_due)
 
     @property
@@ -127,7 +127,7 @@ class ForeignChanges:
         self._is_due.clear()
         try:
             async with self._working:
-                await self._sift()
+                await self._filter()
                 if self._seconds_until_due(with_hints=False) == 0:
                     await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
         except LockTimeoutError:
@@ -136,21 +136,21 @@ class ForeignChanges:
             self._tell_if_gone()
             await asyncio.Event().wait()  # there is nothing to look at any more
 
-    async def _sift(self) -> None:
+    async def _filter(self) -> None:
         """Forget hints at what is as it is recorded, such as own writes: a turn costs more than a look without one."""
         former, self._unsettled = self._unsettled, {}
         hints = dict(self._agenda.hints.take_folders())
         join(hints, former)
         if not hints:
             return
-        self._is_sifting = True
+        self._is_filtering = True
         try:
-            found = await self._parts.crew.run(partial(self._sifted, hints))
+            found = await self._parts.crew.run(partial(self._filtered, hints))
         except BaseException:
             self._news.append(hints)  # a turn finds out what they are about
             raise
         finally:
-            self._is_sifting = False
+            self._is_filtering = False
         for folder, names in found.unsettled.items():
             late = names & (former.get(folder) or frozenset())
             if late:
@@ -162,8 +162,8 @@ class ForeignChanges:
         if self._unsettled:
             self._loop.call_later(SECOND_LOOK_SECONDS, self._is_due.set)
 
-    def _sifted(self, hints: Mapping[FolderId, Names]) -> Sifted:
-        found = self._parts.observer.sifted(hints)
+    def _filtered(self, hints: Mapping[FolderId, Names]) -> FilteredHints:
+        found = self._parts.observer.filtered(hints)
         if self._watcher is not None:
             self._watcher.watch(found.folders)
         return found

@@ -43,7 +43,7 @@ class Observed(Struct, frozen=True, kw_only=True):
     records: Records
 
 
-class Sifted(Struct, frozen=True, kw_only=True):
+class FilteredHints(Struct, frozen=True, kw_only=True):
     """Hints that were compared with the rows outside of a turn."""
 
     news: dict[FolderId, Names]
@@ -113,19 +113,19 @@ class TreeObserver:
         self.on_observed(found.observation)
         return found.records
 
-    def sifted(self, hints: Mapping[FolderId, Names]) -> Sifted:
+    def filtered(self, hints: Mapping[FolderId, Names]) -> FilteredHints:
         """Compare hinted names with the rows outside of a turn, so that own writes need none."""
-        sifted = Sifted(news={}, unsettled={}, folders=[])
+        result = FilteredHints(news={}, unsettled={}, folders=[])
         settled: list[ReadVersion] = []
         for folder, names in hints.items():
             found = None if names is None else self._names_in(folder, names)
             if names is None or found is None:
-                sifted.news[folder] = names
+                result.news[folder] = names
                 continue
             for name in names:
-                self._sift(sifted, settled, folder, found[0].child(name), found[1].get(name))
+                self._filter_name(result, settled, folder, found[0].child(name), found[1].get(name))
         self._journal.tree_index.note_read(settled)
-        return sifted
+        return result
 
     def _names_in(self, folder: FolderId, names: Iterable[str]) -> tuple[WorkspacePath, dict[str, FileStat]] | None:
         """Return the path of a folder and what some names in it are; None if it is not where its row says."""
@@ -138,8 +138,13 @@ class TreeObserver:
             return None
         return (WorkspacePath(path), found) if own.identity[:2] == folder else None
 
-    def _sift(
-        self, sifted: Sifted, settled: list[ReadVersion], folder: FolderId, path: WorkspacePath, stat: FileStat | None
+    def _filter_name(
+        self,
+        result: FilteredHints,
+        settled: list[ReadVersion],
+        folder: FolderId,
+        path: WorkspacePath,
+        stat: FileStat | None,
     ) -> None:
         name, is_unsettled = frozenset((path.name,)), False
         row = self._row(path) if is_text(path.name) else None
@@ -148,7 +153,7 @@ class TreeObserver:
                 return  # a temporary file came and went
         elif row.kind == "directory":
             if row.identity is not None and (row.mode, row.identity[:2]) == (stat.mode, stat.identity[:2]):
-                sifted.folders.append(path)
+                result.folders.append(path)
                 return
         elif row.identity == stat.identity:
             return
@@ -164,9 +169,9 @@ class TreeObserver:
                 return
             is_unsettled = True
         if is_unsettled:
-            sifted.unsettled[folder] = sifted.unsettled.get(folder, frozenset()) | name
+            result.unsettled[folder] = result.unsettled.get(folder, frozenset()) | name
         else:
-            join(sifted.news, {folder: name})
+            join(result.news, {folder: name})
 
     def _read_again(self, path: WorkspacePath, stat: FileStat, row: IndexRow) -> ReadVersion | None:
         """Read a file that was too young to be known by its times; None if it has other bytes."""

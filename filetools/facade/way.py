@@ -30,7 +30,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.context import RecentFile
 
 MOST_LOOKS: Final = 3
-"""At what a call names, until it is as it is recorded: some things cannot be, such as a file too large to be read."""
+"""Times that a call looks again because its paths differ from their rows; a file too large to be read always does."""
 MOST_TAKING_BACK: Final = 20
 """How often the heads are set back together with documents that people type in; in the last try without these."""
 

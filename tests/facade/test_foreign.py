@@ -374,7 +374,7 @@ async def test_a_hint_at_a_folder_that_is_not_at_its_place_is_kept(tmp_path: Pat
         hints = {folder_id(tmp_path / "a"): frozenset(["new"])}
         (tmp_path / "a").rename(tmp_path / "elsewhere")
         (tmp_path / "a").mkdir()
-        assert inside.parts(files).observer.sifted(hints).news == hints
+        assert inside.parts(files).observer.filtered(hints).news == hints
 
 
 async def test_a_name_in_another_spelling_is_news_where_case_is_ignored(
@@ -394,7 +394,7 @@ async def test_a_name_in_another_spelling_is_news_where_case_is_ignored(
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.look()
         (tmp_path / "Docs").rename(tmp_path / "docs")
-        found = inside.parts(files).observer.sifted({folder_id(tmp_path): frozenset(["Docs", "docs"])})
+        found = inside.parts(files).observer.filtered({folder_id(tmp_path): frozenset(["Docs", "docs"])})
         assert found.news == {folder_id(tmp_path): frozenset(["docs"])}
 
 
