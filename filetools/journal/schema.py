@@ -16,7 +16,7 @@ TABLE_STATEMENTS: Final = (
 )
 """Make a table for `SqliteTable`, of a name."""
 
-SCHEMA_VERSION: Final = 27
+SCHEMA_VERSION: Final = 28
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 _TREE_ROW: Final = """
         folder TEXT,
@@ -128,16 +128,17 @@ _TABLES: Final = (
         PRIMARY KEY (owner, key, version)
     ) WITHOUT ROWID""",
     "CREATE INDEX seen_versions_of_base ON seen_versions (base)",
+    # Without a name as long as its bytes are not all kept.
     """CREATE TABLE checkpoints (
-        name TEXT PRIMARY KEY,
+        snapshot INTEGER PRIMARY KEY,
+        name TEXT UNIQUE,
         number INTEGER NOT NULL,
         time REAL NOT NULL,
-        snapshot INTEGER NOT NULL,
         files INTEGER NOT NULL,
         bytes INTEGER NOT NULL,
         rows INTEGER NOT NULL,
-        automatic INTEGER NOT NULL DEFAULT 0
-    ) WITHOUT ROWID""",
+        automatic INTEGER NOT NULL
+    )""",
     # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.
     """CREATE TABLE snapshot_rows (
         key TEXT NOT NULL,
@@ -151,7 +152,6 @@ _TABLES: Final = (
         PRIMARY KEY (key, first)
     ) WITHOUT ROWID""",
     "CREATE INDEX snapshot_rows_of_version ON snapshot_rows (version) WHERE version IS NOT NULL",
-    "CREATE INDEX snapshot_rows_open ON snapshot_rows (key) WHERE last IS NULL",
     """CREATE TABLE documents (
         id TEXT PRIMARY KEY,
         key TEXT NOT NULL UNIQUE,
