@@ -19,9 +19,10 @@ from filetools.content.facts import inspect, text_of
 from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
+from filetools.journal.history import FileState
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import FileState, Past, is_within, unknown_creations
+from filetools.versions.past import Past, is_within, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -315,7 +316,7 @@ class Undoing:
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
     def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, DraftNode]]:
-        found = (self._tree.trashed(where, name, record.mode) for name in self._past.trash_names(record))
+        found = (self._tree.trashed(where, str(number), record.mode) for number in self._past.deletions(record))
         return next((each for each in found if each), [])
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
