@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field, structs
 
+from filetools.journal.birth import NEWEST
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.contents import Contents, digest_of
 from filetools.journal.document_rows import apply_to_document, is_at
@@ -46,7 +47,7 @@ _UNSYNCED: Final = (
     "SELECT heads.key FROM json_each(?) AS wanted JOIN heads ON heads.key = wanted.value"
     " JOIN records ON records.number = heads.number WHERE records.synced = 0"
 )
-_UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_unsynced WHERE synced = 0"
+_UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
 _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ADD_TO_BACKLOG: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
@@ -255,8 +256,8 @@ def _synced(connection: sqlite3.Connection, change: Change) -> int:
 
 def next_number(connection: sqlite3.Connection) -> int:
     """Return the number that the next record gets."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").fetchone()
-    return 1 if row is None else int(row[0]) + 1
+    (newest,) = connection.execute(NEWEST).fetchone()
+    return int(newest) + 1
 
 
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:

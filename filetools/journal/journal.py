@@ -19,7 +19,7 @@ from typing import Final
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.approvals import ApprovalTable
 from filetools.journal.backlog import Backlog, Mirrors
-from filetools.journal.birth import ISSUED, boot_id, mark_of
+from filetools.journal.birth import NEWEST, boot_id, mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.checkpoints import Checkpoints
@@ -34,6 +34,7 @@ from filetools.journal.observed import ObservedChanges
 from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
+from filetools.journal.schema import IS_UNSYNCED
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
@@ -212,8 +213,7 @@ class Journal(SqliteReading):
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
-                "INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_unsynced"
-                " WHERE synced = 0 AND state != 'pending'"
+                f"INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}"
             )
             connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
             connection.execute(_PUT, ("restored_boot", boot_id()))
@@ -287,7 +287,7 @@ def confirm_epoch(database: Database, durability: Durability) -> str:
 def _confirm(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
     boot, reached, found = boot_id(), database.position.at_opening, database.file_id
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-    (issued,) = connection.execute(ISSUED).fetchone()
+    (issued,) = connection.execute(NEWEST).fetchone()
     lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
     is_copy = database.is_restored or meta.get("inode", found) != found
     if issued < reached:

@@ -11,6 +11,7 @@ from filetools.journal.contents import version_from
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.rows import RECORD_COLUMNS, records_from
+from filetools.journal.schema import IS_PENDING
 from filetools.models.records import ChangeRecord
 
 _VIEW_COLUMNS: Final = (
@@ -29,7 +30,7 @@ _MOVING: Final = (
 )
 _NO_NUMBER: Final = 2**63 - 1
 _FIRST_PENDING: Final = (
-    f"coalesce((SELECT min(number) FROM records INDEXED BY records_pending WHERE state = 'pending'), {_NO_NUMBER})"
+    f"coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), {_NO_NUMBER})"
 )
 
 

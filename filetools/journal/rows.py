@@ -70,7 +70,8 @@ def record_row(
         batch=batch,
         opening=opening,
     )
-    return (*fixed, checksum(tuple(fixed)), _state_of(change).value, synced)
+    state = _state_of(change)
+    return (*fixed, checksum(tuple(fixed)), state.value, 0 if state is RecordState.PENDING else synced)
 
 
 def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:

@@ -18,6 +18,9 @@ TABLE_STATEMENTS: Final = (
 
 SCHEMA_VERSION: Final = 28
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
+IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
+IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
+"""Conditions on records, each in the words of the index that answers it."""
 _TREE_ROW: Final = """
         folder TEXT,
         path TEXT NOT NULL,
@@ -35,7 +38,7 @@ _TREE_ROW: Final = """
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE records (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        number INTEGER PRIMARY KEY,
         operation TEXT NOT NULL,
         path TEXT NOT NULL,
         key TEXT NOT NULL,
@@ -61,8 +64,8 @@ _TABLES: Final = (
     "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
     "CREATE INDEX records_of_actor ON records (actor_id, number)",
     "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
-    "CREATE INDEX records_pending ON records (number) WHERE state = 'pending'",
-    "CREATE INDEX records_unsynced ON records (number) WHERE synced = 0",
+    # A record that is pending is not synced either.
+    "CREATE INDEX records_open ON records (state = 'pending', number) WHERE synced = 0",
     """CREATE INDEX records_of_folders ON records (number)
         WHERE operation IN ('delete_directory', 'move_directory')""",
     """CREATE INDEX records_moving ON records (number)
@@ -98,7 +101,7 @@ _TABLES: Final = (
         used INTEGER NOT NULL,
         bytes BLOB
     )""",
-    "CREATE INDEX contents_by_use ON contents (used)",
+    "CREATE INDEX contents_by_use ON contents (used, size)",
     """CREATE TABLE debts (
         mirror TEXT NOT NULL,
         key TEXT NOT NULL,
@@ -213,7 +216,6 @@ _TABLES: Final = (
         leased_until REAL NOT NULL
     ) WITHOUT ROWID""",
     *(statement.format(name) for name in ("descriptors", "registry", "runs") for statement in TABLE_STATEMENTS),
-    "INSERT INTO meta VALUES ('removed', '0')",
 )
 
 
