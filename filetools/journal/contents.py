@@ -158,16 +158,6 @@ class Contents:
         else:
             self._enter(connection, digest_of(version), content, number)
 
-    def record_all(self, connection: sqlite3.Connection, used: Iterable[tuple[bytes | None, str, int]]) -> None:
-        """As `record`, for many contents with their versions and records at once."""
-        small: list[Row] = []
-        for content, version, number in used:
-            if content is None or len(content) > LARGEST_ROW_BYTES:
-                self.record(connection, content, version, number)
-            else:
-                small.append((digest_of(version), len(content), number, content))
-        connection.executemany(_KEEP, small)
-
     def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
         """Note inside a commit that records, by number, replace contents that no record has used before."""
         values = [(number, digest_of(version)) for version, number in versions]
