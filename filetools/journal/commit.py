@@ -16,7 +16,7 @@ from msgspec import Struct, field, structs
 from filetools.journal.birth import NEWEST
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.contents import Contents, digest_of
-from filetools.journal.document_rows import apply_to_document, is_at
+from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.folders import (
     PUT_HEAD,
     move_document,

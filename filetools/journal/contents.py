@@ -51,8 +51,7 @@ IS_FREE: Final = (
     " AND NOT EXISTS (SELECT 1 FROM seen_versions AS newer"
     " WHERE newer.owner = seen.owner AND newer.key = seen.key AND newer.time > seen.time))"
     " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
-    " AND NOT EXISTS (SELECT 1 FROM descriptors WHERE descriptors.version = contents.hash)"
-    " AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.version = contents.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM rows WHERE rows.version = contents.hash)"
 )
 """Whether nothing but records of the past needs a row of contents; takes the time since when a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"

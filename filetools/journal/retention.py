@@ -214,8 +214,8 @@ class Retention:
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS
         # Before any version that was recorded: a large result never costs undo history.
-        for name in ("descriptors", "runs"):
-            release = partial(release_bytes, name=name, surplus=surplus, is_freed=True)
+        for space in ("descriptors", "runs"):
+            release = partial(release_bytes, space=space, surplus=surplus, is_freed=True)
             self._database.write(release, durable=False, may_use_reserve=lambda: True)
         doomed = self._removable_contents(surplus, live_since)
         self._remove(doomed, _REMOVE_CONTENT, live_since)

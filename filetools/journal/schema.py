@@ -8,14 +8,6 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-TABLE_STATEMENTS: Final = (
-    "CREATE TABLE {0} (key TEXT PRIMARY KEY, value TEXT NOT NULL, version BLOB, size INTEGER NOT NULL, used REAL NOT NULL,"
-    " revision INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX {0}_of_version ON {0} (version, size) WHERE version IS NOT NULL",
-    "CREATE INDEX {0}_without ON {0} (used) WHERE version IS NULL",
-)
-"""Make a table for `SqliteTable`, of a name."""
-
 SCHEMA_VERSION: Final = 28
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
@@ -215,7 +207,19 @@ _TABLES: Final = (
         listens INTEGER NOT NULL,
         leased_until REAL NOT NULL
     ) WITHOUT ROWID""",
-    *(statement.format(name) for name in ("descriptors", "registry", "runs") for statement in TABLE_STATEMENTS),
+    # Small rows of JSON, those of each system in a space of its own.
+    """CREATE TABLE rows (
+        space TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        version BLOB,
+        size INTEGER NOT NULL,
+        used REAL NOT NULL,
+        revision INTEGER NOT NULL,
+        PRIMARY KEY (space, key)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX rows_of_version ON rows (version, space, size) WHERE version IS NOT NULL",
+    "CREATE INDEX rows_without ON rows (space, used) WHERE version IS NULL AND size > 0",
 )
 
 
