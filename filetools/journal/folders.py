@@ -6,6 +6,7 @@ import sqlite3
 from typing import Final
 
 from filetools.journal.changes import Change
+from filetools.journal.schema import IS_PENDING
 from filetools.journal.tree_rows import PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
@@ -54,7 +55,7 @@ _DROP_ASIDE: Final = (
     "DELETE FROM tree_aside WHERE deletion < "
     + _FIRST.format("records_of_folders", "operation IN ('delete_directory', 'move_directory')")
     + " OR (version IS NULL AND kind <> 'directory' AND deletion < "
-    + _FIRST.format("records_pending", "state = 'pending'")
+    + _FIRST.format("records_open", IS_PENDING)
     + ")"
 )
 _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
