@@ -50,13 +50,11 @@ _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
 )
-_FIRST: Final = "coalesce((SELECT min(number) FROM records INDEXED BY {} WHERE {}), 9223372036854775807)"
 _DROP_ASIDE: Final = (
-    "DELETE FROM tree_aside WHERE deletion < "
-    + _FIRST.format("records_of_folders", "operation IN ('delete_directory', 'move_directory')")
-    + " OR (version IS NULL AND kind <> 'directory' AND deletion < "
-    + _FIRST.format("records_open", IS_PENDING)
-    + ")"
+    "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
+    " WHERE operation IN ('delete_directory', 'move_directory')), 9223372036854775807)"
+    " OR (version IS NULL AND kind <> 'directory' AND deletion < coalesce("
+    f"(SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), 9223372036854775807))"
 )
 _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 

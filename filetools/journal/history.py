@@ -57,13 +57,6 @@ _PATHS_OF: Final = (
 )
 
 
-class FileState(Struct, frozen=True, kw_only=True):
-    """A file as a record left or met it."""
-
-    version: str
-    mode: int | None
-
-
 class RecordFilter(Struct, frozen=True, kw_only=True):
     """Which records are wanted; a field that is None wants all."""
 
@@ -122,12 +115,15 @@ class History:
         """Return the changes of a file that bore this key at the time, newest first; folders of that name left out."""
         return records_from(self._database, _OF_KEY, (key, _NO_NUMBER if below is None else below, limit))
 
-    def gone_below(self, deletion: int) -> dict[str, FileState | None]:
-        """Return the folder that a record deleted and what is known to have been in it, by paths; None is a folder."""
-        return {
-            path: FileState(version=version_from(version) or "", mode=mode) if kind == "file" else None
+    def gone_below(self, deletion: int) -> list[tuple[str, str | None, int | None]]:
+        """Return the folder that a record deleted and what is known to have been in it.
+
+        Each is a path, a version, which is None of a folder, and a mode.
+        """
+        return [
+            (path, version_from(version) if kind == "file" else None, mode)
             for path, kind, version, mode in self._database.rows(_GONE_BELOW, (deletion,))
-        }
+        ]
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
         """Return the newest deletion of a folder of these keys, or move to such a key or away from it, before a record."""

@@ -56,8 +56,6 @@ _NAMES: Final = [name.strip() for name in TREE_COLUMNS.split(",")][2:]
 PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
 _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
 
-_SET_ASIDE: Final = "INSERT OR REPLACE INTO tree_aside SELECT ?, * FROM tree WHERE key = ? AND kind <> 'absent'"
-
 
 def folder_of(key: str) -> str | None:
     """Return the key of the folder that holds a key; None for the root."""
@@ -143,7 +141,10 @@ class TreeTable:
         )
         if any(row.kind == "file" and row.version is None for row in rows):
             self.unseen.add(number)
-        self._connection.executemany(_SET_ASIDE, [(number, row.key) for row in rows])
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO tree_aside SELECT ?, * FROM tree WHERE key = ? AND kind <> 'absent'",
+            [(number, row.key) for row in rows],
+        )
         self._write(
             structs.replace(row, kind="absent", version=None, mode=None, identity=None, number=0, applied=True)
             for row in rows

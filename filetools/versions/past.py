@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from filetools.journal.history import FileState, History, RecordFilter
+from msgspec import Struct
+
+from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
 from filetools.versions.reversals import all_undoers
+
+
+class FileState(Struct, frozen=True, kw_only=True):
+    """A file as a record left or met it."""
+
+    version: str
+    mode: int | None
 
 
 class Past:
@@ -50,8 +59,12 @@ class Past:
     def tree_before(self, record: ChangeRecord) -> dict[str, FileState | None]:
         """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
         # Nobody may have read its files before it came back and went once more.
-        found = [self._history.gone_below(number) for number in self.deletions(record)]
-        return {path: state for tree in found for path, state in tree.items() if path != record.path}
+        found = [row for number in self.deletions(record) for row in self._history.gone_below(number)]
+        return {
+            path: None if version is None else FileState(version=version, mode=mode)
+            for path, version, mode in found
+            if path != record.path
+        }
 
 
 def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:

@@ -19,10 +19,9 @@ from filetools.content.facts import inspect, text_of
 from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal.history import FileState
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import Past, is_within, unknown_creations
+from filetools.versions.past import FileState, Past, is_within, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
