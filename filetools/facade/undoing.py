@@ -21,15 +21,10 @@ from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreTarget, completed
-from filetools.facade.steps.folders import MoveFolder
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.put_back import (
-    MakeFolderAgain,
-    RemoveBack,
-    RestoreFolder,
-    UndoStep,
-)
+from filetools.facade.steps.put_back import RestoreFolder, UndoStep
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
@@ -93,7 +88,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
             step.paths[0]
             for step in self.steps
             if isinstance(step, RemoveFile)
-            or (isinstance(step, RemoveBack) and step.is_recursive)
+            or (isinstance(step, RemoveFolderStep) and step.is_recursive)
             or (isinstance(step, PutLink) and step.then is None)
         ]
 
@@ -356,7 +351,7 @@ def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: 
         return _written(tree, path, drafted, shown=shown)
     if isinstance(step, PutFile):
         return UndoneFile(path=path, action="write")  # an open document, whose text is not the plan's to tell
-    if isinstance(step, MakeFolderAgain):
+    if isinstance(step, MakeFolderStep):
         return UndoneFile(path=path, action="make_directory")
     if isinstance(step, PutLink | PutMode):
         then, now = (None if text is None else version_of(text) for text in (step.then, step.now))
