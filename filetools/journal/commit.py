@@ -37,9 +37,6 @@ from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecor
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
-_STANDS_ON_UNSYNCED_KEYS: Final = (
-    "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
-)
 _STANDS_ON_UNSYNCED: Final = (
     "SELECT 1 FROM heads JOIN records ON records.number = heads.number WHERE heads.key IN (?, ?) AND records.synced = 0"
 )

@@ -58,7 +58,7 @@ LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
 _REMOVABLE_CONTENTS: Final = (
     f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use"
-    f" WHERE used < ? AND {IS_FREE} ORDER BY used"
+    f" WHERE used < ? AND {IS_FREE} ORDER BY used, id"
 )
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
 """Bytes of texts that are kept only because somebody has read them; beyond it those not used longest go."""

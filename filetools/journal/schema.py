@@ -88,12 +88,13 @@ _TABLES: Final = (
         PRIMARY KEY (deletion, key)) WITHOUT ROWID""",
     # `bytes` is NULL where they are in a file of their own.
     """CREATE TABLE contents (
+        id INTEGER PRIMARY KEY,
         hash BLOB NOT NULL UNIQUE,
         size INTEGER NOT NULL,
         used INTEGER NOT NULL,
         bytes BLOB
     )""",
-    "CREATE INDEX contents_by_use ON contents (used, size)",
+    "CREATE INDEX contents_by_use ON contents (used, id, size)",
     """CREATE TABLE debts (
         mirror TEXT NOT NULL,
         key TEXT NOT NULL,
