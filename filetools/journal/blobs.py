@@ -8,7 +8,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -71,29 +71,23 @@ class BlobFolder:
         except (FileToolsError, OSError):
             return None
 
-    def remove(self, name: str) -> None:
-        """Remove a blob, if it is there."""
-        with suppress(FileNotFoundError):
-            (self._directory / name).unlink()
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove blobs, as far as they are there."""
+        for name in names:
+            (self._directory / name).unlink(missing_ok=True)
 
     def names(self) -> Iterator[str]:
         """Yield the names of all blobs."""
         with os.scandir(self._directory) as entries:
             yield from (entry.name for entry in entries if _NAME.fullmatch(entry.name))
 
-    def old_names(self) -> list[str]:
-        """Return the names of all blobs that have had the time to be committed."""
-        return [name for name in self.names() if self._age_seconds(name) > YOUNG_SECONDS]
-
-    def sweep(self) -> int:
-        """Remove the unfinished work of dead writers; returns how many files went."""
+    def sweep(self) -> list[str]:
+        """Remove the unfinished work of dead writers; returns the names of blobs that have had the time to be committed."""
         with os.scandir(self._directory) as entries:
-            unfinished = [entry.name for entry in entries if not _NAME.fullmatch(entry.name)]
-        # By age, not by the process in the name: its number says nothing across containers that share a root.
-        abandoned = [name for name in unfinished if self._age_seconds(name) > YOUNG_SECONDS]
-        for name in abandoned:
-            self.remove(name)
-        return len(abandoned)
+            # By age, not by the process in the name: its number says nothing across containers that share a root.
+            old = [entry.name for entry in entries if self._age_seconds(entry.name) > YOUNG_SECONDS]
+        self.remove(name for name in old if not _NAME.fullmatch(name))
+        return [name for name in old if _NAME.fullmatch(name)]
 
     def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"

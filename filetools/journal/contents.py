@@ -173,15 +173,11 @@ class Contents:
 def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
     """Remove those of these files to which no row refers."""
 
-    def work(connection: sqlite3.Connection) -> list[bytes]:
-        return [digest for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
-
-    def remove(unused: list[bytes]) -> None:
-        for digest in unused:
-            blobs.remove(digest.hex())
+    def work(connection: sqlite3.Connection) -> list[str]:
+        return [digest.hex() for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
 
     # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-    database.write(work, durable=False, afterwards=remove)
+    database.write(work, durable=False, afterwards=blobs.remove)
 
 
 def deflated(content: bytes) -> bytes:

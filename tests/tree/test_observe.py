@@ -14,8 +14,8 @@ from msgspec import structs
 
 from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
+from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal
-from filetools.journal.observed import ObservedChanges
 from filetools.journal.tree_index import IndexRow
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.records import ChangeRecord, Operation
