@@ -408,7 +408,7 @@ class Observation:
         for row in self._rows.by_inode(*identity[:2]) if identity is not None else ():
             if (
                 row.path != path and row.kind == "file"
-            ):  # in a copied root the number may be a folder's, or the root's own
+            ):  # an inode that is a folder's by now, as in a copy, says nothing
                 self._look_again(WorkspacePath(row.path))
 
     def _look_again(self, path: WorkspacePath, when: dict[FolderId, Names] | None = None) -> None:
