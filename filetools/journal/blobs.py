@@ -38,14 +38,11 @@ class BlobFolder:
         self._durable = durable
 
     def put_all(self, contents: Mapping[str, bytes], *, is_synced: bool = True) -> None:
-        """Store contents by name; durable on return, unless they need not be.
-
-        What is there already is written anew only if it is damaged.
-        """
+        """Store contents by name; durable on return, unless they need not be."""
         is_synced = is_synced and self._durable
         for name, content in contents.items():
-            if not self._settle_existing(self._directory / name, content, is_synced):
-                self._write(self._directory / name, content, is_synced)
+            # Also over what is there already: it may be damaged, and nobody may have synced it.
+            self._write(self._directory / name, content, is_synced)
         if is_synced and contents:
             sync_directory(self._directory)
 
@@ -97,25 +94,6 @@ class BlobFolder:
         for name in abandoned:
             self.remove(name)
         return len(abandoned)
-
-    def _settle_existing(self, target: Path, content: bytes, is_synced: bool) -> bool:
-        # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet; and a
-        # power cut may have left a renamed but unwritten file. So it is read and synced before it is relied on.
-        try:
-            descriptor = open_regular(target)
-        except FileNotFoundError:
-            return False
-        with open(descriptor, "rb") as file:
-            if os.fstat(descriptor).st_size != len(content):
-                return False
-            if hashlib.file_digest(file, "sha256").hexdigest() != target.name:
-                return False
-            if is_synced:
-                try:
-                    os.fsync(descriptor)
-                except OSError:
-                    return False  # the kernel may have dropped bytes, and says so only once
-        return True
 
     def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
