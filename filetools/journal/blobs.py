@@ -38,11 +38,15 @@ class BlobFolder:
         self._durable = durable
 
     def put_all(self, contents: Mapping[str, bytes], *, is_synced: bool = True) -> None:
-        """Store contents by name; durable on return, unless they need not be."""
+        """Store contents by name; durable on return, unless they need not be.
+
+        What is there already is written anew only if it is damaged: the disk may be full.
+        """
         is_synced = is_synced and self._durable
         for name, content in contents.items():
-            # Also over what is there already: it may be damaged, and nobody may have synced it.
-            self._write(self._directory / name, content, is_synced)
+            # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet.
+            if self.intact_size(name, is_synced=is_synced) is None:
+                self._write(self._directory / name, content, is_synced)
         if is_synced and contents:
             sync_directory(self._directory)
 
@@ -62,12 +66,15 @@ class BlobFolder:
         except FileNotFoundError:
             return False
 
-    def intact_size(self, name: str) -> int | None:
-        """Return the size of a blob whose bytes have its hash; None for any other."""
+    def intact_size(self, name: str, *, is_synced: bool = False) -> int | None:
+        """Return the size of a blob whose bytes have its hash, durable if asked for; None for any other."""
         try:
             with open(open_regular(self._directory / name), "rb") as file:
-                is_intact = hashlib.file_digest(file, "sha256").hexdigest() == name
-                return file.tell() if is_intact else None
+                if hashlib.file_digest(file, "sha256").hexdigest() != name:
+                    return None
+                if is_synced:
+                    os.fsync(file.fileno())  # if it fails the kernel may have dropped bytes, and says so only once
+                return file.tell()
         except (FileToolsError, OSError):
             return None
 
