@@ -36,7 +36,7 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
-from filetools.versions.draft_tree import DraftNode, DraftTree, StandingTree, within
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
 from filetools.versions.past import Past, is_within
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
@@ -261,12 +261,12 @@ def _take_back(
     parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
 ) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
     """Work out the tree without some changes, what becomes of each of them, and the paths that stay as they are."""
-    standing = StandingTree(
+    tree = DraftTree(
         parts.workspace, parts.store, parts.journal.contents, parts.facts,
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
-    tree, history = DraftTree(standing), parts.journal.history
+    history = parts.journal.history
     past = Past(history, parts.workspace.key)
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
@@ -390,6 +390,6 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
 def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
     """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
     try:
-        return tree.present.contents.get(tree.version(node))
+        return tree.contents.get(tree.version(node))
     except VersionGoneError:
         return tree.content(node)
