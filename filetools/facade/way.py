@@ -27,7 +27,6 @@ from filetools.journal.tree_rows import Identity
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.context import RecentFile
 
 MOST_LOOKS: Final = 3
 """Times that a call looks again because its paths differ from their rows; a file too large to be read always does."""
@@ -52,8 +51,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What the caller should know although the call succeeded."""
     followed: Sequence[ChangeRecord] = ()
     """The records that mirrors follow."""
-    recent: Mapping[int, RecentFile] = {}
-    """Files among them, by the number of the record."""
 
     def with_mirror(self, mirror: MirrorStatus) -> Outcome:
         """Return the same with what became of it in the mirrors."""
@@ -187,11 +184,6 @@ class Walk:
             mirror="off",
             warnings=(*_kept(surprises), *_separated(parts, active)),
             followed=(*followed, *surprises),
-            recent={
-                record.number: RecentFile(content=step.content, version=step.version, mode=record.mode)
-                for step, record in zip(active, own, strict=True)
-                if isinstance(step, PutFile) and record.state is not RecordState.BUFFER
-            },
         )
 
     def abandon(self) -> None:

@@ -1,4 +1,4 @@
-"""What one commit does inside a write transaction: records, heads, contents, open documents, backlogs.
+"""What one commit does inside a write transaction: records, heads, contents, open documents.
 
 An open document is compared before the first statement that changes anything, so that several commits can share one
 transaction and a refused one leaves no trace in it.
@@ -49,17 +49,10 @@ _UNSYNCED: Final = (
 _UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_unsynced WHERE synced = 0"
 _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
-_ADD_TO_BACKLOG: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
-_ADD_FOLDER_TO_BACKLOG: Final = (
-    "INSERT INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (mirror, key) DO UPDATE SET path = excluded.path, number = excluded.number, below = 1, tries = 0,"
-    " reason = NULL"
-)
 _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
-_FOLDERS_THAT_COME: Final = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 
 class CommitDraft(Struct, frozen=True, kw_only=True):
@@ -91,15 +84,12 @@ class Recorder:
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
                 raise HeadMovedError(change.path)
-        # Of every mirror, whoever has it attached: a process that knows nothing of it adds to its backlog, too.
-        mirrors = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
         work = _Work(
             connection=connection,
             actor=draft.actor,
             now=time.time(),
             batch=next_number(connection) if len(draft.changes) > 1 else None,
             on_the_way=_takes_back(draft.changes),
-            mirrors=mirrors,
         )
         records: list[ChangeRecord] = []
         for is_plain, changes in groupby(draft.changes, lambda change: _is_plain(change, work)):
@@ -126,7 +116,6 @@ class Recorder:
         if not found:
             return ()
         now, made = time.time(), []
-        mirrors = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
         unsynced = {key for pair in connection.execute(_UNSYNCED_KEYS) for key in pair}
         for number, change in found:
             if number in unseen:
@@ -143,7 +132,6 @@ class Recorder:
                 move_documents_below(connection, change)
             elif change.old_key is not None:
                 move_document(connection, change)
-            _add_to_backlogs(connection, change, number, mirrors)
             made.append(record_of(change, EXTERNAL, now=now, batch=None, number=number))
         return tuple(made)
 
@@ -163,7 +151,6 @@ class Recorder:
         for relation in _relations(change, work.on_the_way):
             connection.execute(_RELATE, (number, relation.kind, relation.number))
             work.related.add(relation.number)
-        _add_to_backlogs(connection, change, number, work.mirrors)
         return record_of(change, work.actor, now=work.now, batch=work.batch, number=number)
 
     def _record_plain(self, work: _Work, changes: Sequence[Change]) -> list[ChangeRecord]:
@@ -186,9 +173,6 @@ class Recorder:
             connection, [(one.content, one.after, number) for number, one in numbered if one.after is not None]
         )
         connection.executemany(PUT_HEAD, [_head_of(change, number) for number, change in numbered])
-        lacking = [(one.key, one.path, number) for number, one in numbered if one.operation is not Operation.FOUND]
-        for mirror in work.mirrors:
-            connection.executemany(_ADD_TO_BACKLOG, [(mirror, *values) for values in lacking])
         return [record_of(change, actor, now=now, batch=batch, number=number) for number, change in numbered]
 
 
@@ -200,7 +184,6 @@ class _Work(Struct, kw_only=True):
     now: float
     batch: int | None
     on_the_way: tuple[Relation, ...]
-    mirrors: Sequence[str]
     related: set[int] = field(default_factory=set)
     """Records that changes of the draft take back, or stop taking back."""
 
@@ -312,13 +295,3 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
             "UPDATE records SET state = 'aborted' WHERE key = ? AND number BETWEEN ? AND ? AND state = 'pending'",
             (key, batch, number),
         )
-
-
-def _add_to_backlogs(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
-    if change.operation in (Operation.FOUND, *WITHOUT_BYTES) or change.aside or change.buffered:
-        return
-    add = _ADD_FOLDER_TO_BACKLOG if change.operation in _FOLDERS_THAT_COME else _ADD_TO_BACKLOG
-    for mirror in mirrors:
-        connection.execute(add, (mirror, change.key, change.path, number))
-        if change.old_key is not None:
-            connection.execute(add, (mirror, change.old_key, change.old_path, number))

@@ -60,8 +60,13 @@ def note(journal: Journal, number: int) -> None:
 
 
 def remove(journal: Journal, key: str) -> None:
-    assert journal.backlog.get("m", key)
-    journal.backlog.remove(journal.backlog.of("m", limit=1))
+    backlog = journal.backlog
+    position = journal.mirrors.register("m").position
+    assert 0 < backlog.count("m") <= len(backlog.since(position))
+    assert backlog.below("m", key.partition("/")[0])
+    backlog.advance("m", position + 1, backlog.since(position, limit=1))
+    backlog.add("m", [(key, key)])
+    assert backlog.behind("m", limit=1)
 
 
 def compensate(journal: Journal, key: str) -> None:

@@ -123,9 +123,9 @@ async def test_a_death_during_catching_up_leaves_the_entries(inner: LocalStore, 
             await opened.manager.start()
             await opened.until(lambda plan=plan: plan.is_dead or opened.owed() == 0)  # type: ignore[misc]
             for path, content in primary.items():
-                if opened.journal.backlog.get("mirror", path) is None and path != "d":
+                if path not in opened.lacking() and path != "d":
                     assert tree(inner)[path] == content
-            assert opened.journal.backlog.get("mirror", "gone") is not None or "gone" not in tree(inner)
+            assert "gone" in opened.lacking() or "gone" not in tree(inner)
     else:
         pytest.fail("it never finished")
     assert tree(inner) == primary
@@ -173,8 +173,7 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
         read_only.is_down = True
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: read_only.calls >= 8)
-        (entry,) = opened.journal.backlog.of("mirror")
-        assert entry.tries == 0
+        assert not opened.journal.backlog.has_refused("mirror")
         read_only.is_down = False
         await opened.until_paid()
         assert tree(inner) == {"a": b"1"}
@@ -332,8 +331,29 @@ async def test_an_entry_that_others_have_worked_off_is_waited_for_no_longer(inne
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
         assert await opened.write("b", b"1") == "pending"
         backlog = opened.journal.backlog
-        backlog.remove(backlog.of("mirror", (-1, ""), limit=10))
+        backlog.advance("mirror", 0, backlog.behind("mirror"))
         await asyncio.sleep(0.3)
         before = calls.total()
         await asyncio.sleep(0.3)
         assert calls.total() - before < 100  # it looked thousands of times
+
+
+async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compared(
+    opened: World, inner: LocalStore
+) -> None:
+    for path in ("a", "gone", "same"):
+        await opened.write(path, b"old")
+    await opened.until_paid()
+    await opened.manager.aclose()
+    opened.remove("gone")
+    opened.make("folder")
+    opened.journal.marks.synced(range(1, opened.journal.position() + 1))
+    for number in range(3):
+        opened.journal.marks.synced([opened.put("last", b"%d" % number).number])
+    assert opened.journal.maintain(retention_bytes=0, retention_records=1) > 0
+    assert opened.journal.forgotten() > opened.journal.mirrors.register("mirror").position
+    await opened.build().start()
+    await opened.until(lambda: tree(inner) == tree(opened.primary))
+    await opened.until_paid()
+    assert opened.journal.mirrors.register("mirror").is_filled
+    assert opened.manager.standing() == "in_sync"

@@ -200,8 +200,7 @@ async def test_an_entry_that_was_raised_meanwhile_stays(tmp_path: Path) -> None:
         opened.manager.pause()
         hang.off()
         await opened.manager.aclose()
-        (entry,) = opened.journal.backlog.of("mirror")
-        assert (entry.key, inner.read(at("a"))[0]) == ("a", b"1")
+        assert (opened.lacking(), inner.read(at("a"))[0]) == ({"a"}, b"1")
 
 
 async def test_what_was_not_durable_when_a_mirror_failed_is_written_anew(tmp_path: Path) -> None:
@@ -352,7 +351,7 @@ async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_e
     async with world(tmp_path, scripted(inner, after=confirm), is_filled=False, is_started=False) as opened:
         identity = identity_of(opened)
         identity.establish()
-        acts.append(lambda: identity.confirm(0))  # as the other worker may, once the mirror is filled
+        acts.append(lambda: identity.confirm())  # as the other worker may, once the mirror is filled
         identity.check()
         assert (identity.is_filled, acts) == (True, [])
         identity.check()
