@@ -22,8 +22,7 @@ from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.editors.open_text import OpenText, OpenTexts
 from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
-from filetools.journal.document_rows import Document, DocumentChange, EditReason
-from filetools.journal.documents import DocumentEdit, Handle, NewDocument
+from filetools.journal.documents import Document, DocumentChange, DocumentEdit, EditReason, Handle, NewDocument
 from filetools.journal.journal import Journal
 from filetools.models.records import SYSTEM, Actor
 

@@ -14,7 +14,7 @@ from filetools.content.text_edits import is_exact, splice
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal.changes import HeadMovedError
-from filetools.journal.document_rows import Document
+from filetools.journal.documents import Document
 from filetools.journal.journal import Journal
 
 MOST_TEXTS: Final = 64

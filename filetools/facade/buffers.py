@@ -24,7 +24,7 @@ from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
 from filetools.facade.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
 from filetools.facade.steps.put import PutFile
 from filetools.facade.way import Outcome
-from filetools.journal.document_rows import Document
+from filetools.journal.documents import Document
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict

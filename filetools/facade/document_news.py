@@ -15,8 +15,7 @@ from filetools.errors import FileToolsError
 from filetools.events.types import Event
 from filetools.facade.following import follow_disk
 from filetools.facade.parts import Parts
-from filetools.journal.document_rows import Document
-from filetools.journal.documents import DocumentEdit
+from filetools.journal.documents import Document, DocumentEdit
 from filetools.models.records import SYSTEM, Actor
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from filetools.editors.open_text import OpenText
 from filetools.errors import VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.unsaved import replaced
-from filetools.journal.document_rows import Document, DocumentChange
+from filetools.journal.documents import Document, DocumentChange
 from filetools.models.records import EXTERNAL, Actor
 
 MOST_TRIES: Final = 20

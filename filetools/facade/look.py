@@ -1,9 +1,10 @@
-"""The look of a write: bytes on disk against the head, a foreign change noticed and kept before anything else happens."""
+"""The look of a write: what stands on the disk, and what the journal knows of it."""
 
 from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -47,10 +48,16 @@ class Look(Struct, frozen=True, kw_only=True):
     """None if nothing is there."""
     content: bytes | None
     """The bytes, where looking had to read them."""
-    adoption: Change | None
-    """What must be journaled first: a file found, or a foreign change."""
     is_opaque: bool = False
     """Whether it is taken as it is, since nobody can know its bytes: a link, or a file too large to be kept."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a file is as it is recorded; then nobody came to, or left, the folders above it."""
+        head = self.view.head
+        if self.stat is None or head is None:
+            return False
+        return head.version == self.version and head.mode in (None, self.stat.mode)
 
 
 def look(
@@ -78,30 +85,25 @@ def look(
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)
     if stat is None:
-        return _absent(parts, path, key, view)
+        return Look(
+            path=path, key=key, view=view, taken_ns=taken_ns, stat=None, facts=None, version=None, content=None,
+        )  # fmt: skip
     if takes_opaque and _is_opaque(parts, stat):
         return Look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
-            version=stat_version(stat.identity), content=None, adoption=None, is_opaque=True,
+            version=stat_version(stat.identity), content=None, is_opaque=True,
         )  # fmt: skip
     _refuse_other_types(path, stat)
     facts = parts.facts.get(stat.identity)
     if facts is not None and view.head is not None and view.head.version == facts.version:
         return Look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
-            content=None, adoption=_adoption(parts, path, key, view, stat, facts.version, None),
+            content=None,
         )  # fmt: skip
     try:
         return _read(parts, path, key, view)
     except (PathNotFoundError, PathNotDirectoryError) as exc:
         raise HeadMovedError(path) from exc
-
-
-def _absent(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
-    return Look(
-        path=path, key=key, view=view, taken_ns=time.time_ns(), stat=None, facts=None, version=None, content=None,
-        adoption=_deletion(parts, path, key, view),
-    )  # fmt: skip
 
 
 def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:
@@ -145,10 +147,20 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
     return seen.facts
 
 
-def keep_large(parts: Parts, seen: Look) -> None:
-    """Keep the bytes of a file that is large, or was only found by a look at the tree, before it is displaced.
+def found(looks: Iterable[Look]) -> Sequence[Change]:
+    """Return the records of files that nothing is recorded of, to stand before the first change of them."""
+    new = {seen.key: seen for seen in looks if seen.view.head is None and not seen.is_opaque}
+    return [
+        Change(
+            operation=Operation.FOUND, path=seen.path, key=seen.key, after=seen.version, content=seen.content,
+            size=seen.stat.size, mode=seen.stat.mode, applied=True, external=True,
+        )
+        for seen in new.values() if seen.stat is not None
+    ]  # fmt: skip
 
-    Those of others are kept with the commit that has recorded them.
+
+def keep_seen(parts: Parts, seen: Look) -> None:
+    """Keep the bytes of a file before it is displaced, unless they were kept when they were recorded, or will be then.
 
     Raises:
         FileTooLargeError: It is larger than any file that filetools writes, so it cannot be kept.
@@ -156,20 +168,19 @@ def keep_large(parts: Parts, seen: Look) -> None:
     """
     if seen.stat is None or seen.version is None:
         return
-    if seen.stat.size <= parts.settings.max_foreign_bytes and not is_only_found(seen.view):
+    head = seen.view.head
+    is_kept = head is None or (head.number > 0 and head.version == seen.version)
+    if is_kept and seen.stat.size <= parts.settings.max_foreign_bytes:
         return
     if seen.is_opaque:
         raise FileTooLargeError(seen.path, seen.stat.size, parts.settings.max_write_bytes)
     if not parts.journal.contents.has(seen.version):
-        content, _ = parts.store.read(seen.path, limit=parts.settings.max_write_bytes)
-        if version_of(content) != seen.version:
-            raise HeadMovedError(seen.path)
+        content = seen.content
+        if content is None:
+            content, _ = parts.store.read(seen.path, limit=parts.settings.max_write_bytes)
+            if version_of(content) != seen.version:
+                raise HeadMovedError(seen.path)
         parts.journal.contents.keep(content, seen.version)
-
-
-def is_only_found(view: View) -> bool:
-    """Whether nothing is recorded of a file but that a look at the whole tree has met it."""
-    return view.head is not None and view.head.number == 0
 
 
 def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
@@ -224,9 +235,9 @@ def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
             content = reader.read_at(0, stat.size)
             facts = inspect(content, name=path)[0]
             version = facts.version
-        adoption = _adoption(parts, path, key, view, stat, version, content)
+        is_known = view.head is not None and view.head.version == version
         # The writer first: whoever has closed it by then has left other times.
-        if (adoption is not None and reader.is_being_written()) or reader.has_changed():
+        if (not is_known and reader.is_being_written()) or reader.has_changed():
             raise FileBusyError(path)
     finally:
         reader.close()
@@ -234,7 +245,6 @@ def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
         parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
     return Look(
         path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=version, content=content,
-        adoption=adoption,
     )  # fmt: skip
 
 
@@ -261,39 +271,3 @@ def _hashed(parts: Parts, path: WorkspacePath, reader: Reader) -> str:
         digest.update(chunk)
         offset += len(chunk)
     return VERSION_PREFIX + digest.hexdigest()
-
-
-def _adoption(
-    parts: Parts, path: WorkspacePath, key: str, view: View, stat: FileStat, version: str, content: bytes | None
-) -> Change | None:
-    head = view.head
-    if head is not None and head.version == version and head.mode in (None, stat.mode):
-        return None
-    operation = Operation.MODIFY
-    if head is None or head.version is None:
-        operation = Operation.FOUND if head is None else Operation.CREATE
-    return Change(
-        operation=operation,
-        path=path,
-        key=key,
-        before=head.version if head is not None else None,
-        after=version,
-        content=content,
-        size=stat.size,
-        mode=stat.mode,
-        applied=True,
-        external=True,
-    )
-
-
-def _deletion(parts: Parts, path: WorkspacePath, key: str, view: View) -> Change | None:
-    if view.head is None or view.head.version is None:
-        return None
-    return Change(
-        operation=Operation.DELETE,
-        path=path,
-        key=key,
-        before=view.head.version,
-        applied=True,
-        external=True,
-    )

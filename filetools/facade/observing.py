@@ -93,10 +93,7 @@ class TreeObserver:
         return self._row(path) is not None or self._journal.tree_index.looked() is None or self.is_left_out(path)
 
     def named(self, paths: Iterable[WorkspacePath]) -> Records | None:
-        """Record what came to, or left, the paths that a call names and the folders above them; None if nothing did.
-
-        A file that is known, and has other bytes now, is left to who reads it.
-        """
+        """Record what other programs did to paths that a call names and the folders above them; None if nothing."""
         differing = [path for path in dict.fromkeys(paths) if not path.is_root and self._differs(path)]
         if not differing:
             return None
@@ -290,7 +287,7 @@ class TreeObserver:
                     return True
                 if row.kind == "directory":
                     return row.identity is not None and row.identity[:2] != stat.identity[:2]
-                return row.version is None and row.identity != stat.identity
+                return row.identity != stat.identity
         except FileToolsError:
             return True
         return False

@@ -69,7 +69,7 @@ def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> 
 def same_change(parts: Parts, seen: Look, actor: Actor) -> tuple[dict[str, Any], ...]:
     """Return the warning for a writer whose own change stands there already, made by somebody else since it looked."""
     records = parts.journal.records(key=seen.key, limit=1, newest_first=True)
-    is_recorded = seen.adoption is None and bool(records)
+    is_recorded = seen.is_recorded and bool(records)
     if is_recorded and all(
         getattr(records[0].actor, name) == getattr(actor, name) for name in ("kind", "id", "session")
     ):

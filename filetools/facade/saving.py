@@ -20,7 +20,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.unsaved import aside, disk_text
 from filetools.journal.changes import HeadMovedError, Relation
-from filetools.journal.document_rows import Document, DocumentClosing
+from filetools.journal.documents import Document, DocumentClosing
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath

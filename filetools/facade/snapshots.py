@@ -11,7 +11,6 @@ from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.tree_look import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
-from filetools.journal.plain_rows import PlainRows
 from filetools.paths.workspace_path import WorkspacePath
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
@@ -19,9 +18,9 @@ PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
 
 
-def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
+def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
     """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out."""
-    tree = PlainRows(SnapshotRow._make, {})
+    tree: dict[str, SnapshotRow] = {}
     for key, row in seen.rows.items():
         if row.kind == "directory" or row.version is not None:
             size = row.identity[2] if row.kind == "file" and row.identity is not None else None

@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError, PathNotFoundError
 from filetools.facade.foreign import ForeignChanges, Uncertain
 from filetools.facade.look import hashed
 from filetools.facade.parts import Parts
-from filetools.journal.plain_rows import PlainRows
 from filetools.journal.tree_index import IndexRow, ReadVersion
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.workspace_path import WorkspacePath
@@ -27,7 +26,7 @@ class TreeLook(Struct, frozen=True, kw_only=True):
 
     position: int
     """Number of the newest record that the rows show."""
-    rows: PlainRows[IndexRow]
+    rows: dict[str, IndexRow]
     """All that stands in the tree, by key."""
     closed: list[str]
     """Paths that could not be read."""
@@ -69,30 +68,32 @@ class TreeLooker:
         self._drop_left_out(rows)
         for key in map(self._parts.workspace.key, uncertain.closed):
             if (row := rows.get(key)) is not None and row.version is not None:
-                rows[key] = row._replace(version=None)
+                rows[key] = structs.replace(row, version=None)
         closed, moving = self._read_unread(rows)
         closed = sorted({*closed, *uncertain.closed})
         rules = [*self._parts.settings.exclude], closed
-        ignoring = sorted((row[0], row[-2]) for row in rows.plain.values() if row[0].rpartition("/")[2] == IGNORE_FILE)
+        ignoring = sorted(
+            (row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE
+        )
         return TreeLook(
             position=position, rows=rows, closed=closed, moving=[*uncertain.moving, *moving],
             unnamed=[*uncertain.unnamed],
             scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")),
         )  # fmt: skip
 
-    def _drop_left_out(self, rows: PlainRows[IndexRow]) -> None:
+    def _drop_left_out(self, rows: dict[str, IndexRow]) -> None:
         """Drop what was met before ignore rules left it out, or because a call has named it."""
         found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
-        for path, kind, *_, number in rows.plain.values():
-            if number == 0:
-                folder, _, name = path.rpartition("/")
-                found[folder, kind == "directory"].append(name)
+        for row in rows.values():
+            if row.number == 0:
+                folder, _, name = row.path.rpartition("/")
+                found[folder, row.kind == "directory"].append(name)
         left_out = self._parts.observer.left_out()
         for (folder, is_directory), names in found.items():
             for path in left_out.among(folder, names, is_directory):
                 del rows[self._parts.workspace.key(path)]
 
-    def _read_unread(self, rows: PlainRows[IndexRow]) -> tuple[list[str], list[str]]:
+    def _read_unread(self, rows: dict[str, IndexRow]) -> tuple[list[str], list[str]]:
         """Read what nobody has read yet; returns what may not be read, and what has changed meanwhile."""
         read: list[ReadVersion] = []
         closed: list[str] = []
@@ -114,7 +115,7 @@ class TreeLooker:
                 changed.append(row.path)
                 continue
             identity = settled_identity(stat, taken_ns, self._parts.store.tick_ns)
-            rows[key] = row._replace(version=version, identity=stat.identity, mode=stat.mode)
+            rows[key] = structs.replace(row, version=version, identity=stat.identity, mode=stat.mode)
             read.append(ReadVersion(key, row.kind, version, stat.identity, identity[4]))
         self._parts.journal.tree_index.note_read(read)
         return closed, changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -16,10 +17,10 @@ from filetools.errors import (
     PathNotFoundError,
     SyncFailedError,
 )
+from filetools.facade.look import found
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.unsaved import UnsavedQuestion
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
@@ -91,7 +92,6 @@ class Walk:
         self._actor = actor
         self._observer = observer
         self._active: Sequence[Step] = ()
-        self._adopted = 0
         self._drafted: list[int] = []
         self.outcome: Outcome | None = None
         self.identities: Mapping[str, Identity] = {}
@@ -112,40 +112,34 @@ class Walk:
             beat(done, 2 * len(steps))
             step.look(parts)
         for _ in range(MOST_LOOKS):
-            found = parts.observer.named(path for step in steps if not step.is_known for path in step.paths)
-            if found is None:
+            news = parts.observer.named(path for step in steps for path in step.unrecorded)
+            if news is None:
                 break  # what was seen is what is recorded
-            noticed(found)
+            noticed(news)
             for step in steps:
                 step.look(parts)
-        adoptions = _adoptions(steps)
-        try:
-            self._active = _decided(parts, steps, beat)
-        except (FileToolsError, UnsavedQuestion):
-            noticed(adopt(parts, adoptions))
-            raise
+        self._active = _decided(parts, steps, beat)
         if not self._active:
-            self.outcome = _unchanged(parts, steps, adopt(parts, adoptions))
+            self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())
             return None
         for step in self._active:
             _refuse_known(parts, step.new_folders(parts))
-        self._adopted = len(adoptions)
         try:
-            return self._prepared(adoptions)
+            return self._prepared()
         except BaseException:
             self.abandon()
             raise
 
-    def _prepared(self, adoptions: Sequence[Change]) -> CommitDraft:
+    def _prepared(self) -> CommitDraft:
         active, beat = self._active, self._observer.beat
         if self._parts.sync.is_strict:
             self._parts.sync.check()
         for done, step in enumerate(active):
             beat(len(active) + done, 2 * len(active))
             _prepare(self._parts, step)
-        drafts = [_drafts(step) for step in active]
+        drafts = [found(seen for step in active for seen in step.looks), *map(_drafts, active)]
         self._drafted = [len(several) for several in drafts]
-        changes = [*adoptions, *(change for several in drafts for change in several)]
+        changes = [change for several in drafts for change in several]
         _refuse_folder_made_twice(changes)
         # A large file takes long to prepare; from here on the change happens.
         beat(2 * len(active) - 1, 2 * len(active))
@@ -159,7 +153,8 @@ class Walk:
             FileToolsError: It failed, and was set back.
         """
         parts, active = self._parts, self._active
-        own = _own(records, self._adopted, self._drafted)
+        # Of each step, the last of its drafts; those of files that were found stand before them.
+        own = [records[end - 1] for end in list(accumulate(self._drafted))[1:]]
         for step, record in zip(active, own, strict=True):
             step.recorded(record)
         followed = [record for record in records if record.state is not RecordState.BUFFER]
@@ -191,11 +186,6 @@ class Walk:
         _abandon(self._parts, self._steps)
 
 
-def _adoptions(steps: Sequence[Step]) -> list[Change]:
-    """Return the foreign changes that steps have seen; of a path that several look at, or both ends of a move, one."""
-    return list({change.key: change for step in steps for change in step.adoptions()}.values())
-
-
 def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
     active = []
     for step in steps:
@@ -203,18 +193,6 @@ def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
         if step.decide(parts):
             active.append(step)
     return active
-
-
-def adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]:
-    """Journal foreign changes on their own, where the call itself changes nothing. A file merely found can wait."""
-    foreign = [change for change in adoptions if change.operation is not Operation.FOUND]
-    if not foreign:
-        return ()
-    return parts.journal.commit(foreign, parts.recovery.actor)
-
-
-def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
-    return Outcome(records=adopted, changes=tuple(None for _ in steps), mirror=parts.sync.standing())
 
 
 def _drafts(step: Step) -> Sequence[Change]:
@@ -247,15 +225,6 @@ def _refuse_folder_made_twice(changes: Sequence[Change]) -> None:
             if change.key in made:
                 raise HeadMovedError(change.path)
             made.add(change.key)
-
-
-def _own(records: Sequence[ChangeRecord], adopted: int, drafted: Sequence[int]) -> list[ChangeRecord]:
-    """The record of each step's own change: the last one of its drafts."""
-    own, end = [], adopted
-    for count in drafted:
-        end += count
-        own.append(records[end - 1])
-    return own
 
 
 def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeRecord]) -> None:

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final
 
+from filetools.journal.birth import NEWEST
 from filetools.journal.changes import BacklogEntry, MirrorRow
 from filetools.journal.database import Database
 from filetools.journal.rows import NEVER_IN_FILE
@@ -21,19 +22,15 @@ _COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND sy
 _SINCE: Final = (
     f"SELECT number, key, path, old_key, old_path FROM records WHERE number > ? AND {_COUNTS} ORDER BY number LIMIT ?"
 )
-_ABOVE: Final = f"number > (SELECT position FROM mirrors WHERE place = :mirror) AND {_COUNTS}"
+_ABOVE: Final = f"{_COUNTS} AND number > (SELECT position FROM mirrors WHERE place = :mirror)"
 _SELECT: Final = "SELECT key, path, number, tries, reason FROM behind"
-# With a plus, so that the newest records are read, and not all of these keys.
-_BELOW: Final = (
-    f"SELECT CAST(path AS BLOB) FROM records WHERE +key > :first AND +key < :last AND {_ABOVE}"
-    f" UNION SELECT CAST(old_path AS BLOB) FROM records WHERE +old_key > :first AND +old_key < :last AND {_ABOVE}"
-    " UNION SELECT path FROM behind WHERE mirror = :mirror AND key > CAST(:first AS BLOB) AND key < CAST(:last AS BLOB)"
+# With a plus, so that the newest records are read, and not all that have moved.
+_LACKING: Final = (
+    f"SELECT CAST(key AS BLOB) AS key, CAST(path AS BLOB) AS path FROM records WHERE {_ABOVE}"
+    f" UNION SELECT CAST(old_key AS BLOB), CAST(old_path AS BLOB) FROM records WHERE +old_key IS NOT NULL AND {_ABOVE}"
+    " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
 )
-_COUNT: Final = (
-    f"SELECT count(*) FROM (SELECT CAST(key AS BLOB) FROM records WHERE {_ABOVE}"
-    f" UNION SELECT CAST(old_key AS BLOB) FROM records WHERE +old_key IS NOT NULL AND {_ABOVE}"
-    " UNION SELECT key FROM behind WHERE mirror = :mirror)"
-)
+_COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
 _ADD: Final = "INSERT OR IGNORE INTO behind (mirror, key, path, number) VALUES (?, ?, ?, ?)"
 _REFUSE: Final = (
     "INSERT INTO behind (mirror, key, path, number, tries, reason) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (mirror, key)"
@@ -45,7 +42,6 @@ _ADVANCE: Final = (
     "UPDATE mirrors SET position = ?1 WHERE place = ?2 AND position < ?1 AND NOT EXISTS (SELECT 1 FROM records"
     " WHERE number > ?1 AND operation IN ('delete_directory', 'move_directory'))"
 )
-_NEWEST: Final = "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'records')"
 MAX_TRIES: Final = 5
 """A path that was refused so often is left until somebody asks for a synchronisation."""
 _SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
@@ -64,12 +60,9 @@ class Backlog:
             number: Of the last record already seen.
             limit: Most records that are read; fewer entries mean that there are no more.
         """
-        entries = []
-        for newest, key, path, old_key, old_path in self._database.rows(_SINCE, (number, limit)):
-            entries.append(BacklogEntry(key=key, path=path, number=newest))
-            if old_key is not None:
-                entries.append(BacklogEntry(key=old_key, path=old_path, number=newest))
-        return entries
+        rows = self._database.rows(_SINCE, (number, limit))
+        ends = ((newest, end) for newest, *values in rows for end in (values[:2], values[2:]))
+        return [BacklogEntry(key=key, path=path, number=newest) for newest, (key, path) in ends if key is not None]
 
     def behind(self, mirror: str, after: str = "", *, limit: int = 1000) -> list[BacklogEntry]:
         """Return the paths that a mirror refused or that differ, in the order of their keys, those after the given one."""
@@ -78,8 +71,8 @@ class Backlog:
 
     def below(self, mirror: str, key: str) -> list[str]:
         """Return the paths below a folder that a mirror may lack."""
-        found = self._database.rows(_BELOW, {"mirror": mirror, "first": f"{key}/", "last": f"{key}0"})
-        return [os.fsdecode(path) for (path,) in found]
+        rows = self._database.rows(_LACKING, {"mirror": mirror})
+        return [os.fsdecode(path) for each, path in rows if os.fsdecode(each).startswith(f"{key}/")]
 
     def get(self, mirror: str, key: str) -> BacklogEntry | None:
         """Return the entry of one path that a mirror refused or that differs, or None."""
@@ -90,10 +83,6 @@ class Backlog:
         """Number of paths that a mirror may lack."""
         (count,) = self._database.row(_COUNT, {"mirror": mirror})
         return int(count)
-
-    def has_refused(self, mirror: str) -> bool:
-        """Whether a mirror refused a path that it still lacks."""
-        return self._database.row("SELECT 1 FROM behind WHERE mirror = ? AND tries > 0 LIMIT 1", (mirror,)) is not None
 
     def advance(
         self, mirror: str, position: int, done: Iterable[BacklogEntry], unsettled: Iterable[BacklogEntry] = ()
@@ -147,7 +136,8 @@ class Mirrors:
         if known is None:
             identity = f"{secrets.token_hex(8)}-{secrets.token_hex(4)}"
             self._change(
-                f"INSERT OR IGNORE INTO mirrors (place, identity, position) VALUES (?, ?, {_NEWEST})", (place, identity)
+                f"INSERT OR IGNORE INTO mirrors (place, identity, position) VALUES (?, ?, ({NEWEST}))",
+                (place, identity),
             )
             known = self.get(place)
             assert known is not None
@@ -156,17 +146,17 @@ class Mirrors:
     def get(self, place: str) -> MirrorRow | None:
         """Return the row of a mirror, or None if it is not registered."""
         row = self._database.row(f"{_SELECT_MIRROR} WHERE place = ?", (place,))
-        return None if row is None else _mirror(row)
+        return None if row is None else MirrorRow(*row)
 
     def all(self) -> list[MirrorRow]:
         """Return every registered mirror, attached or not."""
-        return [_mirror(row) for row in self._database.rows(f"{_SELECT_MIRROR} ORDER BY place", ())]
+        return [MirrorRow(*row) for row in self._database.rows(f"{_SELECT_MIRROR} ORDER BY place", ())]
 
     def renew(self, row: MirrorRow) -> None:
         """Give a mirror a new identity of the same line, not filled, unless somebody else has done so since `row` was read."""
         identity = f"{row.line}-{secrets.token_hex(4)}"
         self._change(
-            f"UPDATE mirrors SET identity = ?, is_filled = 0, position = {_NEWEST} WHERE place = ? AND identity = ?",
+            f"UPDATE mirrors SET identity = ?, is_filled = 0, position = ({NEWEST}) WHERE place = ? AND identity = ?",
             (identity, row.place, row.identity),
         )
 
@@ -190,7 +180,8 @@ class Mirrors:
 
 def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:
     """Return the mirrors that were added to a root."""
-    return tuple(map(_mirror, connection.execute(f"{_SELECT_MIRROR} WHERE root IS NOT NULL ORDER BY place")))
+    rows = connection.execute(f"{_SELECT_MIRROR} WHERE root IS NOT NULL ORDER BY place")
+    return tuple(MirrorRow(*row) for row in rows)
 
 
 def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
@@ -202,11 +193,6 @@ def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 def _values(mirror: str, entry: BacklogEntry) -> tuple[Any, ...]:
     return (mirror, os.fsencode(entry.key), os.fsencode(entry.path), entry.number)
-
-
-def _mirror(row: tuple[Any, ...]) -> MirrorRow:
-    place, identity, position, is_filled, root = row
-    return MirrorRow(place=place, identity=identity, position=position, is_filled=bool(is_filled), root=root)
 
 
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:

@@ -39,7 +39,8 @@ SURE_AFTER_NS: Final = 3_000_000_000
 """Age from which on a directory's time of change shows every later change, on the coarsest clock of a file system."""
 _TIMES_TELL: Final = os.name != "nt"
 """On Windows the time of change of a directory is the time of its birth."""
-ISSUED: Final = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'records'"
+NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
+"""Number of the newest record, which is never removed."""
 
 
 def make_sure_of_database(directory: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
+from filetools.journal.documents import Document, DocumentChange, DocumentClosing
 from filetools.models.records import Operation
 
 DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)

@@ -3,9 +3,8 @@
 Snapshots share their rows: a row holds from its first snapshot to its last one, so that a checkpoint costs what has
 changed since the one before. A row without an end is open: the newest snapshot has it, and so will the next if it still holds.
 
-A snapshot is written a slice at a time, under a number that lets only its save change rows, until another save, or the removal
-of a checkpoint, takes the next number; then it begins again. Nobody sees it before its checkpoint is there. What a save that
-died has left is no different from what any save finds: open rows, some of which still hold, and rows that have ended.
+A save writes its rows under a checkpoint without a name, which protects them and their bytes from retention, and names it once
+the bytes are kept. Another save removes a checkpoint without a name; then the first one begins again.
 """
 
 from __future__ import annotations
@@ -14,38 +13,33 @@ import logging
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
-from filetools.journal.contents import digest_of, version_from
+from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database
-from filetools.journal.plain_rows import PlainRows, Values
-from filetools.journal.tree_index import slices
 from filetools.models.words import EntryType
 
 MOST_AUTOMATIC: Final = 20
 """Automatic checkpoints that are kept; the next one takes the place of the oldest."""
 _COLUMNS: Final = "name, number, time, snapshot, files, bytes, rows, automatic"
-_RESERVED: Final = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'"
-_NEXT: Final = f"SELECT 1 + coalesce(({_RESERVED}), 0)"
-_OPEN_ROWS: Final = "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE last IS NULL"
+_SELECT: Final = f"SELECT {_COLUMNS} FROM checkpoints WHERE name IS NOT NULL"
+_NUMBER: Final = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'), 0)"
+_STATE: Final = f"{_NUMBER}, (SELECT count(*) FROM snapshot_rows WHERE last IS NULL)"
+_TREE: Final = f"SELECT key, path, kind, size, mode, {VERSION_TEXT} FROM snapshot_rows"
 _ADD_ROW: Final = "INSERT INTO snapshot_rows (key, path, kind, size, mode, version, first) VALUES (?,?,?,?,?,?,?)"
 _END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL"
-_ROWS_OF: Final = (
-    "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE first <= ?1 AND (last IS NULL OR last >= ?1)"
-)
-_DOOMED_ROWS: Final = (
+_DROP_NEEDLESS: Final = (
     # Of open rows, which are the most, one number says it.
-    "SELECT key, first FROM snapshot_rows WHERE CASE WHEN last IS NULL"
+    "DELETE FROM snapshot_rows WHERE CASE WHEN last IS NULL"
     " THEN first > (SELECT coalesce(max(snapshot), 0) FROM checkpoints)"
     " ELSE NOT EXISTS (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND last) END"
 )
-_DROP_ROW: Final = "DELETE FROM snapshot_rows WHERE key = ? AND first = ?"
 _SURPLUS: Final = (
     "DELETE FROM checkpoints WHERE name IN"
     f" (SELECT name FROM checkpoints WHERE automatic ORDER BY snapshot DESC LIMIT -1 OFFSET {MOST_AUTOMATIC})"
@@ -58,7 +52,7 @@ _EXPIRED: Final = (
 _log = logging.getLogger(__name__)
 
 
-class SnapshotRow(NamedTuple):
+class SnapshotRow(Struct, frozen=True, gc=False):
     """What stood at one path."""
 
     path: str
@@ -69,6 +63,10 @@ class SnapshotRow(NamedTuple):
     """Permission bits."""
     version: str | None
     """Version of a file's bytes, or of a link's target; None of a folder."""
+
+
+Tree = Mapping[str, SnapshotRow]
+Keep = Callable[[Tree], Set[str]]
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
@@ -90,25 +88,14 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     """Whether nobody named it, so that it expires."""
 
 
-Keep = Callable[[Mapping[str, SnapshotRow]], Set[str]]
-
-
-class _Made(Struct, frozen=True):
-    """A checkpoint, and how many others went for it."""
-
-    checkpoint: Checkpoint
-    displaced: int
-
-
 class _Newest(Struct, frozen=True):
-    """A snapshot whose rows are the open ones, until somebody takes the next number but one."""
+    """The snapshot whose rows are the open ones."""
 
-    snapshot: int
-    tree: PlainRows[SnapshotRow]
+    number: int
+    """Number of the newest snapshot that was begun, or checkpoint that was removed."""
+    tree: Tree
     lacking: Set[str]
     """Keys of the rows whose bytes are not kept, or may not be."""
-    count: int = 0
-    """How many rows all snapshots had then."""
 
 
 class Checkpoints:
@@ -116,13 +103,12 @@ class Checkpoints:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._newest: _Newest | None = None
-        self._counts: tuple[Mapping[str, SnapshotRow], int, int] | None = None
+        self._newest = _Newest(-1, {}, frozenset())
 
     def save(
         self,
         name: str,
-        tree: Mapping[str, SnapshotRow],
+        tree: Tree,
         number: int,
         *,
         replace: bool = False,
@@ -141,79 +127,65 @@ class Checkpoints:
                 called when the rows are written, from which on retention leaves them alone. Where it raises there is no
                 checkpoint.
         """
-        tree = PlainRows.of(SnapshotRow._make, tree)
-        files, size = self._counted(tree)
         draft = Checkpoint(
-            name=name, number=number, time=0.0, snapshot=0, files=files, bytes=size, rows=len(tree), automatic=automatic
-        )
+            name=name, number=number, time=0.0, snapshot=0, files=sum(row.kind == "file" for row in tree.values()),
+            bytes=sum(row.size or 0 for row in tree.values()), rows=len(tree), automatic=automatic,
+        )  # fmt: skip
         while replace or self.get(name) is None:
-            known = self._newest
-            snapshot = self._database.write(_reserve, durable=False)
-            if known is not None and (known.snapshot != snapshot - 1 or known.count != self._count()):
-                known = None
-            before = known or _Newest(snapshot - 1, self._open_rows(), tree.keys())
+            before = self._open_snapshot()
             added = _differing(tree, before.tree)
-            lacking: Set[str] = frozenset()
+            ended = _differing(before.tree, tree)
+            snapshot = self._database.write(partial(_begin, draft, before.number, ended, added), durable=False)
+            if snapshot is None:
+                continue
+            made = None
             try:
-                for statement, values in _changes(_differing(before.tree, tree), added, snapshot):
-                    if not self._write(statement, values, snapshot):
-                        break
-                else:
-                    lacking = keep({**added, **{key: tree[key] for key in before.lacking if key in tree}})
-                made = self._database.write(partial(_publish, draft, snapshot, replace))
-            except BaseException:
-                self._drop_rows(snapshot)
-                raise
-            # Where only this process has written, a checkpoint that takes no other's place leaves no row to nobody.
-            has_all = known is not None and made is not None and made.displaced == 0
-            is_tidy = has_all or self._drop_rows(snapshot)
+                lacking = keep({**added, **{key: tree[key] for key in before.lacking if key in tree}})
+                made = self._database.write(partial(_name, draft, snapshot, replace))
+            finally:
+                if made is None:
+                    self._forget(snapshot)
             if made is not None:
-                count = known.count + len(added) if known is not None and has_all else self._count()
-                self._newest = _Newest(snapshot, tree, lacking, count) if is_tidy else None
-                return made.checkpoint
+                self._newest = _Newest(snapshot, tree, lacking)
+                return made
         return None
 
     def all(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
-        rows = self._database.rows(f"SELECT {_COLUMNS} FROM checkpoints ORDER BY number, time, name")
-        return [_checkpoint(row) for row in rows]
+        return [_checkpoint(row) for row in self._database.rows(f"{_SELECT} ORDER BY number, time, name")]
 
     def get(self, name: str) -> Checkpoint | None:
         """Return the checkpoint of a name, or None."""
-        row = self._database.row(f"SELECT {_COLUMNS} FROM checkpoints WHERE name = ?", (name,))
+        row = self._database.row(f"{_SELECT} AND name = ?", (name,))
         return None if row is None else _checkpoint(row)
 
-    def snapshot(self, name: str) -> tuple[Checkpoint, Mapping[str, SnapshotRow] | None] | None:
+    def snapshot(self, name: str) -> tuple[Checkpoint, Tree | None] | None:
         """Return the checkpoint of a name and what stood in the tree, by key; no tree if not all of it is known.
 
         Both as of one moment: another process may put another checkpoint in its place at any time.
         """
         with self._database.reading() as connection:
-            connection.execute("BEGIN")
-            try:
-                row = connection.execute(f"SELECT {_COLUMNS} FROM checkpoints WHERE name = ?", (name,)).fetchone()
-                found = None if row is None else _checkpoint(row)
-                rows = connection.execute(_ROWS_OF, (found and found.snapshot,)).fetchall()
-            finally:
-                connection.execute("ROLLBACK")
-        if found is None:
-            return None
-        if len(rows) != found.rows:
-            _log.warning("of the snapshot %r %d rows are there, not %d", name, len(rows), found.rows)
+            row = connection.execute(f"{_SELECT} AND name = ?", (name,)).fetchone()
+            if row is None:
+                return None
+            found = _checkpoint(row)
+            tree = _tree(connection, "first <= ?1 AND (last IS NULL OR last >= ?1)", found.snapshot)
+        if len(tree) != found.rows:
+            _log.warning("of the snapshot %r %d rows are there, not %d", name, len(tree), found.rows)
             return found, None
-        return found, _snapshot(rows)
+        return found, tree
 
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""
 
-        def work(connection: sqlite3.Connection) -> int | None:
+        def work(connection: sqlite3.Connection) -> bool:
             is_there = connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,)).rowcount > 0
-            return _reserve(connection) if is_there else None
+            if is_there:
+                _next_number(connection)
+                connection.execute(_DROP_NEEDLESS)
+            return is_there
 
-        snapshot = self._database.write(work, may_use_reserve=lambda: True)
-        if snapshot is not None:
-            self._drop_rows(snapshot)
-        return snapshot is not None
+        return self._database.write(work, may_use_reserve=lambda: True)
 
     def expire(self, before: float = math.inf) -> bool:
         """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one.
@@ -224,41 +196,26 @@ class Checkpoints:
         row = self._database.row(_EXPIRED, (before,))
         return row is not None and self.remove(row[0])
 
-    def _counted(self, tree: Mapping[str, SnapshotRow]) -> tuple[int, int]:
-        """Return the number and the bytes of the files in a tree, which most often is the one counted last."""
-        if self._counts is None or self._counts[0] is not tree:
-            files = sum(row.kind == "file" for row in tree.values())
-            self._counts = (tree, files, sum(row.size or 0 for row in tree.values()))
-        return self._counts[1:]
+    def _open_snapshot(self) -> _Newest:
+        """Return the newest snapshot, from the database unless it is known. The rows are counted to see that none was lost."""
+        known = self._newest
+        with self._database.reading() as connection:
+            number, count = connection.execute(_STATE).fetchone()
+            if (number, count) == (known.number, len(known.tree)):
+                return known
+            tree = _tree(connection, "last IS NULL")
+        return _Newest(number, tree, tree.keys())
 
-    def _count(self) -> int:
-        """Return how many rows there are, to see that none was lost to damage. To count open ones takes ten times as long."""
-        return int(self._database.row("SELECT count(*) FROM snapshot_rows")[0])
+    def _forget(self, snapshot: int) -> None:
+        """Remove what a save has written that failed."""
 
-    def _open_rows(self) -> PlainRows[SnapshotRow]:
-        return _snapshot(self._database.rows(_OPEN_ROWS))
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM checkpoints WHERE snapshot = ? AND name IS NULL", (snapshot,))
+            _next_number(connection)
+            connection.execute(_DROP_NEEDLESS)
 
-    def _write(
-        self, statement: str, values: list[Values], snapshot: int, may_use_reserve: Callable[[], bool] = lambda: False
-    ) -> bool:
-        """Change a slice of the rows; False if they belong to another save, or removal, by now."""
-
-        def work(connection: sqlite3.Connection) -> bool:
-            if not _is_newest(connection, snapshot):
-                return False
-            connection.executemany(statement, values)
-            return True
-
-        return self._database.write(work, durable=False, may_use_reserve=may_use_reserve)
-
-    def _drop_rows(self, snapshot: int) -> bool:
-        """Remove the rows that no checkpoint has, as far as no other save or removal begins, which ends with that, too."""
-        with suppress(FileToolsError):  # what has been asked for is done: what is left goes the next time
-            return all(
-                self._write(_DROP_ROW, several, snapshot, may_use_reserve=lambda: True)
-                for several in slices(self._database.rows(_DOOMED_ROWS))
-            )
-        return False
+        with suppress(FileToolsError):  # the next save removes it
+            self._database.write(work, durable=False, may_use_reserve=lambda: True)
 
 
 def oldest_kept(connection: sqlite3.Connection) -> int | None:
@@ -267,64 +224,61 @@ def oldest_kept(connection: sqlite3.Connection) -> int | None:
     return None if number is None else int(number)
 
 
-def _reserve(connection: sqlite3.Connection) -> int:
-    """Take the next number of a snapshot; from now on nobody with an earlier one may change the rows."""
-    (snapshot,) = connection.execute(_NEXT).fetchone()
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(snapshot),))
-    return int(snapshot)
+def _next_number(connection: sqlite3.Connection) -> int:
+    """Take the next number of a snapshot: whoever knows the open rows by an earlier one reads them again."""
+    (number,) = connection.execute(_NUMBER).fetchone()
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(number + 1),))
+    return int(number) + 1
 
 
-def _is_newest(connection: sqlite3.Connection, snapshot: int) -> bool:
-    return bool(connection.execute(_RESERVED).fetchone() == (snapshot,))
-
-
-def _differing(tree: PlainRows[SnapshotRow], other: PlainRows[SnapshotRow]) -> dict[str, SnapshotRow]:
-    """Return the rows of a tree that another does not have."""
-    if tree is other:
-        return {}
-    known = other.plain
-    # Most rows are the same object, which is seen sooner than that they are equal.
-    keys = [key for key, row in tree.plain.items() if (found := known.get(key)) is not row and found != row]
-    return {key: tree[key] for key in keys}
-
-
-def _changes(
-    ended: Mapping[str, SnapshotRow], added: Mapping[str, SnapshotRow], snapshot: int
-) -> Iterator[tuple[str, list[Values]]]:
-    """Yield what makes the open rows those of a snapshot, in slices.
-
-    Rows end before others are added, so that wherever it is broken off no key has two open rows.
-    """
-    for several in slices((snapshot - 1, key) for key in ended):
-        yield _END_ROW, several
-    for more in slices((key, *_values(row), snapshot) for key, row in added.items()):
-        yield _ADD_ROW, more
-
-
-def _publish(draft: Checkpoint, snapshot: int, replace_other: bool, connection: sqlite3.Connection) -> _Made | None:
-    """Have a checkpoint be there; None if its rows belong to another save by now, or its name to another checkpoint."""
-    if not _is_newest(connection, snapshot):
+def _begin(draft: Checkpoint, number: int, ended: Tree, added: Tree, connection: sqlite3.Connection) -> int | None:
+    """Write the rows of a checkpoint that has no name yet; None if the open rows are others than those of a number."""
+    snapshot = _next_number(connection)
+    if snapshot != number + 1:
         return None
-    if not replace_other and connection.execute("SELECT 1 FROM checkpoints WHERE name = ?", (draft.name,)).fetchone():
-        return None
+    connection.execute("DELETE FROM checkpoints WHERE name IS NULL")
+    connection.executemany(_END_ROW, [(snapshot - 1, key) for key in ended])
+    connection.executemany(_ADD_ROW, ((key, *_values(row), snapshot) for key, row in added.items()))
+    connection.execute(
+        f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (NULL,?,0,?,?,?,?,0)",
+        (draft.number, snapshot, draft.files, draft.bytes, draft.rows),
+    )
+    return snapshot
+
+
+def _name(draft: Checkpoint, snapshot: int, replace: bool, connection: sqlite3.Connection) -> Checkpoint | None:
+    """Give a checkpoint its name; None if another save has removed it, or another checkpoint has the name."""
     made = structs.replace(draft, snapshot=snapshot, time=time.time())
-    displaced = connection.execute("DELETE FROM checkpoints WHERE name = ?", (draft.name,)).rowcount
-    connection.execute(f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", structs.astuple(made))
+    if replace:
+        connection.execute("DELETE FROM checkpoints WHERE name = ?", (draft.name,))
+    named = connection.execute(
+        "UPDATE OR IGNORE checkpoints SET name = ?, time = ?, automatic = ? WHERE snapshot = ? AND name IS NULL",
+        (made.name, made.time, made.automatic, snapshot),
+    ).rowcount
+    if not named:
+        return None
     if made.automatic:
-        displaced += connection.execute(_SURPLUS).rowcount
-    return _Made(made, displaced)
+        connection.execute(_SURPLUS)
+    connection.execute(_DROP_NEEDLESS)
+    return made
 
 
-def _snapshot(rows: Iterable[Values]) -> PlainRows[SnapshotRow]:
-    found = {key: (path, kind, size, mode, version_from(digest)) for key, path, kind, size, mode, digest in rows}
-    return PlainRows(SnapshotRow._make, found)
+def _differing(tree: Tree, other: Tree) -> dict[str, SnapshotRow]:
+    """Return the rows of a tree that another does not have."""
+    # Most rows are the same object, which is seen sooner than that they are equal.
+    return {key: row for key, row in tree.items() if (found := other.get(key)) is not row and found != row}
 
 
-def _values(row: SnapshotRow) -> Values:
+def _tree(connection: sqlite3.Connection, condition: str, *values: int) -> Tree:
+    rows = connection.execute(f"{_TREE} WHERE {condition}", values)
+    return {key: SnapshotRow(*row) for key, *row in rows}
+
+
+def _values(row: SnapshotRow) -> tuple[Any, ...]:
     return (row.path, row.kind, row.size, row.mode, None if row.version is None else digest_of(row.version))
 
 
-def _checkpoint(row: Values) -> Checkpoint:
+def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:
     name, number, moment, snapshot, files, size, rows, automatic = row
     return Checkpoint(
         name=name, number=number, time=moment, snapshot=snapshot, files=files, bytes=size, rows=rows,

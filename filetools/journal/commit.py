@@ -6,18 +6,17 @@ transaction and a refused one leaves no trace in it.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Sequence, Set
-from itertools import groupby
 from typing import Any, Final
 
 from msgspec import Struct, field, structs
 
+from filetools.journal.birth import NEWEST
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.contents import Contents, digest_of
-from filetools.journal.document_rows import apply_to_document, is_at
+from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.folders import (
     PUT_HEAD,
     move_document,
@@ -32,21 +31,19 @@ from filetools.journal.folders import (
 )
 from filetools.journal.history import discount, refresh_undone, targets_between
 from filetools.journal.observed import NumberedChange
-from filetools.journal.rows import INSERT_NUMBERED, INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
+from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
-_PLAIN: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.FOUND)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
+_STANDS_ON_UNSYNCED_KEYS: Final = (
+    "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
+)
 _STANDS_ON_UNSYNCED: Final = (
     "SELECT 1 FROM heads JOIN records ON records.number = heads.number WHERE heads.key IN (?, ?) AND records.synced = 0"
 )
-_UNSYNCED: Final = (
-    "SELECT heads.key FROM json_each(?) AS wanted JOIN heads ON heads.key = wanted.value"
-    " JOIN records ON records.number = heads.number WHERE records.synced = 0"
-)
-_UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_unsynced WHERE synced = 0"
+_UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
 _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ABORT: Final = (
@@ -84,20 +81,8 @@ class Recorder:
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
                 raise HeadMovedError(change.path)
-        work = _Work(
-            connection=connection,
-            actor=draft.actor,
-            now=time.time(),
-            batch=next_number(connection) if len(draft.changes) > 1 else None,
-            on_the_way=_takes_back(draft.changes),
-        )
-        records: list[ChangeRecord] = []
-        for is_plain, changes in groupby(draft.changes, lambda change: _is_plain(change, work)):
-            several = list(changes)
-            if is_plain and len({change.key for change in several}) == len(several) > 1:
-                records += self._record_plain(work, several)
-            else:
-                records += [self._record_one(work, change) for change in several]
+        work = _work(connection, draft.actor, draft.changes)
+        records = [self._record_one(work, change, _synced(connection, change)) for change in draft.changes]
         work.related |= _set_back(connection, draft.changes)
         if work.related:
             refresh_undone(connection, work.related)
@@ -115,65 +100,36 @@ class Recorder:
         """
         if not found:
             return ()
-        now, made = time.time(), []
+        work = _work(connection, EXTERNAL, [])
         unsynced = {key for pair in connection.execute(_UNSYNCED_KEYS) for key in pair}
+        made = []
         for number, change in found:
             if number in unseen:
                 change = structs.replace(change, before_unknown=True)
             is_move = change.operation is Operation.MOVE_DIRECTORY
             synced = int(not is_move and unsynced.isdisjoint((change.key, change.old_key)))
-            row = record_row(change, EXTERNAL, now=now, batch=None, opening=self._opening, synced=synced)
-            connection.execute(INSERT_NUMBERED, (number, *row))
-            if change.before is not None:
-                self._contents.replaced(connection, [(change.before, number)])
-            if change.after is not None:
-                self._contents.record(connection, None, change.after, number)
-            if is_move:
-                move_documents_below(connection, change)
-            elif change.old_key is not None:
-                move_document(connection, change)
-            made.append(record_of(change, EXTERNAL, now=now, batch=None, number=number))
+            made.append(self._record_one(work, change, synced, number))
         return tuple(made)
 
-    def _record_one(self, work: _Work, change: Change) -> ChangeRecord:
-        connection = work.connection
-        synced = _synced(connection, change)
+    def _record_one(self, work: _Work, change: Change, synced: int, number: int | None = None) -> ChangeRecord:
+        """Record a change; it has a number if the rows of the tree tell of it already."""
+        connection, is_told = work.connection, number is not None
         row = record_row(change, work.actor, now=work.now, batch=work.batch, opening=self._opening, synced=synced)
-        number = connection.execute(INSERT_RECORD, row).lastrowid
+        number = connection.execute(INSERT_RECORD, (number, *row)).lastrowid
         assert number is not None
         if change.before is not None:
             self._contents.replaced(connection, [(change.before, number)])
         if change.after is not None:
             self._contents.record(connection, change.content, change.after, number)
-        _move_heads(connection, change, number)
+        if not is_told:
+            _move_heads(connection, change, number)
+        _move_documents(connection, change)
         if change.document is not None:
             apply_to_document(connection, change.document, work.actor, number)
         for relation in _relations(change, work.on_the_way):
             connection.execute(_RELATE, (number, relation.kind, relation.number))
             work.related.add(relation.number)
         return record_of(change, work.actor, now=work.now, batch=work.batch, number=number)
-
-    def _record_plain(self, work: _Work, changes: Sequence[Change]) -> list[ChangeRecord]:
-        """Record many plain changes with one statement for each table."""
-        connection, actor, now, batch = work.connection, work.actor, work.now, work.batch
-        numbered = list(enumerate(changes, next_number(connection)))
-        unsynced = {key for (key,) in connection.execute(_UNSYNCED, (json.dumps([one.key for one in changes]),))}
-        rows = [
-            (number, *record_row(
-                change, actor, now=now, batch=batch, opening=self._opening,
-                synced=int(change.external and change.key not in unsynced),
-            ))
-            for number, change in numbered
-        ]  # fmt: skip
-        connection.executemany(INSERT_NUMBERED, rows)
-        self._contents.replaced(
-            connection, [(one.before, number) for number, one in numbered if one.before is not None]
-        )
-        self._contents.record_all(
-            connection, [(one.content, one.after, number) for number, one in numbered if one.after is not None]
-        )
-        connection.executemany(PUT_HEAD, [_head_of(change, number) for number, change in numbered])
-        return [record_of(change, actor, now=now, batch=batch, number=number) for number, change in numbered]
 
 
 class _Work(Struct, kw_only=True):
@@ -188,15 +144,13 @@ class _Work(Struct, kw_only=True):
     """Records that changes of the draft take back, or stop taking back."""
 
 
-def _is_plain(change: Change, work: _Work) -> bool:
-    """Whether all that a change does is that a file has other bytes, or none."""
-    return (
-        change.operation in _PLAIN
-        and (change.after is not None or change.operation is Operation.DELETE)
-        and change.document is None
-        and change.compensates is None
-        and change.returning is None
-        and not (change.aside or change.buffered or change.relations or work.on_the_way)
+def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change]) -> _Work:
+    return _Work(
+        connection=connection,
+        actor=actor,
+        now=time.time(),
+        batch=next_number(connection) if len(changes) > 1 else None,
+        on_the_way=_takes_back(changes),
     )
 
 
@@ -238,18 +192,15 @@ def _synced(connection: sqlite3.Connection, change: Change) -> int:
 
 def next_number(connection: sqlite3.Connection) -> int:
     """Return the number that the next record gets."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").fetchone()
-    return 1 if row is None else int(row[0]) + 1
+    (newest,) = connection.execute(NEWEST).fetchone()
+    return int(newest) + 1
 
 
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:
     if change.compensates is not None:
         _abort(connection, change.compensates)
-    if change.returning is not None:
-        return_document(connection, change)
     if change.operation is Operation.MOVE_DIRECTORY:
         move_folder(connection, change)
-        move_documents_below(connection, change)
     elif change.operation is Operation.CREATE_DIRECTORY:
         if change.compensates is not None:
             return_folder(connection, change.compensates)
@@ -265,10 +216,17 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
     else:
         connection.execute(PUT_HEAD, _head_of(change, number))
-    if change.old_key is not None:
-        move_document(connection, change)
     if change.old_key is not None and change.old_path is not None and change.old_key != change.key:
         put_gone(connection, change.old_key, change.old_path, number, int(change.applied))
+
+
+def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
+    if change.returning is not None:
+        return_document(connection, change)
+    if change.operation is Operation.MOVE_DIRECTORY:
+        move_documents_below(connection, change)
+    elif change.old_key is not None:
+        move_document(connection, change)
 
 
 def _head_of(change: Change, number: int) -> tuple[Any, ...]:

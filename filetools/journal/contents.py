@@ -51,8 +51,7 @@ IS_FREE: Final = (
     " AND NOT EXISTS (SELECT 1 FROM seen_versions AS newer"
     " WHERE newer.owner = seen.owner AND newer.key = seen.key AND newer.time > seen.time))"
     " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
-    " AND NOT EXISTS (SELECT 1 FROM descriptors WHERE descriptors.version = contents.hash)"
-    " AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.version = contents.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM rows WHERE rows.version = contents.hash)"
 )
 """Whether nothing but records of the past needs a row of contents; takes the time since when a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
@@ -157,16 +156,6 @@ class Contents:
             connection.execute(_TOUCH, (number, digest_of(version)))
         else:
             self._enter(connection, digest_of(version), content, number)
-
-    def record_all(self, connection: sqlite3.Connection, used: Iterable[tuple[bytes | None, str, int]]) -> None:
-        """As `record`, for many contents with their versions and records at once."""
-        small: list[Row] = []
-        for content, version, number in used:
-            if content is None or len(content) > LARGEST_ROW_BYTES:
-                self.record(connection, content, version, number)
-            else:
-                small.append((digest_of(version), len(content), number, content))
-        connection.executemany(_KEEP, small)
 
     def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
         """Note inside a commit that records, by number, replace contents that no record has used before."""

@@ -124,12 +124,15 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection for reading in peculiar ways; leave no cursor open."""
+        """Lend a connection for reading; all that is read in the block is of one moment. Leave no cursor open."""
         with TRANSLATED:
             connection = self._take()
             try:
+                connection.execute("BEGIN")
                 yield connection
             finally:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
                 self._give_back(connection)
 
     def write(

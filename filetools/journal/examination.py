@@ -80,7 +80,7 @@ def registered_in(directory: Path) -> list[str]:
     if not (directory / PARTS[0]).is_file():
         return []
     with suppress(OSError, ValueError, sqlite3.Error), closing(connect(directory / PARTS[0], mode="ro")) as connection:
-        rows = connection.execute("SELECT value FROM registry WHERE key LIKE 'project%'").fetchall()
+        rows = connection.execute("SELECT value FROM rows WHERE space = 'registry' AND key LIKE 'project%'").fetchall()
         return sorted(str(json.loads(value).get("path")) for (value,) in rows)
     return []
 

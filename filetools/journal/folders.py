@@ -6,6 +6,7 @@ import sqlite3
 from typing import Final
 
 from filetools.journal.changes import Change
+from filetools.journal.schema import IS_PENDING
 from filetools.journal.tree_rows import PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
@@ -64,7 +65,7 @@ def drop_rows_aside(connection: sqlite3.Connection) -> None:
     """Forget the rows set aside by deletions that are done."""
     connection.execute(
         "DELETE FROM tree_aside WHERE deletion < coalesce("
-        "(SELECT min(number) FROM records INDEXED BY records_pending WHERE state = 'pending'), 9223372036854775807)"
+        f"(SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), 9223372036854775807)"
     )
 
 

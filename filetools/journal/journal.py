@@ -7,33 +7,34 @@ DiskFullError and StorageFailedError; then nothing was changed.
 from __future__ import annotations
 
 import copy
+import functools
 import logging
 import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.approvals import ApprovalTable
 from filetools.journal.backlog import Backlog, Mirrors
-from filetools.journal.birth import ISSUED, boot_id, mark_of
+from filetools.journal.birth import NEWEST, boot_id, mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
-from filetools.journal.changes import Change, HeadMovedError
+from filetools.journal.changes import Change, Head, HeadMovedError, View
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, Recorder, next_number
-from filetools.journal.contents import LARGEST_ROW_BYTES, Contents
+from filetools.journal.contents import LARGEST_ROW_BYTES, Contents, version_from
 from filetools.journal.database import Database
-from filetools.journal.documents import DocumentTable
+from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
 from filetools.journal.folders import drop_rows_aside
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
 from filetools.journal.observed import ObservedChanges
-from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
+from filetools.journal.rows import RECORD_COLUMNS, records_from
+from filetools.journal.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
@@ -44,9 +45,27 @@ from filetools.models.words import Durability
 
 _log = logging.getLogger(__name__)
 Records = tuple[ChangeRecord, ...]
+_VIEW_COLUMNS: Final = (
+    "EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
+    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')),"
+    " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
+    f" {DOCUMENT_COLUMNS}"
+)
+_VIEW: Final = (
+    f"SELECT {_VIEW_COLUMNS}"
+    " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
+)
+_MOVING: Final = (
+    "SELECT key, old_key FROM records INDEXED BY records_moving"
+    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')"
+)
+_NO_NUMBER: Final = 2**63 - 1
+_FIRST_PENDING: Final = (
+    f"coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), {_NO_NUMBER})"
+)
 
 
-class Journal(SqliteReading):
+class Journal:
     """One process's view of the journal. Lives as long as the workspace is open."""
 
     def __init__(
@@ -72,7 +91,7 @@ class Journal(SqliteReading):
             LockTimeoutError: Others write it all the time.
         """
         database = _open_database(directory, durability, timeout_seconds)
-        super().__init__(database)
+        self._database = database
         try:
             with TRANSLATED:
                 blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
@@ -103,6 +122,67 @@ class Journal(SqliteReading):
         self._recorder = Recorder(self.contents, database.opening)
         self._own_position, self._others_position = -1, 0
         self._retention = Retention(database, blobs)
+
+    def view(self, key: str) -> View:
+        """Return what is known of a path now."""
+        is_moving, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
+        blocked = bool(is_moving) and self._is_below_moving(key)
+        document = None if opened[0] is None else document_from(opened)
+        if number is None:
+            return View(head=None, blocked=blocked, document=document)
+        head = Head(
+            key=key,
+            path=path,
+            version=version_from(version),
+            size=size,
+            mode=mode,
+            number=number,
+            applied=bool(applied),
+        )
+        return View(head=head, blocked=blocked, document=document)
+
+    def records(
+        self,
+        since: int = 0,
+        *,
+        limit: int = 1000,
+        key: str | None = None,
+        newest_first: bool = False,
+        foreign_only: bool = False,
+    ) -> list[ChangeRecord]:
+        """Return records after `since` up to the first that is not applied; aborted ones included, their state says so.
+
+        Args:
+            since: Number of the last record already seen.
+            limit: Most records returned; fewer are always the last.
+            key: Only changes of this path, its moves away and onto it included.
+            newest_first: Order by falling number; then pending records are included.
+            foreign_only: Leave out records committed through this instance.
+        """
+        query = _records_query(of_one=key is not None, newest_first=newest_first, foreign_only=foreign_only)
+        values = {
+            "since": since, "key": key, "opening": self._database.opening, "limit": limit
+        }  # fmt: skip
+        return records_from(self._database, query, values)
+
+    def position(self) -> int:
+        """Number of the newest record; 0 if there is none."""
+        (number,) = self._database.row("SELECT coalesce(max(number), 0) FROM records")
+        return int(number)
+
+    def visible_position(self) -> int:
+        """Number of the newest record that the feed may deliver; 0 if there is none."""
+        (number,) = self._database.row(f"SELECT coalesce(max(number), 0) FROM records WHERE number < {_FIRST_PENDING}")
+        return int(number)
+
+    def forgotten(self) -> int:
+        """Number up to which records may have been removed by retention; 0 if none was."""
+        row = self._database.row("SELECT value FROM meta WHERE name = 'forgotten'")
+        return 0 if row is None else int(row[0])
+
+    def _is_below_moving(self, key: str) -> bool:
+        ends = (end for row in self._database.rows(_MOVING) for end in row)
+        return any(end is not None and key.startswith(f"{end}/") for end in ends)
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> Records:
         """Record changes in one transaction, durable on return as the durability of the journal says.
@@ -212,8 +292,7 @@ class Journal(SqliteReading):
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
-                "INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_unsynced"
-                " WHERE synced = 0 AND state != 'pending'"
+                f"INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}"
             )
             connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
             connection.execute(_PUT, ("restored_boot", boot_id()))
@@ -279,7 +358,7 @@ _PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 
 def confirm_epoch(database: Database, durability: Durability) -> str:
     """Return the epoch of an opened journal, starting a new one if its numbering was rolled back."""
-    work = partial(_confirm, database, durability)
+    work = functools.partial(_confirm, database, durability)
     # Behind the gate still: from here on the file changes, and its time with it.
     return database.write(work, afterwards=lambda _: database.position.note_opened(), may_use_reserve=lambda: True)
 
@@ -287,7 +366,7 @@ def confirm_epoch(database: Database, durability: Durability) -> str:
 def _confirm(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
     boot, reached, found = boot_id(), database.position.at_opening, database.file_id
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-    (issued,) = connection.execute(ISSUED).fetchone()
+    (issued,) = connection.execute(NEWEST).fetchone()
     lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
     is_copy = database.is_restored or meta.get("inode", found) != found
     if issued < reached:
@@ -306,3 +385,19 @@ def _confirm(database: Database, durability: Durability, connection: sqlite3.Con
     if changed:
         connection.executemany(_PUT, changed)
     return epoch
+
+
+@functools.cache
+def _records_query(*, of_one: bool, newest_first: bool, foreign_only: bool) -> str:
+    conditions = ["number > :since"]
+    if not newest_first:
+        conditions.append(f"number < {_FIRST_PENDING}")
+    if foreign_only:
+        conditions.append("opening != :opening")
+    order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"
+    select = f"SELECT {RECORD_COLUMNS} FROM records WHERE {' AND '.join(conditions)}"
+    if not of_one:
+        return f"{select} {order}"
+    # Two ordered walks along one index each, not one condition with OR: that would read all versions of the path.
+    here, moved_away = f"{select} AND key = :key {order}", f"{select} AND old_key = :key AND key != :key {order}"
+    return f"SELECT * FROM ({here}) UNION ALL SELECT * FROM ({moved_away}) {order}"

@@ -12,12 +12,13 @@ from typing import Final
 
 from filetools.journal.database import Database
 from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD, records_from
+from filetools.journal.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import ChangeRecord
 
-_PENDING: Final = f"{SELECT_RECORD} INDEXED BY records_pending WHERE state = 'pending' ORDER BY number LIMIT ?"
+_PENDING: Final = f"{SELECT_RECORD} INDEXED BY records_open WHERE {IS_PENDING} ORDER BY number LIMIT ?"
 _UNSYNCED: Final = (
-    f"{SELECT_RECORD} INDEXED BY records_unsynced WHERE synced = 0 AND state != 'pending'"
+    f"{SELECT_RECORD} INDEXED BY records_open WHERE {IS_UNSYNCED}"
     " AND number NOT IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
 )
 _UNRESTORED: Final = f"{SELECT_RECORD} WHERE number IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
@@ -35,11 +36,15 @@ _UNSETTLED: Final = (
     " ORDER BY number DESC LIMIT 1000"
 )
 _BEFORE_TURN: Final = (
-    "SELECT coalesce(max(number), 0), EXISTS (SELECT 1 FROM records INDEXED BY records_pending WHERE state = 'pending')"
+    f"SELECT coalesce(max(number), 0), EXISTS (SELECT 1 FROM records INDEXED BY records_open WHERE {IS_PENDING})"
     " FROM records"
 )
 _KEPT: Final = "SELECT number FROM records WHERE number = ?"
-_APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
+_APPLY: Final = (
+    # The steps that make links and change modes sync what they do.
+    "UPDATE records SET state = 'applied', synced = max(synced, operation IN ('link', 'modify_directory'))"
+    " WHERE number = ? AND state = 'pending' RETURNING key, old_key"
+)
 _IDENTIFY: Final = (
     "UPDATE tree SET device = ?, inode = ?, size = ?, mtime = ?, ctime = ?"
     " WHERE key = ? AND kind = 'file' AND applied = 1"

@@ -37,9 +37,9 @@ class Fixed(NamedTuple):
 
 FIXED_COLUMNS: Final = ", ".join(Fixed._fields)
 INSERT_RECORD: Final = (
-    f"INSERT INTO records ({FIXED_COLUMNS}, checksum, state, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    f"INSERT INTO records (number, {FIXED_COLUMNS}, checksum, state, synced)"
+    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
-INSERT_NUMBERED: Final = INSERT_RECORD.replace("records (", "records (number, ").replace("VALUES (", "VALUES (?,")
 RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 NEVER_IN_FILE: Final = 2
@@ -49,7 +49,7 @@ NEVER_IN_FILE: Final = 2
 def record_row(
     change: Change, actor: Actor, *, now: float, batch: int | None, opening: int, synced: int
 ) -> tuple[Any, ...]:
-    """Return the values of `INSERT_RECORD` for one change."""
+    """Return the values of `INSERT_RECORD` for one change, after its number."""
     who = EXTERNAL if change.external else actor
     fixed = Fixed(
         operation=change.operation.value,
@@ -70,7 +70,8 @@ def record_row(
         batch=batch,
         opening=opening,
     )
-    return (*fixed, checksum(tuple(fixed)), _state_of(change).value, synced)
+    state = _state_of(change)
+    return (*fixed, checksum(tuple(fixed)), state.value, 0 if state is RecordState.PENDING else synced)
 
 
 def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:

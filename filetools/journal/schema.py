@@ -8,16 +8,11 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-TABLE_STATEMENTS: Final = (
-    "CREATE TABLE {0} (key TEXT PRIMARY KEY, value TEXT NOT NULL, version BLOB, size INTEGER NOT NULL, used REAL NOT NULL,"
-    " revision INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX {0}_of_version ON {0} (version, size) WHERE version IS NOT NULL",
-    "CREATE INDEX {0}_without ON {0} (used) WHERE version IS NULL",
-)
-"""Make a table for `SqliteTable`, of a name."""
-
-SCHEMA_VERSION: Final = 28
+SCHEMA_VERSION: Final = 29
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
+IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
+IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
+"""Conditions on records, each in the words of the index that answers it."""
 _TREE_ROW: Final = """
         folder TEXT,
         path TEXT NOT NULL,
@@ -35,7 +30,7 @@ _TREE_ROW: Final = """
 _TABLES: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE records (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        number INTEGER PRIMARY KEY,
         operation TEXT NOT NULL,
         path TEXT NOT NULL,
         key TEXT NOT NULL,
@@ -61,8 +56,8 @@ _TABLES: Final = (
     "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
     "CREATE INDEX records_of_actor ON records (actor_id, number)",
     "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
-    "CREATE INDEX records_pending ON records (number) WHERE state = 'pending'",
-    "CREATE INDEX records_unsynced ON records (number) WHERE synced = 0",
+    # A record that is pending is not synced either.
+    "CREATE INDEX records_open ON records (state = 'pending', number) WHERE synced = 0",
     """CREATE INDEX records_of_folders ON records (number)
         WHERE operation IN ('delete_directory', 'move_directory')""",
     """CREATE INDEX records_moving ON records (number)
@@ -98,7 +93,7 @@ _TABLES: Final = (
         used INTEGER NOT NULL,
         bytes BLOB
     )""",
-    "CREATE INDEX contents_by_use ON contents (used)",
+    "CREATE INDEX contents_by_use ON contents (used, size)",
     # Paths that a mirror refused, or that differ in it: `number` 0. Names need not be UTF-8.
     """CREATE TABLE behind (
         mirror TEXT NOT NULL,
@@ -129,16 +124,17 @@ _TABLES: Final = (
         PRIMARY KEY (owner, key, version)
     ) WITHOUT ROWID""",
     "CREATE INDEX seen_versions_of_base ON seen_versions (base)",
+    # Without a name as long as its bytes are not all kept.
     """CREATE TABLE checkpoints (
-        name TEXT PRIMARY KEY,
+        snapshot INTEGER PRIMARY KEY,
+        name TEXT UNIQUE,
         number INTEGER NOT NULL,
         time REAL NOT NULL,
-        snapshot INTEGER NOT NULL,
         files INTEGER NOT NULL,
         bytes INTEGER NOT NULL,
         rows INTEGER NOT NULL,
-        automatic INTEGER NOT NULL DEFAULT 0
-    ) WITHOUT ROWID""",
+        automatic INTEGER NOT NULL
+    )""",
     # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.
     """CREATE TABLE snapshot_rows (
         key TEXT NOT NULL,
@@ -152,7 +148,6 @@ _TABLES: Final = (
         PRIMARY KEY (key, first)
     ) WITHOUT ROWID""",
     "CREATE INDEX snapshot_rows_of_version ON snapshot_rows (version) WHERE version IS NOT NULL",
-    "CREATE INDEX snapshot_rows_open ON snapshot_rows (key) WHERE last IS NULL",
     """CREATE TABLE documents (
         id TEXT PRIMARY KEY,
         key TEXT NOT NULL UNIQUE,
@@ -213,8 +208,19 @@ _TABLES: Final = (
         listens INTEGER NOT NULL,
         leased_until REAL NOT NULL
     ) WITHOUT ROWID""",
-    *(statement.format(name) for name in ("descriptors", "registry", "runs") for statement in TABLE_STATEMENTS),
-    "INSERT INTO meta VALUES ('removed', '0')",
+    # Small rows of JSON, those of each system in a space of its own.
+    """CREATE TABLE rows (
+        space TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        version BLOB,
+        size INTEGER NOT NULL,
+        used REAL NOT NULL,
+        revision INTEGER NOT NULL,
+        PRIMARY KEY (space, key)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX rows_of_version ON rows (version, space, size) WHERE version IS NOT NULL",
+    "CREATE INDEX rows_without ON rows (space, used) WHERE version IS NULL AND size > 0",
 )
 
 

@@ -1,7 +1,7 @@
-"""Small tables of the journal: rows of JSON by key, put only if nobody else has; a row may keep bytes.
+"""Small rows of JSON by key, put only if nobody else has; a row may keep bytes.
 
-Each system has one of its own in the journal's database, made by a migration. Bytes that only rows keep
-are the first that retention takes, those used least recently before the others; their rows stay for a while without them.
+Each system has a space of its own. Retention removes bytes that only rows keep before all others, those used least recently
+first; their rows stay for a while without them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from filetools.journal.database import Row as SqlRow
 LARGEST_KEY: Final = "\U0010ffff"
 _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used = 0 AND {IS_FREE}"
 _COLUMNS: Final = "key, value, version, size, used, revision"
+_SELECT: Final = f"SELECT {_COLUMNS} FROM rows WHERE space = ?"
+_PUT: Final = f"INSERT OR REPLACE INTO rows (space, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_RELEASE: Final = "UPDATE rows SET version = NULL, revision = revision + 1 WHERE version = ? AND space = ?"
+_WITHOUT: Final = "FROM rows WHERE space = ? AND version IS NULL AND size > 0 AND used < ?"
 
 
 class TableRow(Struct, frozen=True, kw_only=True):
@@ -71,15 +75,15 @@ class Table(Protocol):
 
 
 class SqliteTable:
-    """A table in an embedded journal; implements `Table`."""
+    """The rows of a space in an embedded journal; implements `Table`."""
 
-    def __init__(self, database: Database, name: str) -> None:
+    def __init__(self, database: Database, space: str) -> None:
         self._database = database
-        self._name = name
+        self._space = space
 
     def get(self, key: str) -> TableRow | None:
         """Return a row, or None."""
-        row = self._database.row(f"SELECT {_COLUMNS} FROM {self._name} WHERE key = ?", (key,))
+        row = self._database.row(f"{_SELECT} AND key = ?", (self._space, key))
         return None if row is None else _row(row)
 
     def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
@@ -92,58 +96,58 @@ class SqliteTable:
 
     def scan(self, prefix: str = "") -> list[TableRow]:
         """Return the rows whose keys begin with a prefix, in the order of their keys."""
-        query = f"SELECT {_COLUMNS} FROM {self._name} WHERE key >= ? AND key < ? ORDER BY key"
-        return [_row(row) for row in self._database.rows(query, (prefix, prefix + LARGEST_KEY))]
+        query = f"{_SELECT} AND key >= ? AND key < ? ORDER BY key"
+        return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY))]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""
         with self._database.reading() as connection:
-            surplus = held_bytes(connection, self._name) - keep_bytes
+            surplus = held_bytes(connection, self._space) - keep_bytes
         if surplus > 0:
-            self._database.write(lambda connection: release_bytes(connection, self._name, surplus), durable=False)
-        gone = f"DELETE FROM {self._name} WHERE version IS NULL AND size > 0 AND used < ?"
-        old = f"SELECT 1 FROM {self._name} WHERE version IS NULL AND size > 0 AND used < ? LIMIT 1"
-        if self._database.row(old, (unused_since,)) is not None:
-            self._database.write(lambda connection: connection.execute(gone, (unused_since,)), durable=False)
+            self._database.write(lambda connection: release_bytes(connection, self._space, surplus), durable=False)
+        old = (self._space, unused_since)
+        if self._database.row(f"SELECT 1 {_WITHOUT} LIMIT 1", old) is not None:
+            self._database.write(lambda connection: connection.execute(f"DELETE {_WITHOUT}", old), durable=False)
 
     def _put(self, rows: Sequence[TableRow], connection: sqlite3.Connection) -> None:
-        found = f"SELECT revision FROM {self._name} WHERE key = ?"
-        put = f"INSERT OR REPLACE INTO {self._name} ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+        found, gone = (f"{verb} FROM rows WHERE space = ? AND key = ?" for verb in ("SELECT revision", "DELETE"))
         for row in rows:
-            (revision,) = connection.execute(found, (row.key,)).fetchone() or (0,)
+            place = (self._space, row.key)
+            (revision,) = connection.execute(found, place).fetchone() or (0,)
             if revision != row.revision:
                 raise _MovedOnError
             if row.is_gone:
-                connection.execute(f"DELETE FROM {self._name} WHERE key = ?", (row.key,))
+                connection.execute(gone, place)
                 continue
             version = None if row.version is None else digest_of(row.version)
-            connection.execute(put, (row.key, json.dumps(row.value), version, row.size, row.used, revision + 1))
+            connection.execute(_PUT, (*place, json.dumps(row.value), version, row.size, row.used, revision + 1))
 
 
 class _MovedOnError(Exception):
     """Takes the transaction back."""
 
 
-def held_bytes(connection: sqlite3.Connection, name: str) -> int:
-    """Return how many bytes the rows of a table keep."""
-    query = f"SELECT coalesce(sum(size), 0) FROM (SELECT DISTINCT version, size FROM {name} WHERE version IS NOT NULL)"
-    (held,) = connection.execute(query).fetchone()
+def held_bytes(connection: sqlite3.Connection, space: str) -> int:
+    """Return how many bytes the rows of a space keep."""
+    kept = "SELECT DISTINCT version, size FROM rows WHERE space = ? AND version IS NOT NULL"
+    (held,) = connection.execute(f"SELECT coalesce(sum(size), 0) FROM ({kept})", (space,)).fetchone()
     return int(held)
 
 
-def release_bytes(connection: sqlite3.Connection, name: str, surplus: int, *, is_freed: bool = False) -> None:
-    """Let rows of a table go of so many bytes, those used least recently first, inside the caller's transaction.
+def release_bytes(connection: sqlite3.Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:
+    """Let rows of a space go of so many bytes, those used least recently first, inside the caller's transaction.
 
     The bytes stay for retention to remove, as the first of all. With `is_freed`, those that something else
     needs, too, do not count: the copy of a file that still is as it was read makes no room.
     """
     query = (
-        f"SELECT version, max(size) FROM {name} WHERE version IS NOT NULL GROUP BY version ORDER BY max(used), version"
+        "SELECT version, max(size) FROM rows WHERE space = ? AND version IS NOT NULL"
+        " GROUP BY version ORDER BY max(used), version"
     )
-    for version, size in connection.execute(query).fetchall():
+    for version, size in connection.execute(query, (space,)).fetchall():
         if surplus <= 0:
             break
-        connection.execute(f"UPDATE {name} SET version = NULL, revision = revision + 1 WHERE version = ?", (version,))
+        connection.execute(_RELEASE, (version, space))
         freed = connection.execute(_FREE, (version, 0.0)).rowcount
         surplus -= size if freed or not is_freed else 0
 

@@ -12,7 +12,6 @@ from msgspec import Struct
 from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import NEW_FILE_ID
-from filetools.journal.plain_rows import PlainRows, Values
 from filetools.journal.tree_rows import Identity, folder_of
 from filetools.models.words import EntryType
 
@@ -21,7 +20,7 @@ T = TypeVar("T")
 SLICE: Final = 2000
 """Rows written in one transaction, so that commits wait a few milliseconds at most."""
 _ROWS: Final = (
-    f"SELECT key, path, kind, inode, device, size, mtime, ctime, mode, {VERSION_TEXT}, number FROM tree"
+    f"SELECT key, path, kind, mode, {VERSION_TEXT}, number, device, inode, size, mtime, ctime FROM tree"
     " WHERE kind <> 'absent'"
 )
 _LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
@@ -38,7 +37,7 @@ _NOTE_OPENED: Final = (
 )
 
 
-class IndexRow(NamedTuple):
+class IndexRow(Struct, frozen=True, gc=False):
     """What is at one path, as filetools knows."""
 
     path: str
@@ -93,20 +92,15 @@ class TreeIndex:
         position, moment, rules = row[0].split(" ")
         return Looked(int(position), float(moment), rules)
 
-    def rows(self) -> PlainRows[IndexRow]:
+    def rows(self) -> dict[str, IndexRow]:
         """Return the rows of all that stands in the tree, by key."""
         return self.standing()[1]
 
-    def standing(self) -> tuple[int, PlainRows[IndexRow]]:
+    def standing(self) -> tuple[int, dict[str, IndexRow]]:
         """Return the number of the newest record, and what stands in the tree after it: both of one moment."""
         with self._database.reading() as connection:
-            connection.execute("BEGIN")
-            try:
-                (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-                found = connection.execute(_ROWS).fetchall()
-            finally:
-                connection.execute("COMMIT")
-        return number, PlainRows(IndexRow._make, {key: _plain(*values) for key, *values in found})
+            (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+            return number, {row[0]: _row(*row) for row in connection.execute(_ROWS)}
 
     def folders(self) -> list[str]:
         """Return the paths of all folders."""
@@ -115,7 +109,7 @@ class TreeIndex:
     def get(self, key: str) -> IndexRow | None:
         """Return the row of a key; None if nothing is known to be there."""
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
-        return None if row is None else IndexRow._make(_plain(*row[1:]))
+        return None if row is None else _row(*row)
 
     def folder_of_inode(self, device: int, inode: int) -> str | None:
         """Return the path of the folder that has an inode, as far as filetools knows."""
@@ -139,9 +133,10 @@ class TreeIndex:
         self._database.write(work, durable=False)
 
 
-def _plain(path: str, kind: str, inode: int | None, device: int, *values: Any) -> Values:
-    *others, mode, version, number = values
-    return (path, kind, None if inode is None else (device, inode, *others), mode, version, number)
+def _row(
+    _key: str, path: str, kind: EntryType, mode: int | None, version: str | None, number: int, *identity: Any
+) -> IndexRow:
+    return IndexRow(path, kind, None if identity[1] is None else identity, mode, version, number)
 
 
 def slices(rows: Iterable[T]) -> Iterator[list[T]]:

@@ -1,7 +1,4 @@
-"""The requests of all processes as this one knows them: looked up in the book, told to those who answer and follow.
-
-The journal's database keeps the book; the two units share a floor and do not know each other.
-"""
+"""The requests of all processes as this one knows them: looked up in the journal, told to those who answer and follow."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from typing import Final, Protocol, TypeVar
 from msgspec import structs
 
 from filetools.errors import ApprovalRequiredError, FileToolsError, InvalidArgumentError, StateDamagedError
+from filetools.journal.approvals import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Audience, Case, Ticket
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import (
@@ -30,70 +28,6 @@ from filetools.permissions.requests import (
 )
 
 T = TypeVar("T")
-
-
-class BookRow(Protocol):
-    """A request as every process sees it."""
-
-    @property
-    def id(self) -> str:
-        """Name of the request."""
-
-    @property
-    def asks(self) -> int:
-        """How often a call began to wait for it."""
-
-    @property
-    def expires(self) -> float:
-        """Seconds since the epoch."""
-
-    @property
-    def answer(self) -> str | None:
-        """What a person said."""
-
-    @property
-    def edited_text(self) -> str | None:
-        """What shall be written instead."""
-
-    @property
-    def is_used(self) -> bool:
-        """Whether a call has used the answer."""
-
-
-class ApprovalBook(Protocol):
-    """The requests of all processes; speaks for one of them. Blocks: call it in a worker thread.
-
-    Times are seconds since the epoch. Any method may raise what a journal raises; then nothing was changed.
-    """
-
-    def ask(
-        self, new_id: str, call: str, request: str, *, now: float, expires: float, is_heard: bool
-    ) -> tuple[BookRow, bool] | None:
-        """Return the request of an identical call, or open one, and whether another process listens; None if too many."""
-
-    def answer(self, approval_id: str, answer: str, edited_text: str | None, *, now: float, expires: float) -> bool:
-        """Answer an open request; False if it is not open (any more)."""
-
-    def take(self, approval_id: str) -> bool:
-        """Use an answer, which one call can do once."""
-
-    def live(self, *, now: float) -> tuple[Sequence[BookRow], bool]:
-        """Return the requests that are open or answered, oldest first, and whether another process listens."""
-
-    def request(self, approval_id: str) -> str | None:
-        """Return the JSON of a request, or None if it is gone."""
-
-    def has_any(self) -> bool:
-        """Whether there is anything to look at; costs next to nothing."""
-
-    def must_ask(self, *, now: float) -> bool:
-        """Whether another process wants agents asked in all of them; costs next to nothing."""
-
-    def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
-        """Say that this process lives, whether somebody in it answers, and whether agents of all processes must ask."""
-
-    def leave(self) -> None:
-        """Say that this process ends, and with it the requests that it has open."""
 
 
 class CallRun(Protocol):
@@ -131,7 +65,7 @@ class Ledger:
     def __init__(
         self,
         trust: RunTrust,
-        book: ApprovalBook,
+        book: ApprovalTable,
         run: CallRun,
         *,
         notify: Notify = ignore_notice,
@@ -291,7 +225,7 @@ class Ledger:
                     self._vanish(ticket, is_late=ticket.expires <= now)
             self._audience.note_others(others_listen)
 
-    def _read(self, known: set[str], now: float) -> tuple[Sequence[BookRow], bool, list[ApprovalRequest]]:
+    def _read(self, known: set[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
         rows, others_listen = self._book.live(now=now)
         texts = [self._book.request(row.id) for row in rows if row.id not in known and row.answer is None]
         return rows, others_listen, [ApprovalRequest.from_dict(json.loads(text)) for text in texts if text is not None]
@@ -313,7 +247,7 @@ class Ledger:
         if is_used:
             self._ended.append(ticket.request.id)
 
-    def _see(self, row: BookRow) -> None:
+    def _see(self, row: ApprovalRow) -> None:
         ticket = self.tickets.get(row.id)
         if ticket is None:
             return

@@ -119,7 +119,7 @@ class Mirror:
     def is_current(self) -> bool:
         """Whether it has every change that is recorded."""
         backlog, progress = self._context.journal.backlog, self._progress
-        if not self.takes_calls or progress.is_filling or backlog.has_refused(self.place):
+        if not self.takes_calls or progress.is_filling or any(each.tries for each in backlog.behind(self.place)):
             return False
         return not backlog.since(progress.reached, limit=1)
 

@@ -73,7 +73,7 @@ async def test_a_repeated_change_that_was_put_on_a_newer_text_is_taken_out_of_th
 async def test_a_repeated_change_whose_history_is_gone_asks_for_a_resync_and_its_name_counts_on(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("filetools.journal.document_rows.KEPT_EDITS", 3)
+    monkeypatch.setattr("filetools.journal.documents.KEPT_EDITS", 3)
     opened = await desk.opened("")
     theirs = await desk.ben.buffers.open("a.txt")
     once = [TextEdit(0, 0, "mine")]

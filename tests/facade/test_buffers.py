@@ -81,7 +81,7 @@ async def test_edits_that_do_not_fit_are_refused_and_change_nothing(desk: Desk, 
 
 
 async def test_a_version_older_than_the_history_asks_for_a_resync(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("filetools.journal.document_rows.KEPT_EDITS", 3)
+    monkeypatch.setattr("filetools.journal.documents.KEPT_EDITS", 3)
     opened = await desk.opened()
     for number in range(5):
         await desk.ann.buffers.change(opened.handle, buffer_version=number + 1, edits=[TextEdit(0, 0, "x")])

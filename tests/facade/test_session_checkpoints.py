@@ -119,7 +119,7 @@ async def test_a_change_is_done_where_the_checkpoint_fails_and_the_log_says_so(
     database, write = checkpoints._database, checkpoints._database.write
 
     def filled(work: Any, **options: Any) -> Any:
-        if work.__module__ == checkpoints.__module__:
+        if getattr(work, "func", work).__module__ == checkpoints.__module__:
             raise DiskFullError("journal.db")
         return write(work, **options)
 

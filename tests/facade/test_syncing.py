@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+import filetools
 from filetools.errors import AccessDeniedError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.syncer import sync_files
+from filetools.tree.leader import Leadership
 from tests.support.crashing import CrashingOpening
 
 OFF = {"sync_after_seconds": 3600.0}
+
+
+@pytest.fixture(autouse=True)
+async def _nobody_keeps(tmp_path: Path) -> AsyncIterator[None]:
+    """Have no keeper, whose first round would sync what a test has just written."""
+    async with filetools.open(tmp_path, settings=OFF):
+        pass
+    leadership = Leadership(tmp_path / ".filetools/state", "keeper.lock")
+    assert leadership.try_lead()
+    yield
+    leadership.close()
 
 
 def unsynced(files: FileToolsFacade) -> list[str]:

@@ -12,7 +12,7 @@ from msgspec import structs
 from filetools.errors import LockTimeoutError, StateDamagedError
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
-from filetools.journal.document_rows import DocumentClosing
+from filetools.journal.documents import DocumentClosing
 from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord
 from tests.support.inside import heads_below

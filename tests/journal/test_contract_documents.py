@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit
 from filetools.journal.changes import HeadMovedError
-from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
-from filetools.journal.documents import Handle, NewDocument
+from filetools.journal.documents import Document, DocumentChange, DocumentClosing, Handle, NewDocument
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, move_folder, put

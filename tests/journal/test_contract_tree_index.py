@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import pytest
 from msgspec import structs
 
-from filetools.journal import tree_index
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
 from filetools.journal.contents import digest_of
@@ -197,8 +196,8 @@ def test_a_snapshot_that_lacks_rows_is_a_number_alone(journal: Journal, lost: st
 BEFORE = snapshot_of("a", "b", "c", "d", "e")
 HALFWAY = {**snapshot_of("a", "f", "g", "h"), **snapshot_of("b", "c", content=b"2")}
 AFTER = {**snapshot_of("c", "e", "f", "i"), **snapshot_of("a", "b", "g", content=b"3")}
-WRITES = range(1, 9)
-"""One number, two slices that end rows and three that add some, the checkpoint; and one more than there are."""
+WRITES = range(1, 4)
+"""The rows, the name, and one more than there are."""
 
 
 @pytest.mark.parametrize("at", WRITES)
@@ -207,26 +206,21 @@ def test_a_save_that_dies_leaves_nothing_that_is_seen_or_stays(
     open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int, tree: dict[str, SnapshotRow]
 ) -> None:
     journal, other = open_journal(), open_journal()
-    monkeypatch.setattr(tree_index, "SLICE", 2)
     journal.checkpoints.save("before", BEFORE, 0)
     before_write(journal, monkeypatch, at, die)
     with suppress(DiedError):
         journal.checkpoints.save("halfway", HALFWAY, 0)
-    seen = {"before": BEFORE, "halfway": HALFWAY} if at > 7 else {"before": BEFORE}
+    seen = {"before": BEFORE, "halfway": HALFWAY} if at > 2 else {"before": BEFORE}
     assert kept(other) == seen
     other.checkpoints.save("after", tree, 0)
     assert kept(other) == {**seen, "after": tree}
     assert needless_rows(other) == []
 
 
-@pytest.mark.parametrize("at", range(1, 4))
-def test_a_save_during_a_removal_loses_no_row(
-    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
+def test_a_save_just_before_a_removal_loses_no_row(open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, other = open_journal(), open_journal()
-    monkeypatch.setattr(tree_index, "SLICE", 2)
     journal.checkpoints.save("before", BEFORE, 0)
-    before_write(journal, monkeypatch, at, lambda: other.checkpoints.save("after", BEFORE, 0))
+    before_write(journal, monkeypatch, 1, lambda: other.checkpoints.save("after", BEFORE, 0))
     journal.checkpoints.remove("before")
     assert kept(journal) == {"after": BEFORE}
     assert needless_rows(journal) == []
@@ -238,7 +232,6 @@ def test_whatever_another_process_does_during_a_save_each_snapshot_keeps_its_own
     open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int, deed: str
 ) -> None:
     journal, other = open_journal(), open_journal()
-    monkeypatch.setattr(tree_index, "SLICE", 2)
     journal.checkpoints.save("oldest", AFTER, 0)
     journal.checkpoints.save("before", BEFORE, 0)
     expected: dict[str, dict[str, SnapshotRow]] = {"oldest": AFTER, "before": BEFORE, "halfway": HALFWAY}
@@ -248,7 +241,7 @@ def test_whatever_another_process_does_during_a_save_each_snapshot_keeps_its_own
             other.checkpoints.remove("before")
             del expected["before"]
         elif deed == "save and die":
-            before_write(other, monkeypatch, 4, die)
+            before_write(other, monkeypatch, 2, die)
             with suppress(DiedError):
                 other.checkpoints.save("after", AFTER, 0)
         else:
@@ -269,13 +262,12 @@ def test_of_two_that_save_one_name_at_once_one_gets_it(
     open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     journal, other = open_journal(), open_journal()
-    monkeypatch.setattr(tree_index, "SLICE", 2)
     journal.checkpoints.save("before", BEFORE, 0)
     before_write(journal, monkeypatch, at, lambda: other.checkpoints.save("x", AFTER, 0))
     made = journal.checkpoints.save("x", HALFWAY, 0)
     assert kept(journal) == {"before": BEFORE, "x": AFTER if made is None else HALFWAY}
     assert needless_rows(journal) == []
-    assert (made is None) == (at <= 7)
+    assert (made is None) == (at <= 2)
 
 
 def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -> None:

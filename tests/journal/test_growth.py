@@ -42,7 +42,6 @@ def act(journal: Journal, name: str) -> object:
         "folder deletion": lambda: journal.commit([delete_folder("d2", applied=True)], ALICE),
         "contents": lambda: (journal.contents.get(v(b"same")), journal.contents.has(v(b"nothing"))),
         "backlog": lambda: remove(journal, key),
-        "maintain": lambda: journal.maintain(retention_bytes=10**9, retention_records=10**9),
     }  # fmt: skip
     return acts[name]()
 
@@ -51,7 +50,7 @@ HOT = [
     "view", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending",
     "compensate",
     "page", "newest", "newest of one", "page of one", "foreign", "positions", "heads below", "folder move",
-    "folder deletion", "contents", "backlog", "maintain",
+    "folder deletion", "contents", "backlog",
 ]  # fmt: skip
 
 
@@ -61,12 +60,9 @@ def note(journal: Journal, number: int) -> None:
 
 def remove(journal: Journal, key: str) -> None:
     backlog = journal.backlog
-    position = journal.mirrors.register("m").position
-    assert 0 < backlog.count("m") <= len(backlog.since(position))
-    assert backlog.below("m", key.partition("/")[0])
-    backlog.advance("m", position + 1, backlog.since(position, limit=1))
-    backlog.add("m", [(key, key)])
-    assert backlog.behind("m", limit=1)
+    found = backlog.since(journal.mirrors.register("m").position)
+    assert backlog.count("m") > len(backlog.below("m", key.partition("/")[0])) > 0
+    backlog.advance("m", found[0].number, found[:1])
 
 
 def compensate(journal: Journal, key: str) -> None:
@@ -85,7 +81,7 @@ def grown(state: Path, records: int) -> Journal:
         journal.commit([*changes, delete_folder("gone", applied=True)], ALICE)
     journal.marks.synced(range(1, journal.position() + 1))
     journal._database.checkpoint(at_least_bytes=0)
-    act(journal, "maintain")
+    journal.maintain(retention_bytes=10**9, retention_records=10**9)
     for index in range(3):
         put(journal, f"d{index}/f0", b"same", mirrors=["m"])
     return journal

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AccessDeniedError, ApprovalDeniedError, ApprovalRequiredError, InvalidArgumentError
-from filetools.journal.approvals import MOST_REQUESTS
+from filetools.journal.approvals import MOST_REQUESTS, ApprovalTable
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.audience import Case
-from filetools.permissions.ledger import ApprovalBook, CallRun
+from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from tests.support.opened import steps_until
@@ -30,7 +30,7 @@ class Desk:
 
     def __init__(
         self,
-        book: ApprovalBook,
+        book: ApprovalTable,
         *,
         wait_seconds: float = 30.0,
         open_seconds: float = 600.0,
@@ -51,21 +51,21 @@ class Desk:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[ApprovalBook]:
+def book(tmp_path: Path) -> Iterator[ApprovalTable]:
     journal = Journal(tmp_path, durability="relaxed")
     yield journal.approvals
     journal.close()
 
 
 @pytest.fixture
-async def desk(book: ApprovalBook) -> AsyncIterator[Desk]:
+async def desk(book: ApprovalTable) -> AsyncIterator[Desk]:
     made = Desk(book)
     yield made
     await made.approvals.aclose()
 
 
 @pytest.fixture
-async def passing(book: ApprovalBook) -> AsyncIterator[Desk]:
+async def passing(book: ApprovalTable) -> AsyncIterator[Desk]:
     """A desk whose requests and answers are soon forgotten."""
     made = Desk(book, open_seconds=SHORT_SECONDS)
     yield made
@@ -111,7 +111,7 @@ async def test_an_expired_request_can_no_longer_be_answered(passing: Desk) -> No
         await desk.approvals.answer(approval_id, "allow", by=EDITOR)
 
 
-async def test_a_late_permission_that_no_call_uses_expires_too(book: ApprovalBook) -> None:
+async def test_a_late_permission_that_no_call_uses_expires_too(book: ApprovalTable) -> None:
     passed = 0.0
     desk = Desk(book, open_seconds=600, clock=lambda: time.time() + passed)
     approval_id = await refused_id(desk, case())

@@ -13,12 +13,13 @@ from filetools.errors import (
     StateDamagedError,
     ToolBlockedError,
 )
+from filetools.journal.approvals import ApprovalTable
 from filetools.journal.journal import Journal
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
-from filetools.permissions.ledger import ApprovalBook, CallRun
+from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import Proposal
 from filetools.permissions.rules import Rule
@@ -31,7 +32,7 @@ MCP = WorkspacePath(".mcp.json")
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[ApprovalBook]:
+def book(tmp_path: Path) -> Iterator[ApprovalTable]:
     (tmp_path / "state").mkdir()
     journal = Journal(tmp_path / "state", durability="relaxed")
     yield journal.approvals
@@ -42,7 +43,7 @@ class Gate:
     """A gatekeeper with everything a test looks at."""
 
     def __init__(
-        self, book: ApprovalBook, preset: Preset, *rules: Rule, path: Path | None = None, run: CallRun = run
+        self, book: ApprovalTable, preset: Preset, *rules: Rule, path: Path | None = None, run: CallRun = run
     ) -> None:
         self.policy = PermissionPolicy(preset, rules)
         self.notices = Notices()
@@ -60,13 +61,13 @@ class Gate:
 
 
 @pytest.fixture
-async def asking(book: ApprovalBook) -> AsyncIterator[Gate]:
+async def asking(book: ApprovalTable) -> AsyncIterator[Gate]:
     gate = Gate(book, "ask")
     yield gate
     await gate.keeper.aclose()
 
 
-async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: ApprovalBook) -> None:
+async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: ApprovalTable) -> None:
     gate = Gate(book, "ask", Rule(tool="move_file", path="b.txt", level="block"))
     person = Person("allow")
     gate.keeper.approvals.listen(person)
@@ -100,7 +101,7 @@ async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_o
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_became_trusted(
-    book: ApprovalBook, moment: str
+    book: ApprovalTable, moment: str
 ) -> None:
     on_its_way, go_on = asyncio.Event(), asyncio.Event()
 
@@ -130,7 +131,7 @@ async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_bec
 
 
 async def test_what_the_file_says_is_put_in_force_but_for_a_preset_given_at_opening(
-    book: ApprovalBook, tmp_path: Path
+    book: ApprovalTable, tmp_path: Path
 ) -> None:
     path = tmp_path / "permissions.json"
     path.write_text('{"preset": "guarded", "rules": [{"tool": "delete_*", "path": "docs/**", "level": "block"}]}')
@@ -142,7 +143,7 @@ async def test_what_the_file_says_is_put_in_force_but_for_a_preset_given_at_open
     assert (strict.policy.rules, strict.policy.preset) == (rules, "read_only")
 
 
-async def test_a_damaged_file_stops_the_opening(book: ApprovalBook, tmp_path: Path) -> None:
+async def test_a_damaged_file_stops_the_opening(book: ApprovalTable, tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text("{")
     with pytest.raises(StateDamagedError):

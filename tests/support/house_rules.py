@@ -25,8 +25,8 @@ TOP: Final = "__init__"
 FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("distribution", "errors", "models", "printable", "settings"),
     ("paths", "content"),
-    ("stores", "locks", "journal", "events", "permissions"),
-    ("tree",),
+    ("stores", "locks", "journal", "events"),
+    ("tree", "permissions"),
     ("writer",),
     ("changes", "sync", "versions", "editors", "search", "descriptors", "project", "sessions"),
     ("facade",),

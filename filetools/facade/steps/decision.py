@@ -12,7 +12,7 @@ from filetools.content.text_edits import TextEdit
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.journal.changes import Relation
-from filetools.journal.document_rows import DocumentChange
+from filetools.journal.documents import DocumentChange
 from filetools.models.words import Newline
 from filetools.paths.workspace_path import WorkspacePath
 

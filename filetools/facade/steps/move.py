@@ -15,7 +15,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.facade.look import Look, keep_large, known_version, look
+from filetools.facade.look import Look, keep_seen, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.step import Step, is_same_file, put_back, sync_names
 from filetools.journal.changes import Change
@@ -60,9 +60,10 @@ class MoveFile(Step):
         self.seen = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
         self._check()
 
-    def adoptions(self) -> Sequence[Change]:
-        """Files found, or their foreign changes, at either end."""
-        return tuple(end.adoption for end in self.seen if end.adoption is not None)
+    @property
+    def looks(self) -> Sequence[Look]:
+        """Those at both ends."""
+        return self.seen
 
     def decide(self, parts: Parts) -> bool:
         """Refuse a missing source and a destination that must not be replaced."""
@@ -84,7 +85,7 @@ class MoveFile(Step):
 
     def prepare(self, parts: Parts) -> None:
         """Keep a large destination, create missing parents."""
-        keep_large(parts, self.seen[1])
+        keep_seen(parts, self.seen[1])
         super().prepare(parts)
 
     def drafts(self) -> Sequence[Change]:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from filetools.errors import FileToolsError, HardLinkedError
 from filetools.facade.linked import other_names
-from filetools.facade.look import Look, keep_large, look
+from filetools.facade.look import Look, keep_seen, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decide, PutDecision
 from filetools.facade.steps.parents import require_parent
@@ -58,13 +58,9 @@ class PutFile(Step):
         self.path = self.seen.path
 
     @property
-    def is_known(self) -> bool:
-        """Whether the file is as it is recorded."""
-        return self.seen.adoption is None and self.seen.stat is not None and self.seen.view.head is not None
-
-    def adoptions(self) -> Sequence[Change]:
-        """The file found, or its foreign change."""
-        return (self.seen.adoption,) if self.seen.adoption is not None else ()
+    def looks(self) -> Sequence[Look]:
+        """The one at the file."""
+        return (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
         """Ask the call what it wants; False if exactly these bytes, and the mode it wants, stand there already."""
@@ -107,7 +103,7 @@ class PutFile(Step):
         keep_unsaved(parts, self.seen, self.decision)
         if self._in_buffer:
             return
-        keep_large(parts, self.seen)
+        keep_seen(parts, self.seen)
         super().prepare(parts)
         self._prepared = parts.store.prepare(
             self.path, self.content, new=self.seen.stat is None, mode=self.decision.mode, like=self.decision.like

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from filetools.errors import PathNotFoundError
-from filetools.facade.look import Look, keep_large, known_version, look
+from filetools.facade.look import Look, keep_seen, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.step import Step, put_back, sync_names
 from filetools.journal.changes import Change
@@ -40,15 +40,13 @@ class RemoveFile(Step):
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
-        seen = look(parts, self.path, takes_opaque=True)
-        if not self._keeps_bytes and seen.adoption is not None:
-            seen = structs.replace(seen, adoption=structs.replace(seen.adoption, content=None))
-        self.seen = seen
-        self._is_left_in_trash = seen.is_opaque
+        self.seen = look(parts, self.path, takes_opaque=True)
+        self._is_left_in_trash = self.seen.is_opaque
 
-    def adoptions(self) -> Sequence[Change]:
-        """The file found, or its foreign change."""
-        return (self.seen.adoption,) if self.seen.adoption is not None else ()
+    @property
+    def looks(self) -> Sequence[Look]:
+        """The one at the file."""
+        return (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
         """Refuse what is not there or not as expected."""
@@ -60,7 +58,7 @@ class RemoveFile(Step):
     def prepare(self, parts: Parts) -> None:
         """Keep what is large."""
         if self._keeps_bytes and not self.seen.is_opaque:
-            keep_large(parts, self.seen)
+            keep_seen(parts, self.seen)
 
     def drafts(self) -> Sequence[Change]:
         """The deletion."""

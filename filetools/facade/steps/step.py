@@ -35,13 +35,14 @@ class Step(ABC):
         """See what stands there; forgets what an earlier try saw."""
 
     @property
-    def is_known(self) -> bool:
-        """Whether it is about a file that is as it is recorded, so that nobody came to, or left, the folders above it."""
-        return False
-
-    def adoptions(self) -> Sequence[Change]:
-        """Foreign changes that the look noticed; they are journaled whatever is decided."""
+    def looks(self) -> Sequence[Look]:
+        """What was seen of files."""
         return ()
+
+    @property
+    def unrecorded(self) -> Sequence[WorkspacePath]:
+        """Paths at which, by the look, other programs may have done something that is not recorded yet."""
+        return [seen.path for seen in self.looks if not seen.is_recorded] if self.looks else self.paths
 
     @abstractmethod
     def decide(self, parts: Parts) -> bool:

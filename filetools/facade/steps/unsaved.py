@@ -26,7 +26,7 @@ from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision, ShownText
 from filetools.journal.changes import Change
-from filetools.journal.document_rows import Document, DocumentChange
+from filetools.journal.documents import Document, DocumentChange
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import AskedAbout, Settled

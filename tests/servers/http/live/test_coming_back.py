@@ -118,7 +118,7 @@ async def test_a_change_whose_answer_was_lost_is_repeated_while_others_type(
 async def test_a_version_that_is_not_known_any_more_brings_the_text(
     files: FileToolsFacade, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("filetools.journal.document_rows.KEPT_EDITS", 2)
+    monkeypatch.setattr("filetools.journal.documents.KEPT_EDITS", 2)
     async with connected(files, hub, ANN) as ann:
         handle = (await ann.do("open", path="list.txt"))["handle"]
         for version in range(1, 5):
@@ -133,7 +133,7 @@ async def test_a_version_that_is_not_known_any_more_brings_the_text(
 async def test_a_change_whose_history_is_gone_is_put_on_the_text_that_comes_and_made_once(
     files: FileToolsFacade, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("filetools.journal.document_rows.KEPT_EDITS", 2)
+    monkeypatch.setattr("filetools.journal.documents.KEPT_EDITS", 2)
     async with connected(files, hub, ANN) as ann:
         handle = (await ann.do("open", path="list.txt"))["handle"]
         await typed(ann, handle, 1, "x")
