@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -41,7 +41,7 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import DraftNode, DraftTree, StandingTree, within
-from filetools.versions.past import FileState, Past, Standing
+from filetools.versions.past import Past
 from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
@@ -294,11 +294,7 @@ def _take_back(
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
     tree, history = DraftTree(standing), parts.journal.history
-    past = Past(
-        history,
-        lambda path: parts.workspace.key(parts.workspace.resolve(path)),
-        lru_cache(partial(_standing_before, parts)),
-    )
+    past = Past(history, lambda path: parts.workspace.key(parts.workspace.resolve(path)))
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
     since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
@@ -317,21 +313,6 @@ def _take_back(
     if target is None:
         return tree, undoing.findings, ()
     return tree, *completed(parts, tree, undoing.findings, target)
-
-
-def _standing_before(parts: Parts, number: int) -> Standing:
-    """Return what stood in the tree at the newest checkpoint before a record, and the number of the newest record then."""
-    earlier = [each for each in parts.journal.checkpoints.all() if each.number < number]
-    newest = max(earlier, key=lambda each: each.number, default=None)
-    found = None if newest is None else parts.journal.checkpoints.snapshot(newest.name)
-    if newest is None or found is None or (rows := found[1]) is None:
-        return 0, {}
-    states = {
-        row.path: FileState(version=row.version, mode=row.mode)
-        for row in rows.values()
-        if row.kind == "file" and row.version
-    }
-    return newest.number, states | {row.path: None for row in rows.values() if row.kind == "directory"}
 
 
 def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:

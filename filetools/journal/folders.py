@@ -50,6 +50,12 @@ _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
 )
+_DROP_ASIDE: Final = (
+    "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
+    " WHERE operation IN ('delete_directory', 'move_directory')), 9223372036854775807)"
+    " OR (version IS NULL AND kind <> 'directory' AND deletion < coalesce("
+    f"(SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), 9223372036854775807))"
+)
 _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 
 
@@ -62,11 +68,8 @@ def take_away_folder(connection: sqlite3.Connection, key: str, number: int) -> N
 
 
 def drop_rows_aside(connection: sqlite3.Connection) -> None:
-    """Forget the rows set aside by deletions that are done."""
-    connection.execute(
-        "DELETE FROM tree_aside WHERE deletion < coalesce("
-        f"(SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), 9223372036854775807)"
-    )
+    """Forget the rows set aside by deletions that are forgotten and, of those that are done, what nobody has read."""
+    connection.execute(_DROP_ASIDE)
 
 
 def return_folder(connection: sqlite3.Connection, number: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filetools.journal.changes import RelationKind
-from filetools.journal.contents import digest_of
+from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
 from filetools.journal.rows import SELECT_RECORD, records_from
 from filetools.journal.tree_rows import bounds_below
@@ -46,11 +46,10 @@ _OF_KEY: Final = (
     f"{SELECT_RECORD} WHERE key = ? AND number < ? AND state IN ('applied', 'pending')"
     " AND operation NOT LIKE '%_directory' AND operation != 'link' ORDER BY number DESC LIMIT ?"
 )
-# The sign keeps SQLite from walking through all records of a smaller number, where those of the folder are few.
-_BELOW: Final = (
-    f"SELECT * FROM ({SELECT_RECORD} WHERE key >= ?1 AND key < ?2 AND +number < ?3 AND state = 'applied')"
-    f" UNION SELECT * FROM ({SELECT_RECORD} WHERE old_key >= ?1 AND old_key < ?2 AND +number < ?3 AND state = 'applied')"
-    " ORDER BY number"
+_GONE_BELOW: Final = (
+    "SELECT path, kind, version, mode FROM tree_aside WHERE deletion = ? AND (kind = 'directory' OR (kind = 'file'"
+    # Of what was merely read the bytes may never have been kept.
+    " AND version IS NOT NULL AND (number > 0 OR EXISTS (SELECT 1 FROM contents WHERE hash = version))))"
 )
 _PATHS_OF: Final = (
     "SELECT path FROM records WHERE after = ?1 OR before = ?1 UNION SELECT path FROM heads WHERE version = ?1"
@@ -116,9 +115,15 @@ class History:
         """Return the changes of a file that bore this key at the time, newest first; folders of that name left out."""
         return records_from(self._database, _OF_KEY, (key, _NO_NUMBER if below is None else below, limit))
 
-    def of_folder(self, key: str, *, below: int) -> list[ChangeRecord]:
-        """Return the changes below a folder before a record, oldest first; moves out of it included."""
-        return records_from(self._database, _BELOW, (*bounds_below(key), below))
+    def gone_below(self, deletion: int) -> list[tuple[str, str | None, int | None]]:
+        """Return the folder that a record deleted and what is known to have been in it.
+
+        Each is a path, a version, which is None of a folder, and a mode.
+        """
+        return [
+            (path, version_from(version) if kind == "file" else None, mode)
+            for path, kind, version, mode in self._database.rows(_GONE_BELOW, (deletion,))
+        ]
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
         """Return the newest deletion of a folder of these keys, or move to such a key or away from it, before a record."""
@@ -154,12 +159,6 @@ class History:
     def taken_back(self, numbers: Iterable[int]) -> dict[int, list[int]]:
         """Return for each undo or redo among these records what it takes back."""
         return self._related(f"SELECT number, target FROM relations WHERE {TAKES_BACK} AND number IN ({{}})", numbers)
-
-    def brought_by(self, number: int) -> list[int]:
-        """Return the records of what came back whole from where a deletion had put it."""
-        return self._related(
-            "SELECT target, number FROM relations WHERE kind = 'brings' AND target IN ({})", [number]
-        ).get(number, [])
 
     def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
         """Return for each record what it undoes or redoes, or whose children it is."""

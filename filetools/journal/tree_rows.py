@@ -141,6 +141,10 @@ class TreeTable:
         )
         if any(row.kind == "file" and row.version is None for row in rows):
             self.unseen.add(number)
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO tree_aside SELECT ?, * FROM tree WHERE key = ? AND kind <> 'absent'",
+            [(number, row.key) for row in rows],
+        )
         self._write(
             structs.replace(row, kind="absent", version=None, mode=None, identity=None, number=0, applied=True)
             for row in rows

@@ -315,7 +315,7 @@ class Undoing:
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
     def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, DraftNode]]:
-        found = (self._tree.trashed(where, name, record.mode) for name in self._past.trash_names(record))
+        found = (self._tree.trashed(where, str(number), record.mode) for number in self._past.deletions(record))
         return next((each for each in found if each), [])
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:

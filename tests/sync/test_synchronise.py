@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -239,11 +240,11 @@ async def test_comparing_does_not_block_the_loop(opened: World) -> None:
 async def test_a_process_that_does_not_write_to_the_mirror_has_it_synchronised(
     opened: World, inner: LocalStore, tmp_path: Path
 ) -> None:
-    def ring() -> None:
-        first.wake(is_heard=True)
-
     await opened.write("a", b"1")
-    first, second = opened.manager, opened.build(ring=ring, mirror_probe_seconds=FOR_EVER_SECONDS)
+    first, second = (
+        opened.manager,
+        opened.build(ring=partial(opened.manager.wake, is_heard=True), mirror_probe_seconds=FOR_EVER_SECONDS),
+    )
     await second.start()
     (tmp_path / "mirror/a").write_bytes(b"theirs")
     async with asyncio.timeout(60):
