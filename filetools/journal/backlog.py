@@ -13,14 +13,16 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from filetools.journal.birth import NEWEST
-from filetools.journal.changes import BacklogEntry, MirrorRow
+from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
 from filetools.journal.database import Database
 from filetools.journal.rows import NEVER_IN_FILE
 
 _COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND synced <> {NEVER_IN_FILE}"
 """Records that mirrors follow."""
 _SINCE: Final = (
-    f"SELECT number, key, path, old_key, old_path FROM records WHERE number > ? AND {_COUNTS} ORDER BY number LIMIT ?"
+    "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0), NULL, NULL, NULL, NULL"
+    " UNION ALL SELECT * FROM (SELECT number, key, path, old_key, old_path FROM records"
+    f" WHERE number > ? AND {_COUNTS} ORDER BY number LIMIT ?)"
 )
 _ABOVE: Final = f"{_COUNTS} AND number > (SELECT position FROM mirrors WHERE place = :mirror)"
 _SELECT: Final = "SELECT key, path, number, tries, reason FROM behind"
@@ -59,8 +61,13 @@ class Backlog:
         Args:
             number: Of the last record already seen.
             limit: Most records that are read; fewer entries mean that there are no more.
+
+        Raises:
+            RecordsForgottenError: Retention may have removed some of these records.
         """
-        rows = self._database.rows(_SINCE, (number, limit))
+        (forgotten, *_), *rows = self._database.rows(_SINCE, (number, limit))
+        if forgotten > number:
+            raise RecordsForgottenError
         ends = ((newest, end) for newest, *values in rows for end in (values[:2], values[2:]))
         return [BacklogEntry(key=key, path=path, number=newest) for newest, (key, path) in ends if key is not None]
 

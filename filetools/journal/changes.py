@@ -126,6 +126,10 @@ class MirrorRow(Struct, frozen=True):
         return marker is not None and marker.partition("-")[0] == self.line
 
 
+class RecordsForgottenError(Exception):
+    """Raised if retention may have removed records that a mirror lacks."""
+
+
 class HeadMovedError(Exception):
     """Raised when something is not as it was looked at, such as an open document; nothing was recorded, look again."""
 

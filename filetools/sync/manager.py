@@ -186,6 +186,7 @@ class SyncManager:
         records, seconds = tuple(records), self.context.times.strict_wait_seconds
         number, keys = self._reach(records)
         for mirror in self._mirrors:
+            mirror.wake()
             waiter, has_followed = mirror.wait_for(number, keys), False
             with suppress(TimeoutError):
                 has_followed = waiter.answer.result(seconds)

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
-from filetools.journal.changes import MirrorRow
+from filetools.journal.changes import MirrorRow, RecordsForgottenError
 from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MirrorFiles
@@ -121,7 +122,9 @@ class Mirror:
         backlog, progress = self._context.journal.backlog, self._progress
         if not self.takes_calls or progress.is_filling or any(each.tries for each in backlog.behind(self.place)):
             return False
-        return not backlog.since(progress.reached, limit=1)
+        with suppress(RecordsForgottenError):
+            return not backlog.since(progress.reached, limit=1)
+        return False
 
     def wake(self, *, is_whole: bool = False, is_hasty: bool = False, is_heard: bool = False) -> None:
         """Have the backlog looked at now.
@@ -145,11 +148,12 @@ class Mirror:
         waiter = Waiter(number, tuple(keys), Future())
         with self._changed:
             # Also if it is late: the process that writes is asked for the last time that anybody has heard of it.
-            self._is_asked = True
             takes_calls = self.takes_calls and not self._is_closed
             if takes_calls:
                 self._waiters.append(waiter)
-            self.wake()
+            if not self._leadership.is_leading:
+                self._is_asked = True
+                self.wake()
         if not takes_calls:
             waiter.answer.set_result(False)
         elif self._leadership.is_leading:
@@ -295,6 +299,10 @@ class Mirror:
                 return _POLL_SECONDS if self._waiters else self._context.times.probe_seconds
             pause = self.worker.round(is_whole=is_whole, is_hasty=is_hasty)
         except StoppedError:
+            return 0.0
+        except RecordsForgottenError:
+            self.worker.identity.renew()
+            self.worker.forget()
             return 0.0
         except FileToolsError as exc:
             self._miss(exc)

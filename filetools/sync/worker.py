@@ -165,6 +165,7 @@ class BacklogWorker:
         if self._is_unknown:
             self.files.store.probe()
         row = self.identity.establish()
+        self.files.look()
         if self._is_unknown:
             self._seen, self._is_unknown = row.position, False
         if not self._is_swept:
@@ -254,16 +255,12 @@ class BacklogWorker:
             # In this order: what is recorded in between is looked at again.
             own = journal.own_position()
             entries = journal.backlog.since(self._seen, limit=_BATCH)
-            if journal.forgotten() > self._seen and self.identity.is_filled:
-                self.identity.renew()
-                self.forget()
-                raise StoppedError  # it was away for so long that retention has removed records that it lacks
             for several in _together(entries):
                 self._go_on()
                 self._bring_together(several)
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
-        self._reached = max(own, self._seen)
+        self._seen = self._reached = max(own, self._seen)
         unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
         is_filling = self._is_lacking or not self.identity.is_filled
         self._told.reached(self._reached, unsettled=unsettled, is_filling=is_filling)
@@ -484,6 +481,7 @@ class BacklogWorker:
         self.add_to_backlog(lacking)
         self._is_lacking = self._is_whole_due = True
         self.identity.confirm()
+        self.files.look()
 
 
 def _together(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
