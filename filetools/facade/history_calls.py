@@ -40,6 +40,7 @@ from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
+from filetools.versions.lineage import lineage
 from filetools.versions.provenance import AuthoredLines, LineHistory
 from filetools.versions.selection import Moment
 
@@ -500,17 +501,13 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
     facts, text = inspect(content, name=path)
     if text is None:
         raise InvalidArgumentError(f"{path} is binary; it has no lines", path=path)
-    lines = LineHistory(
-        journal.history,
-        journal.contents.get,
-        lambda other: parts.workspace.key(parts.workspace.resolve(other)),
-        parts.lines,
-    )
+    records = list(lineage(journal.history, parts.workspace.key(path), parts.workspace.key))[::-1]
     # Of a journal that was put back since, the same numbers are other changes.
     known = (run for run in runs_of(parts).list() if run.first.startswith(f"{journal.epoch}:"))
     runs = sorted(known, key=lambda run: number_of(run.first), reverse=True)
     foreign = {number: run for run in runs for number in run.foreign}
-    ranges = [_range(each, partial(_run_of, runs, foreign)) for each in lines.authors(path, text, now=now)]
+    lines = LineHistory(journal.history, journal.contents.get).authors(records, text, now=now)
+    ranges = [_range(each, partial(_run_of, runs, foreign)) for each in lines]
     return ProvenanceResult(path=path, version=facts.version, total_lines=facts.total_lines or 0, ranges=ranges)
 
 

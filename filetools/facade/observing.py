@@ -13,9 +13,9 @@ from msgspec import Struct
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.facade.left_out import LeftOut
+from filetools.journal.changes import ObservedChanges
 from filetools.journal.contents import version_from
 from filetools.journal.journal import Journal, Records
-from filetools.journal.observed import ObservedChanges
 from filetools.journal.tree_index import IndexRow, Looked, ReadVersion
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.records import Operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
@@ -15,7 +15,6 @@ from filetools.settings import Settings
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery
-from filetools.versions.provenance import RememberedLines
 from filetools.versions.read_tracker import ReadTracker
 from filetools.writer.worker_pool import WorkerPool
 
@@ -36,4 +35,3 @@ class Parts(Struct, frozen=True, kw_only=True):
     documents: Documents
     crew: WorkerPool
     observer: TreeObserver
-    lines: RememberedLines = field(default_factory=RememberedLines)

@@ -42,7 +42,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import DraftNode, DraftTree, StandingTree, within
 from filetools.versions.past import Past
-from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
@@ -294,21 +293,17 @@ def _take_back(
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
     tree, history = DraftTree(standing), parts.journal.history
-    past = Past(history, lambda path: parts.workspace.key(parts.workspace.resolve(path)))
+    past = Past(history, parts.workspace.key)
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
     since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
     moves = [record for record in history.select(since, limit=MOST_NUMBER) if record.number not in numbers]
-    reversals = Reversals(all_undoers(history.undoers, [move.number for move in moves]), numbers)
+    undoers = history.undoers(move.number for move in moves)
     for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
         if record.number in numbers:
             undoing.take_back(record)
-            continue
-        passing, reversal = reversals.passing(record)
-        if passing == "stands":
-            undoing.names.passed(str(record.old_path), record.path)
-        elif reversal is not None:
-            undoing.names.never_mind(str(reversal.old_path), reversal.path)
+        else:
+            undoing.names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
     undoing.finish()
     if target is None:
         return tree, undoing.findings, ()

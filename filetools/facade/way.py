@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import pairwise
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -137,10 +137,11 @@ class Walk:
         for done, step in enumerate(active):
             beat(len(active) + done, 2 * len(active))
             _prepare(self._parts, step)
-        drafts = [found(seen for step in active for seen in step.looks), *map(_drafts, active)]
-        self._drafted = [len(several) for several in drafts]
-        changes = [change for several in drafts for change in several]
-        _refuse_folder_made_twice(changes)
+        changes = list(found(seen for step in active for seen in step.looks))
+        self._drafted = [len(changes)]
+        for step in active:
+            changes += _drafts(step, changes)
+            self._drafted.append(len(changes))
         # A large file takes long to prepare; from here on the change happens.
         beat(2 * len(active) - 1, 2 * len(active))
         return CommitDraft(changes=changes, actor=self._actor)
@@ -153,10 +154,9 @@ class Walk:
             FileToolsError: It failed, and was set back.
         """
         parts, active = self._parts, self._active
-        # Of each step, the last of its drafts; those of files that were found stand before them.
-        own = [records[end - 1] for end in list(accumulate(self._drafted))[1:]]
-        for step, record in zip(active, own, strict=True):
-            step.recorded(record)
+        for step, ends in zip(active, pairwise(self._drafted), strict=True):
+            step.recorded(records[slice(*ends)])
+        own = [records[end - 1] for end in self._drafted[1:]]  # of each step, the last of its drafts
         followed = [record for record in records if record.state is not RecordState.BUFFER]
         try:
             _exchange(parts, active, followed)
@@ -195,11 +195,13 @@ def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
     return active
 
 
-def _drafts(step: Step) -> Sequence[Change]:
-    if not step.undone:
-        return step.drafts()
+def _drafts(step: Step, former: Sequence[Change]) -> Sequence[Change]:
+    """Return the drafts of a step, without those of folders that a former one makes."""
     *others, own = step.drafts()
-    return (*others, structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone)))))
+    if step.undone:
+        own = structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone))))
+    made = {change.key for change in former if change.operation is Operation.CREATE_DIRECTORY}
+    return (*(each for each in others if each.operation is not Operation.CREATE_DIRECTORY or each.key not in made), own)
 
 
 def _prepare(parts: Parts, step: Step) -> None:
@@ -217,21 +219,12 @@ def _refuse_known(parts: Parts, missing: Sequence[WorkspacePath]) -> None:
             raise HeadMovedError(folder)
 
 
-def _refuse_folder_made_twice(changes: Sequence[Change]) -> None:
-    """Raise HeadMovedError if another program took a folder away between two steps that made it."""
-    made: set[str] = set()
-    for change in changes:
-        if change.operation is Operation.CREATE_DIRECTORY and change.applied:
-            if change.key in made:
-                raise HeadMovedError(change.path)
-            made.add(change.key)
-
-
 def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeRecord]) -> None:
     """Make every step real, then have strict mirrors follow; what was made real is set back if a later one fails."""
     done: list[Step] = []
     try:
         for step in active:
+            step.make_folders(parts)
             step.exchange(parts)
             done.append(step)
             step.sync(parts)
@@ -240,6 +233,8 @@ def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeReco
     except FileToolsError:
         for step in reversed(done):
             _set_back(parts, step)
+        for step in reversed(active):
+            step.remove_folders(parts)
         raise
 
 
@@ -260,6 +255,7 @@ def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord
                 for step, record in zip(active, own, strict=True)
                 for change in step.compensations(parts, record.number)
             ]
+            changes += [change for step in reversed(active) for change in step.without_folders()]
             if attempt == MOST_TAKING_BACK - 1:
                 changes = [structs.replace(change, document=None) for change in changes]
             try:
@@ -273,7 +269,7 @@ def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord
 
 def _stands(record: ChangeRecord) -> bool:
     """Whether a record of a commit stays when its changes are set back."""
-    return record.actor.kind == "external" or record.operation is Operation.CREATE_DIRECTORY
+    return record.actor.kind == "external"
 
 
 def _abandon(parts: Parts, steps: Sequence[Step]) -> None:

@@ -8,7 +8,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -40,11 +40,12 @@ class BlobFolder:
     def put_all(self, contents: Mapping[str, bytes], *, is_synced: bool = True) -> None:
         """Store contents by name; durable on return, unless they need not be.
 
-        What is there already is written anew only if it is damaged.
+        What is there already is written anew only if it is damaged: the disk may be full.
         """
         is_synced = is_synced and self._durable
         for name, content in contents.items():
-            if not self._settle_existing(self._directory / name, content, is_synced):
+            # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet.
+            if self.intact_size(name, is_synced=is_synced) is None:
                 self._write(self._directory / name, content, is_synced)
         if is_synced and contents:
             sync_directory(self._directory)
@@ -65,57 +66,35 @@ class BlobFolder:
         except FileNotFoundError:
             return False
 
-    def intact_size(self, name: str) -> int | None:
-        """Return the size of a blob whose bytes have its hash; None for any other."""
+    def intact_size(self, name: str, *, is_synced: bool = False) -> int | None:
+        """Return the size of a blob whose bytes have its hash, durable if asked for; None for any other."""
         try:
             with open(open_regular(self._directory / name), "rb") as file:
-                is_intact = hashlib.file_digest(file, "sha256").hexdigest() == name
-                return file.tell() if is_intact else None
+                if hashlib.file_digest(file, "sha256").hexdigest() != name:
+                    return None
+                if is_synced:
+                    os.fsync(file.fileno())  # if it fails the kernel may have dropped bytes, and says so only once
+                return file.tell()
         except (FileToolsError, OSError):
             return None
 
-    def remove(self, name: str) -> None:
-        """Remove a blob, if it is there."""
-        with suppress(FileNotFoundError):
-            (self._directory / name).unlink()
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove blobs, as far as they are there."""
+        for name in names:
+            (self._directory / name).unlink(missing_ok=True)
 
     def names(self) -> Iterator[str]:
         """Yield the names of all blobs."""
         with os.scandir(self._directory) as entries:
             yield from (entry.name for entry in entries if _NAME.fullmatch(entry.name))
 
-    def old_names(self) -> list[str]:
-        """Return the names of all blobs that have had the time to be committed."""
-        return [name for name in self.names() if self._age_seconds(name) > YOUNG_SECONDS]
-
-    def sweep(self) -> int:
-        """Remove the unfinished work of dead writers; returns how many files went."""
+    def sweep(self) -> list[str]:
+        """Remove the unfinished work of dead writers; returns the names of blobs that have had the time to be committed."""
         with os.scandir(self._directory) as entries:
-            unfinished = [entry.name for entry in entries if not _NAME.fullmatch(entry.name)]
-        # By age, not by the process in the name: its number says nothing across containers that share a root.
-        abandoned = [name for name in unfinished if self._age_seconds(name) > YOUNG_SECONDS]
-        for name in abandoned:
-            self.remove(name)
-        return len(abandoned)
-
-    def _settle_existing(self, target: Path, content: bytes, is_synced: bool) -> bool:
-        # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet; and a
-        # power cut may have left a renamed but unwritten file. So it is read and synced before it is relied on.
-        try:
-            descriptor = open_regular(target)
-        except FileNotFoundError:
-            return False
-        with open(descriptor, "rb") as file:
-            if os.fstat(descriptor).st_size != len(content):
-                return False
-            if hashlib.file_digest(file, "sha256").hexdigest() != target.name:
-                return False
-            if is_synced:
-                try:
-                    os.fsync(descriptor)
-                except OSError:
-                    return False  # the kernel may have dropped bytes, and says so only once
-        return True
+            # By age, not by the process in the name: its number says nothing across containers that share a root.
+            old = [entry.name for entry in entries if self._age_seconds(entry.name) > YOUNG_SECONDS]
+        self.remove(name for name in old if not _NAME.fullmatch(name))
+        return [name for name in old if _NAME.fullmatch(name)]
 
     def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct, field, structs
 
 from filetools.journal.birth import NEWEST
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
+from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, NumberedChange, Relation
 from filetools.journal.contents import Contents, digest_of
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.folders import (
@@ -30,16 +30,12 @@ from filetools.journal.folders import (
     take_away_folder,
 )
 from filetools.journal.history import discount, refresh_undone, targets_between
-from filetools.journal.observed import NumberedChange
 from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
-_STANDS_ON_UNSYNCED_KEYS: Final = (
-    "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
-)
 _STANDS_ON_UNSYNCED: Final = (
     "SELECT 1 FROM heads JOIN records ON records.number = heads.number WHERE heads.key IN (?, ?) AND records.synced = 0"
 )
@@ -72,15 +68,11 @@ class Recorder:
         self._contents = contents
         self._opening = opening
 
-    def record(self, connection: sqlite3.Connection, draft: CommitDraft) -> tuple[ChangeRecord, ...]:
-        """Record one draft.
-
-        Raises:
-            HeadMovedError: An open document has moved on since it was looked at; nothing was changed.
-        """
+    def record(self, connection: sqlite3.Connection, draft: CommitDraft) -> tuple[ChangeRecord, ...] | Exception:
+        """Record one draft; returns the refusal if an open document has moved on since it was looked at."""
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
-                raise HeadMovedError(change.path)
+                return HeadMovedError(change.path)
         work = _work(connection, draft.actor, draft.changes)
         records = [self._record_one(work, change, _synced(connection, change)) for change in draft.changes]
         work.related |= _set_back(connection, draft.changes)

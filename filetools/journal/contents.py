@@ -15,7 +15,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, VersionGoneError
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.database import Database, Row
+from filetools.journal.database import Database
 from filetools.journal.translation import TRANSLATED
 from filetools.models.words import VERSION_PREFIX
 
@@ -25,8 +25,6 @@ SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
 LARGEST_READ_BYTES: Final = 4 * 1024 * 1024
 """Larger texts are not kept because somebody has read them."""
-MOST_LOOKED_UP: Final = 1000
-"""Versions that are looked up one by one; of more, all that is kept is read."""
 DEFLATE_LEVEL: Final = 1
 """Twice as fast as zlib's own choice, and text comes out a twentieth to a tenth larger."""
 _KEEP: Final = (
@@ -57,8 +55,7 @@ IS_FREE: Final = (
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
 _OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
-_STORED: Final = f"size, {IS_BLOB}"
-"""What tells whether content is still there."""
+_STORED: Final = f"SELECT size, {IS_BLOB} FROM contents WHERE hash = ? AND used >= 0"
 Portion = list[tuple[str, bytes, bytes]]
 """Version, bytes, and the bytes that a row gets."""
 
@@ -78,21 +75,14 @@ class Contents:
         """
         digest = digest_of(version)
         row = self._database.row(_GET, (digest,))
-        while row is not None:
-            content = self._read(digest, *row)
-            if content is not None and hash_of(content) == digest:
-                return bytes(content)
-            # They may have been given another place since the row was read.
-            former, row = row, self._database.row(_GET, (digest,))
-            if row == former:
-                break
-        raise VersionGoneError(None, str(version_from(digest)))
+        content = None if row is None else self._read(digest, *row)
+        if content is None or hash_of(content) != digest:
+            raise VersionGoneError(None, str(version_from(digest)))
+        return bytes(content)
 
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept; those that nobody has synced do not count."""
-        digest = digest_of(version)
-        row = self._database.row(f"SELECT {_STORED} FROM contents WHERE hash = ? AND used >= 0", (digest,))
-        return row is not None and self._is_there(digest, *row)
+        return not self.missing([version])
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
@@ -116,6 +106,7 @@ class Contents:
         Raises:
             DiskFullError, StorageFailedError: It cannot be kept.
         """
+        self.put_all({str(version_from(digest)): content})
         with TRANSLATED:
             self._enter(self._database.connection, digest, content, 0)
 
@@ -123,22 +114,12 @@ class Contents:
         """As `keep`, for several versions at once, and deflated; durable with the next commit."""
         self.put_all(contents)
         for portion in _portions(contents, deflated):
-            self._database.write(partial(self._keep_portion, portion), durable=False)
+            self._database.write(partial(self._keep_portion, portion, 0), durable=False)
 
     def missing(self, versions: Iterable[str]) -> set[str]:
         """Return those of these versions whose bytes are not kept."""
-        versions = set(versions)
-        query = f"SELECT hash, {_STORED} FROM contents WHERE used >= 0"
-        if len(versions) > MOST_LOOKED_UP:
-            rows = self._database.rows(query)
-        else:
-            rows = [
-                row
-                for version in versions
-                if (row := self._database.row(f"{query} AND hash = ?", (digest_of(version),))) is not None
-            ]
-        kept = {digest for digest, *stored in rows if self._is_there(digest, *stored)}
-        return {version for version in versions if digest_of(version) not in kept}
+        with self._database.reading() as connection:
+            return {version for version in versions if not self._is_kept(connection, digest_of(version))}
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice."""
@@ -148,7 +129,7 @@ class Contents:
             if len(text) <= LARGEST_READ_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
         }
         for portion in _portions(new, bytes):
-            self._database.write(partial(self._keep_read, portion), durable=False)
+            self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
         """Note inside a commit that the record `number` uses content, and keep it if it is given."""
@@ -162,33 +143,22 @@ class Contents:
         values = [(number, digest_of(version)) for version, number in versions]
         connection.executemany("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", values)
 
-    def _enter(self, connection: sqlite3.Connection, digest: bytes, content: bytes, number: int) -> None:
+    def _enter(
+        self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int, stored: bytes | None = None
+    ) -> None:
         is_large = len(content) > LARGEST_ROW_BYTES
         # Perhaps put before the gate; retention may have removed it in between, and cannot now.
         if is_large and not self._blobs.has(digest.hex(), len(content)):
-            self._blobs.put_all({digest.hex(): content})
-        connection.execute(_KEEP, (digest, len(content), number, None if is_large else content))
+            self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
+        connection.execute(_KEEP, (digest, len(content), used, None if is_large else stored or content))
 
-    def _keep_portion(self, portion: Portion, connection: sqlite3.Connection) -> None:
-        small: list[Row] = []
+    def _keep_portion(self, portion: Portion, used: int, connection: sqlite3.Connection) -> None:
         for version, content, stored in portion:
-            if len(content) > LARGEST_ROW_BYTES:
-                self.record(connection, content, version, 0)
-            else:
-                small.append((digest_of(version), len(content), 0, stored))
-        connection.executemany(_KEEP, small)
+            self._enter(connection, digest_of(version), content, used, stored)
 
-    def _keep_read(self, portion: Portion, connection: sqlite3.Connection) -> None:
-        for version, text, _ in portion:
-            digest = digest_of(version)
-            if connection.execute(_KNOWN, (digest,)).fetchone() is None:
-                is_large = len(text) > LARGEST_ROW_BYTES
-                if is_large:
-                    self._blobs.put_all({digest.hex(): text}, is_synced=False)
-                connection.execute(_KEEP, (digest, len(text), UNSYNCED, None if is_large else text))
-
-    def _is_there(self, digest: bytes, size: int, is_blob: bool) -> bool:
-        return not is_blob or self._blobs.has(digest.hex(), size)
+    def _is_kept(self, connection: sqlite3.Connection, digest: bytes) -> bool:
+        row = connection.execute(_STORED, (digest,)).fetchone()
+        return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
 
     def _read(self, digest: bytes, stored: bytes | None, size: int) -> bytes | None:
         """Return what stands where a row says, intact or not; None if that cannot be read."""
@@ -203,15 +173,11 @@ class Contents:
 def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
     """Remove those of these files to which no row refers."""
 
-    def work(connection: sqlite3.Connection) -> list[bytes]:
-        return [digest for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
-
-    def remove(unused: list[bytes]) -> None:
-        for digest in unused:
-            blobs.remove(digest.hex())
+    def work(connection: sqlite3.Connection) -> list[str]:
+        return [digest.hex() for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
 
     # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-    database.write(work, durable=False, afterwards=remove)
+    database.write(work, durable=False, afterwards=blobs.remove)
 
 
 def deflated(content: bytes) -> bytes:

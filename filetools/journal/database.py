@@ -106,33 +106,32 @@ class Database:
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
-        with TRANSLATED:
-            connection = self._take()
-            try:
-                return connection.execute(query, arguments).fetchall()
-            finally:
-                self._give_back(connection)
+        with self._lent() as connection:
+            return connection.execute(query, arguments).fetchall()
 
     def row(self, query: str, arguments: Arguments = ()) -> Any:
         """Return the first row of a query, or None."""
-        with TRANSLATED:
-            connection = self._take()
-            try:
-                return connection.execute(query, arguments).fetchone()
-            finally:
-                self._give_back(connection)
+        with self._lent() as connection:
+            return connection.execute(query, arguments).fetchone()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection for reading; all that is read in the block is of one moment. Leave no cursor open."""
-        with TRANSLATED:
-            connection = self._take()
+        with self._lent() as connection:
+            connection.execute("BEGIN")
             try:
-                connection.execute("BEGIN")
                 yield connection
             finally:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _lent(self) -> Iterator[sqlite3.Connection]:
+        with TRANSLATED:
+            connection = self._take()
+            try:
+                yield connection
+            finally:
                 self._give_back(connection)
 
     def write(
@@ -140,8 +139,6 @@ class Database:
         work: Callable[[sqlite3.Connection], T],
         *,
         durable: bool = True,
-        is_mark: bool = False,
-        deadline: float | None = None,
         afterwards: Callable[[T], None] | None = None,
         may_use_reserve: Callable[[], bool] = lambda: False,
     ) -> T:
@@ -150,8 +147,6 @@ class Database:
         Args:
             work: Gets the connection inside the transaction.
             durable: False leaves the commit unsynced, for what recovery can find again by itself.
-            is_mark: Whether it does no harm if it goes to a database that somebody has replaced since the last transaction.
-            deadline: When to give up waiting for the gate; by default after the time of the opening.
             afterwards: Gets the result after the commit, still behind the gate.
             may_use_reserve: Whether `work`, which has failed for want of space, takes no room for long, as a deletion;
                 then it is run again in the room that is kept for it.
@@ -163,9 +158,9 @@ class Database:
         """
         self._check_usable()
         with TRANSLATED:
-            self.gate.enter(deadline)
+            self.gate.enter()
             try:
-                result = self._transact(work, durable, is_mark, may_use_reserve)
+                result = self._transact(work, durable, may_use_reserve)
                 if afterwards is not None:
                     afterwards(result)
                 return result
@@ -173,13 +168,12 @@ class Database:
                 self.gate.leave()
 
     def _transact(
-        self, work: Callable[[sqlite3.Connection], T], durable: bool, is_mark: bool, may_use_reserve: Callable[[], bool]
+        self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: Callable[[], bool]
     ) -> T:
         has_restarted = False
         while True:
             try:
-                with self.transaction(durable=durable, is_mark=is_mark) as connection:
-                    return work(connection)
+                return self._once(work, durable)
             except DiskFullError as exc:
                 # An OSError comes from contents beside the database, which would take all of that room.
                 if has_restarted or not isinstance(exc.__cause__, sqlite3.Error) or not may_use_reserve():
@@ -188,21 +182,11 @@ class Database:
                 self.restart_wal()
                 has_restarted = True
 
-    @contextmanager
-    def transaction(self, *, durable: bool, is_mark: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run the block in one transaction, which is rolled back if the block raises. The caller is behind the gate.
-
-        Args:
-            durable: Whether the commit is to be synced, with all commits before it.
-            is_mark: As for `write`.
-
-        Raises:
-            StateDamagedError, DiskFullError, StorageFailedError: As for `write`.
-        """
+    def _once(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
+        """Run `work` in one transaction, which is rolled back if it raises. The caller is behind the gate."""
         connection = self.connection
         with TRANSLATED:
-            if not is_mark:
-                self.identities.check()
+            self.identities.check()
             if self._sync_failed:
                 self._write_anew()
             self._use(self._synchronous if durable else "NORMAL")
@@ -210,7 +194,7 @@ class Database:
             try:
                 # Another version may have changed the schema since this process opened the database.
                 require_own_schema(connection)
-                yield connection
+                result = work(connection)
                 connection.execute("COMMIT")
             except BaseException as exc:
                 with suppress(sqlite3.Error):
@@ -220,8 +204,8 @@ class Database:
                     self._take_back()
                 raise
             # Looked at again: a folder removed during the commit took the commit with it.
-            if not is_mark:
-                self.identities.check()
+            self.identities.check()
+            return result
 
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
         """Copy the write-ahead file into the database if it is due; False if it is not.

@@ -65,14 +65,9 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     return structs.replace(
         sizes, schema=schema_of(connection), records=records, pending=pending, contents=contents,
         backlog=backlog_counts(connection),
-        unrestored=_count_unrestored(connection),
+        unrestored=connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()[0],
         mirrors=added_mirrors(connection),
     )  # fmt: skip
-
-
-def _count_unrestored(connection: sqlite3.Connection) -> int:
-    (count,) = connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()
-    return int(count)
 
 
 def registered_in(directory: Path) -> list[str]:

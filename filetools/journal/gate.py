@@ -68,20 +68,16 @@ class Gate:
     ) -> None:
         self.leave()
 
-    def deadline(self) -> float:
-        """Return the moment, on the monotonic clock, at which whoever asks now gives up."""
-        return time.monotonic() + self._timeout_seconds
-
     def enter(self, deadline: float | None = None) -> None:
         """Wait for the right; `leave` must follow.
 
         Raises:
             LockTimeoutError: The deadline has passed.
         """
-        deadline = self.deadline() if deadline is None else deadline
+        deadline = time.monotonic() + self._timeout_seconds if deadline is None else deadline
         seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
-            raise self.timed_out()
+            raise self._timed_out()
         try:
             self._stand_back()
             self._pass(deadline)
@@ -138,19 +134,16 @@ class Gate:
                 os.close(descriptor)
         return False
 
-    def holder(self) -> str:
-        """Return who has the right, for messages."""
+    def _timed_out(self) -> LockTimeoutError:
+        """Return the error of whoever waited in vain, with who has the right."""
+        holder = "another process"
         with suppress(OSError):
             # Asked of the kernel, so that nobody has to write down each time that it holds the right.
             held = re.search(
                 rf" FLOCK .* ([1-9]\d*) \S*:{os.fstat(self._descriptor).st_ino} ", Path("/proc/locks").read_text()
             )
-            return f"process {held[1]}" if held else "another process"
-        return "another process"
-
-    def timed_out(self) -> LockTimeoutError:
-        """Return the error of whoever waited in vain."""
-        return LockTimeoutError("the journal", self._timeout_seconds, self.holder())
+            holder = f"process {held[1]}" if held else holder
+        return LockTimeoutError("the journal", self._timeout_seconds, holder)
 
     def close(self) -> None:
         """Release the file, without unlocking: in a forked child that would take the lock from its parent."""
@@ -166,7 +159,7 @@ class Gate:
             self._tenure_since = now
         elif now - self._tenure_since > TENURE_SECONDS:
             self._tenure_since = now
-            before, self._waiter = self._waiter, self._read_waiter()
+            before, self._waiter = self._waiter, read_at(self._descriptor, 8, _WAITER_AT)
             if before != self._waiter:
                 time.sleep(STAND_BACK_SECONDS)
 
@@ -174,12 +167,9 @@ class Gate:
         pause = 0.00005
         while not lock_descriptor(self._descriptor, blocking=False):
             if time.monotonic() > deadline:
-                raise self.timed_out()
+                raise self._timed_out()
             self._waiter = os.urandom(8)
             with suppress(OSError):  # a full disk: it may take longer
                 write_at(self._descriptor, _WAITER_AT, self._waiter)
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-
-    def _read_waiter(self) -> bytes:
-        return read_at(self._descriptor, 8, _WAITER_AT)

@@ -21,7 +21,7 @@ from filetools.journal.approvals import ApprovalTable
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.birth import NEWEST, boot_id, mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
-from filetools.journal.changes import Change, Head, HeadMovedError, View
+from filetools.journal.changes import Change, Head, ObservedChanges, View
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, Recorder, next_number
 from filetools.journal.contents import LARGEST_ROW_BYTES, Contents, version_from
@@ -30,7 +30,6 @@ from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, documen
 from filetools.journal.folders import drop_rows_aside
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
-from filetools.journal.observed import ObservedChanges
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention, RetentionLimits
 from filetools.journal.rows import RECORD_COLUMNS, records_from
@@ -99,7 +98,12 @@ class Journal:
                     # SQLite syncs the name of its write-ahead file and takes no notice if that fails; without the name
                     # a power cut takes every commit.
                     sync_directory(directory)
-            self.epoch = confirm_epoch(database, durability)
+            # Behind the gate still: from here on the file changes, and its time with it.
+            self.epoch = database.write(
+                functools.partial(_confirmed_epoch, database, durability),
+                afterwards=lambda _: database.position.note_opened(),
+                may_use_reserve=lambda: True,
+            )
             database.reserve.fill()
         except BaseException:
             database.close()
@@ -215,7 +219,7 @@ class Journal:
         try:
             self.contents.put_all(large)
             outcomes = self._database.write(
-                lambda connection: [self._recorded(connection, draft) for draft in drafts],
+                lambda connection: [self._recorder.record(connection, draft) for draft in drafts],
                 afterwards=self._note,
                 may_use_reserve=lambda: all(draft.makes_room for draft in drafts),
             )
@@ -248,12 +252,6 @@ class Journal:
         if records:
             self._on_committed()
         return records
-
-    def _recorded(self, connection: sqlite3.Connection, draft: CommitDraft) -> Records | Exception:
-        try:
-            return self._recorder.record(connection, draft)
-        except HeadMovedError as exc:
-            return exc
 
     def _note(self, outcomes: Sequence[Records | Exception]) -> None:
         """Note how far the numbers have come, behind the gate still."""
@@ -356,14 +354,8 @@ def _open_database(directory: Path, durability: Durability, timeout_seconds: flo
 _PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 
 
-def confirm_epoch(database: Database, durability: Durability) -> str:
+def _confirmed_epoch(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
     """Return the epoch of an opened journal, starting a new one if its numbering was rolled back."""
-    work = functools.partial(_confirm, database, durability)
-    # Behind the gate still: from here on the file changes, and its time with it.
-    return database.write(work, afterwards=lambda _: database.position.note_opened(), may_use_reserve=lambda: True)
-
-
-def _confirm(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
     boot, reached, found = boot_id(), database.position.at_opening, database.file_id
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
     (issued,) = connection.execute(NEWEST).fetchone()

@@ -75,7 +75,7 @@ class Marks:
             connection.executemany(_IDENTIFY, [(*identity, key) for key, identity in identities.items()])
 
         if several:
-            self._database.write(work, durable=False, is_mark=True, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, may_use_reserve=lambda: True)
             self._on_visible()
 
     def synced(self, numbers: Iterable[int]) -> None:

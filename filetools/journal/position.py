@@ -20,29 +20,17 @@ _log = logging.getLogger(__name__)
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def noted_position(directory: Path) -> int:
-    """Return how far the numbers of a journal had come, as was noted beside it; 0 if nobody noted it. Changes nothing."""
-    try:
-        return int((directory / POSITION_FILE).read_bytes()[:_DIGITS])
-    except (OSError, ValueError):
-        return 0
-
-
 class PositionNote:
     """The note of one journal. Lives as long as its journal; one thread at a time writes it."""
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = os.open(directory / POSITION_FILE, _FLAGS, 0o600)
-        self.at_opening = noted_position(directory)
+        self.at_opening, self._closed = _numbers((directory / POSITION_FILE).read_bytes())
         """How far the numbers had come when the journal was opened; 0 if nobody noted it."""
 
     def is_restored(self, database: Path) -> bool:
         """Whether a database that was closed cleanly is another, or was written by another program, since."""
-        try:
-            closed = int((database.parent / POSITION_FILE).read_bytes()[_DIGITS:])
-        except (OSError, ValueError):
-            return False
-        return closed not in (_OPEN, database.lstat().st_ctime_ns)
+        return self._closed not in (_OPEN, database.lstat().st_ctime_ns)
 
     def note_closed(self, database: Path) -> None:
         """Note when the file of a database changed last that nobody has open any more: no copy has the same time."""
@@ -68,6 +56,13 @@ class PositionNote:
         except OSError as exc:
             # A note that is missing only means that a rollback may go unnoticed; no commit fails for it.
             _log.debug("the journal's position was not noted: %s", exc)
+
+
+def _numbers(note: bytes) -> tuple[int, int]:
+    """Return the position of a note and when its journal was closed; 0 for what it does not say."""
+    numbers = (note[:_DIGITS].strip(), note[_DIGITS:].strip())
+    position, closed = (int(one) if one.isdigit() else 0 for one in numbers)
+    return position, closed
 
 
 def write_at(descriptor: int, offset: int, content: bytes) -> None:

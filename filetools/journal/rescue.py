@@ -1,14 +1,14 @@
 """Starting again from a damaged journal: it is set aside as it is, and a fresh one takes over what cannot be found on disk.
 
-Only SQLite reads the damaged database, as far as it can. Taken over are contents that have their hash, unsaved texts, and the
-mirrors; the files of the workspace are not touched.
+Only SQLite reads the damaged database, as far as it can. Contents that have their hash, and mirrors, are taken over; texts that
+may be unsaved become files beside what is set aside. The files of the workspace are not touched.
 """
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install, keep_mark
 from filetools.journal.blobs import BlobFolder, sync_directory
@@ -29,13 +29,7 @@ from filetools.journal.translation import TRANSLATED
 GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
 _FOLDERS: Final = "damaged-*"
-_TEXT: Final = "SELECT id, version, text FROM document_texts"
-_DOCUMENT: Final = "SELECT id, key, path, base, encoding, bom, version FROM documents"
-_OPEN: Final = (
-    # What its changes were is lost with the records.
-    "INSERT OR IGNORE INTO documents (id, key, path, base, encoding, bom, version, dirty, parents)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, 1, '[]')"
-)
+_TEXT: Final = "SELECT id, text FROM document_texts"
 Row = tuple[Any, ...]
 
 
@@ -44,10 +38,8 @@ class Rescue(Struct, frozen=True, kw_only=True):
 
     contents: int
     """Versions whose bytes are kept."""
-    documents: tuple[str, ...] = ()
-    """Paths of unsaved texts; the next opening takes care of them."""
-    texts: tuple[str, ...] = ()
-    """Names, in the folder of what was set aside, of unsaved texts whose paths cannot be read."""
+    texts: dict[str, str | None] = {}
+    """Paths of unsaved texts by the names of their files in the folder of what was set aside; None cannot be read."""
     mirrors: tuple[str, ...] = ()
     """Places of mirrors; each is compared with the tree when it is next used."""
     records: int | None = None
@@ -91,9 +83,7 @@ def start_again(directory: Path, aside: Path) -> Rescue:
                     rescue = _rebuild(directory, aside)
                 except BaseException:
                     if is_new:
-                        for place in aside.iterdir():
-                            place.unlink()
-                        aside.rmdir()
+                        shutil.rmtree(aside)
                     raise
                 _exchange(directory, aside)
                 return rescue
@@ -137,10 +127,7 @@ def _rebuild(directory: Path, aside: Path) -> Rescue:
         _take_blobs(target, BlobFolder(directory / "blobs", durable=True))
         (contents,) = target.execute("SELECT count(*) FROM contents").fetchone()
         target.execute("COMMIT")
-    return Rescue(
-        contents=contents, documents=rescue.documents, texts=rescue.texts, mirrors=rescue.mirrors, records=rescue.records,
-        checkpoints=rescue.checkpoints,
-    )  # fmt: skip
+    return structs.replace(rescue, contents=contents)
 
 
 def _is_readable(database: Path) -> bool:
@@ -157,45 +144,29 @@ def _take_over(source: sqlite3.Connection, target: sqlite3.Connection, aside: Pa
     put = "INSERT OR IGNORE INTO mirrors (place, identity, root) VALUES (?, ?, ?)"
     # Without their positions: each is compared as a whole.
     target.executemany(put, _rows(source, "SELECT place, identity, root FROM mirrors", "place"))
-    texts = _take_documents(source, target, aside)
     return Rescue(
         contents=0,
-        documents=tuple(path for (path,) in target.execute("SELECT path FROM documents ORDER BY path")),
-        texts=texts,
+        texts=_write_texts(source, aside),
         mirrors=tuple(place for (place,) in target.execute("SELECT place FROM mirrors ORDER BY place")),
         records=_count(source, "records"),
         checkpoints=_count(source, "checkpoints"),
     )
 
 
-def _take_documents(source: sqlite3.Connection, target: sqlite3.Connection, aside: Path) -> tuple[str, ...]:
-    """Keep every text that may be unsaved: as an open document, or else in a file."""
-    saved = {row[0] for row in _rows(source, "SELECT id FROM documents WHERE NOT dirty", "id")}
-    documents = {row[0]: row for row in _rows(source, f"{_DOCUMENT} WHERE dirty", "id")}
-    texts = {row[0]: row for row in _rows(source, _TEXT, "id") if isinstance(row[2], bytes)}
+def _write_texts(source: sqlite3.Connection, aside: Path) -> dict[str, str | None]:
+    """Write every text that may be unsaved into a file."""
+    documents = {row[0]: row[1:] for row in _rows(source, "SELECT id, path, dirty FROM documents", "id")}
+    texts: dict[Any, Any] = dict(_rows(source, _TEXT, "id"))
     for name in documents.keys() - texts.keys():
-        texts |= {
-            row[0]: row for row in _rows(source, f"{_TEXT} WHERE id = ?", "id", name) if isinstance(row[2], bytes)
-        }
-    files: list[str] = []
-    for name, version, text in texts.values():
-        document = documents.get(name)
-        if document is not None and _is_document(document) and target.execute(_OPEN, document).rowcount:
-            target.execute("INSERT INTO document_texts VALUES (?, ?, ?)", (name, version, text))
-        elif name not in saved:
-            files.append(f"unsaved-{len(files) + 1}.txt")
-            (aside / files[-1]).write_bytes(text)
-    return tuple(files)
-
-
-def _is_document(row: Row) -> bool:
-    *_, path, base, encoding, bom, version = row
-    try:
-        codecs.lookup(encoding.removesuffix("-raw"))
-    except (AttributeError, LookupError):
-        return False
-    is_version = base is None or (isinstance(base, bytes) and len(base) == hashlib.sha256().digest_size)
-    return is_version and isinstance(path, str) and isinstance(bom, bytes) and isinstance(version, int)
+        texts.update(_rows(source, f"{_TEXT} WHERE id = ?", "id", name))
+    written: dict[str, str | None] = {}
+    for name, text in texts.items():
+        path, is_dirty = documents.get(name, (None, True))
+        if is_dirty and isinstance(text, bytes):
+            file = f"unsaved-{len(written) + 1}.txt"
+            (aside / file).write_bytes(text)
+            written[file] = path if isinstance(path, str) else None
+    return written
 
 
 def _rows(source: sqlite3.Connection, query: str, key: str, *values: Any) -> Iterator[Row]:

@@ -58,7 +58,7 @@ LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
 _REMOVABLE_CONTENTS: Final = (
     f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use"
-    f" WHERE used < ? AND {IS_FREE} ORDER BY used"
+    f" WHERE used < ? AND {IS_FREE} ORDER BY used, id"
 )
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
 """Bytes of texts that are kept only because somebody has read them; beyond it those not used longest go."""
@@ -234,7 +234,7 @@ class Retention:
             some = doomed[start : start + SLICE]
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work = partial(_remove_contents, some, statement, live_since)
-            self._database.write(work, durable=False, afterwards=self._give_back, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=lambda: True)
 
     def _removable_contents(self, surplus: int, live_since: float) -> list[_Content]:
         """Return what may go, oldest first, until the surplus is covered."""
@@ -257,10 +257,6 @@ class Retention:
             rows.close()
         return doomed
 
-    def _give_back(self, names: list[str]) -> None:
-        for name in names:
-            self._blobs.remove(name)
-
     def _sweep(self) -> None:
         now = time.monotonic()
         if self._swept_at is not None and now - self._swept_at < SWEEP_SECONDS:
@@ -269,8 +265,7 @@ class Retention:
         tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
             self._database.write(partial(_forget_rows, keys), durable=False, may_use_reserve=lambda: True)
-        self._blobs.sweep()
-        orphans = [bytes.fromhex(name) for name in self._blobs.old_names()]
+        orphans = [bytes.fromhex(name) for name in self._blobs.sweep()]
         for start in range(0, len(orphans), SLICE):
             remove_unused(self._database, self._blobs, orphans[start : start + SLICE])
 

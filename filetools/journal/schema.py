@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 29
+SCHEMA_VERSION: Final = 31
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -89,12 +89,13 @@ _TABLES: Final = (
         PRIMARY KEY (deletion, key)) WITHOUT ROWID""",
     # `bytes` is NULL where they are in a file of their own.
     """CREATE TABLE contents (
+        id INTEGER PRIMARY KEY,
         hash BLOB NOT NULL UNIQUE,
         size INTEGER NOT NULL,
         used INTEGER NOT NULL,
         bytes BLOB
     )""",
-    "CREATE INDEX contents_by_use ON contents (used, size)",
+    "CREATE INDEX contents_by_use ON contents (used, id, size)",
     # Paths that a mirror refused, or that differ in it: `number` 0. Names need not be UTF-8.
     """CREATE TABLE behind (
         mirror TEXT NOT NULL,

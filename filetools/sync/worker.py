@@ -346,8 +346,9 @@ class BacklogWorker:
             return
         self.files.make_folder(path, goal.mode)
         is_unknown = bool(entry.number) and (record is None or record.old_path is not None)
-        was_refused = self._context.journal.backlog.get(self._place, entry.key) is not None
-        if entry.below or was_refused or is_respelt or (is_unknown and not is_renamed):
+        older = self._context.journal.backlog.get(self._place, entry.key)
+        is_older = older is not None and older.number != entry.number
+        if entry.below or is_older or is_respelt or (is_unknown and not is_renamed):
             self._compare_below(path)
 
     def _bring_again(self, paths: Iterable[WorkspacePath]) -> None:

@@ -406,7 +406,7 @@ class Observation:
     def _look_at_links(self, path: str, identity: Identity | None) -> None:
         """Look again at all other names of a file: writing through one gives no hint at the folders of the others."""
         for row in self._rows.by_inode(*identity[:2]) if identity is not None else ():
-            if row.path != path:
+            if row.path != path and row.kind == "file":  # a copied root has other inodes
                 self._look_again(WorkspacePath(row.path))
 
     def _look_again(self, path: WorkspacePath, when: dict[FolderId, Names] | None = None) -> None:

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from filetools.journal.changes import ObservedChanges
 from filetools.journal.contents import Contents
-from filetools.journal.observed import ObservedChanges
 from filetools.journal.tree_rows import TreeTable
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
-from filetools.versions.reversals import all_undoers
 
 
 class FileState(Struct, frozen=True, kw_only=True):
@@ -37,7 +36,7 @@ class Past:
 
     def deletions(self, record: ChangeRecord) -> list[int]:
         """Return the records that deleted what one did, newest first: a redo is one of its own."""
-        undoers = all_undoers(self._history.undoers, [record.number])
+        undoers = _all_undoers(self._history.undoers, [record.number])
         numbers = {record.number, *(each for several in undoers.values() for each in several)}
         related = self._history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
         return [
@@ -89,6 +88,19 @@ def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
             unknown.add(record.number)
             gone.discard(record.path)
     return unknown
+
+
+def _all_undoers(
+    undoers: Callable[[Iterable[int]], dict[int, list[int]]], numbers: Iterable[int]
+) -> dict[int, list[int]]:
+    """Return for records, and for those that take them back, and so on, which records take each back."""
+    found: dict[int, list[int]] = {}
+    wanted = set(numbers)
+    while wanted:
+        newer = undoers(wanted)
+        found |= newer
+        wanted = {number for several in newer.values() for number in several} - found.keys()
+    return found
 
 
 def is_within(path: str, folder: str) -> bool:

@@ -6,10 +6,7 @@ there before. Of changes that follow each other without anybody in between only 
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -229,7 +226,7 @@ class Undoing:
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
-        where, home = self.names.now(record.path), self.names.place(record.old_path)
+        where, home = self.names.now(record.path), self.names.above(record.old_path)
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "folder") != is_folder:
@@ -240,10 +237,10 @@ class Undoing:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
         else:
             self._tree.move(where, home)
-            self.names.passed(record.old_path, record.path, where=where, home=home)
+            self.names.passed(record, where=where, home=home)
             self._find([record], home, "undone")
             return
-        self.names.passed(record.old_path, record.path)
+        self.names.passed(record)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
         where = self.names.now(record.path)
@@ -293,11 +290,11 @@ class Undoing:
         """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
         if record.operation is not Operation.DELETE or not record.before_unknown:
             return False
-        where = self.names.place(record.path)
+        where = self.names.above(record.path)
         return where is not None and (record.number in self._aside or bool(self._trashed(record, where)))
 
     def _restore_folder(self, record: ChangeRecord) -> None:
-        where = self.names.place(record.path)
+        where = self.names.above(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
             self._clash([record], record.path, "EDIT_CONFLICT", reason)
@@ -379,81 +376,80 @@ def _merged(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: boo
     )  # fmt: skip
 
 
-class _Move(Struct, frozen=True):
-    """A move that the walk has gone back over."""
-
-    old: str
-    """Name before it."""
-    new: str
-    where: str | None = None
-    """Where the draft had it; None for a move that stays."""
-    home: str = ""
-    """Where the draft has it since the move was taken back."""
-
-
 class FormerNames:
-    """The moves that a walk back through the journal has passed. Lives for one walk."""
+    """Where the draft has what bore each name at the moment that a walk back through the journal has reached."""
 
     def __init__(self) -> None:
-        self._moves: list[_Move] = []
-        self._by_end: defaultdict[str, list[int]] = defaultdict(list)
-        """Places in the list, rising, of the moves that have a name before or after them."""
-        self._by_place: defaultdict[str, list[int]] = defaultdict(list)
-        """Those of the moves taken back, by where the draft had what moved."""
+        self._places: dict[str, str | None] = {"": ""}
+        """By name, a slash before each: its place, and that of all below with no place of its own here.
 
-    def passed(self, old: str, new: str, *, where: str | None = None, home: str = "") -> None:
-        """Go back over a move that stays, or that the draft has taken back, from `where` to `home`."""
-        for end in {old, new}:
-            self._by_end[end].append(len(self._moves))
-        if where is not None:
-            self._by_place[where].append(len(self._moves))
-        self._moves.append(_Move(old, new, where, home))
-
-    def never_mind(self, old: str, new: str) -> None:
-        """Forget a move that was gone back over: with the older one that it reversed, nothing has moved."""
-        number = next(each for each in self._by_end[old] if self._moves[each] == _Move(old, new))
-        for end in {old, new}:
-            self._by_end[end].remove(number)
+        None is the place of a name that something else got by a move since. By number and names of a move: the place of
+        what has had the old name after it.
+        """
 
     def now(self, path: str) -> str | None:
-        """Return where the draft has what bore this name at the moment that the walk has reached.
+        """Return where the draft has what bore this name; None if something else was moved to that name since."""
+        place = self._place(f"/{path}")
+        return None if place is None else place[1:]
 
-        None if something else was moved to that name since.
-        """
-        number = len(self._moves)
-        while (number := _last_before(self._by_end, path, number)) >= 0:
-            move = self._moves[number]
-            is_old = is_within(path, move.old)
-            if move.where is not None:
-                path = _moved(path, move.old, move.home) if is_old else _moved(path, move.new, move.where)
-                break
-            if not is_old:
-                return None
-            path = _moved(path, move.old, move.new)
-        while (number := _first_after(self._by_place, path, number)) < len(self._moves):
-            move = self._moves[number]
-            path = _moved(path, move.where or "", move.home)
-        return path
-
-    def place(self, path: str) -> str | None:
+    def above(self, path: str) -> str | None:
         """Return where the draft has what shall stand again at a path: in its folder, which may have moved."""
         folder, _, name = path.rpartition("/")
         now = self.now(folder) if folder else ""
         return None if now is None else f"{now}/{name}" if now else name
 
+    def passed(
+        self,
+        move: ChangeRecord,
+        *,
+        undoers: Iterable[int] = (),
+        where: str | None = None,
+        home: str = "",
+    ) -> None:
+        """Go back over a move that stays, or that the draft has taken back.
 
-def _last_before(places: Mapping[str, Sequence[int]], path: str, number: int) -> int:
-    """Return the last place before one at which a path or a folder above it is named; -1 if there is none."""
-    named = (places.get(each, ()) for each in within(path))
-    return max((several[at - 1] for several in named if (at := bisect_left(several, number))), default=-1)
+        Args:
+            move: Which.
+            undoers: The records that take it back. If a move that was passed is one of them, it is as if neither had been.
+            where: Where the draft had what moved; None if it stays.
+            home: Where the draft has it since the move was taken back.
+        """
+        old, new = f"/{move.old_path}", f"/{move.path}"
+        if where is not None:
+            self._relocate(f"/{where}", f"/{home}")
+        reversals = (f"{number} {new} {old}" for number in undoers)
+        reversal = next((each for each in reversals if each in self._places), None)
+        before = {new: None if where is None else f"/{where}"} if reversal is None else self._taken(reversal, new)
+        came = self._taken(new, old)
+        after = self._taken(old, f"{move.number} {old} {new}")
+        # A move that counts as none is none that another has reversed.
+        self._places |= after if reversal is None else {}
+        self._places |= {name: place for name, place in before.items() if not is_within(name, old)} | came
 
+    def _place(self, name: str) -> str | None:
+        rest = ""
+        while name not in self._places:
+            name, _, last = name.rpartition("/")
+            rest = f"/{last}{rest}"
+        place = self._places[name]
+        return None if place is None else f"{place}{rest}"
 
-def _first_after(places: Mapping[str, Sequence[int]], path: str, number: int) -> int:
-    """Return the first place after one at which a path or a folder above it is named; maxsize if there is none."""
-    named = (places.get(each, ()) for each in within(path))
-    rest = (several[at] for several in named if (at := bisect_right(several, number)) < len(several))
-    return min(rest, default=sys.maxsize)
+    def _taken(self, source: str, name: str) -> dict[str, str | None]:
+        """Return, and no longer have, the places of a name and of those below, under another name."""
+        inside = f"{source}/"
+        taken = {name: self._place(source)}
+        for each in [each for each in self._places if each == source or each.startswith(inside)]:
+            taken[f"{name}{each[len(source) :]}"] = self._places.pop(each)
+        return taken
 
-
-def _moved(path: str, source: str, destination: str) -> str:
-    return destination + path[len(source) :] if is_within(path, source) else path
+    def _relocate(self, where: str, home: str) -> None:
+        """Have all that the draft had at a place, or below, at another one."""
+        above = {"", *within(where)}
+        for name, place in list(self._places.items()):
+            if place is None:
+                continue
+            inside = f"{name}{where[len(place) :]}"
+            if is_within(place, where):
+                self._places[name] = f"{home}{place[len(where) :]}"
+            elif place in above and self._place(inside) == where:
+                self._places[inside] = home

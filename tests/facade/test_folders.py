@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -122,10 +124,13 @@ async def test_an_empty_folder_that_a_stranger_fills_in_the_same_instant_stays(r
 
 
 async def test_a_new_folder_that_a_stranger_takes_away_between_two_files_in_it_is_recorded_once(root: Path) -> None:
-    async with ScriptedOpening(root, before=Once("make_directory", (root / "new").rmdir, at=2)) as files:
+    async with ScriptedOpening(
+        root, before=Once("make_directory", partial(shutil.rmtree, root / "new"), at=2)
+    ) as files:
         await files.write_multiple([{"path": f"new/{name}", "content": name} for name in "ab"])
         assert [fact[:2] for fact in await recorded(files)].count(("create_directory", "new")) == 1
         assert snapshot(root)["new/b"] == b"b"
+        await files.look()
         await assert_at_rest(files, root)
 
 

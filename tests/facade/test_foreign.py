@@ -400,7 +400,8 @@ async def test_a_name_in_another_spelling_is_news_where_case_is_ignored(
 
 async def test_a_call_that_is_cancelled_waits_for_a_mirror_no_more(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=RELAXED) as files:
+    settings = {**RELAXED, "mirror_wait_seconds": 60.0}
+    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=settings) as files:
         await files.write_file("a.txt", "1")
         with inside.hanging_mirror(files) as waiters:
             writing = asyncio.ensure_future(files.write_file("a.txt", "2"))

@@ -1,4 +1,4 @@
-"""Where a draft has what bore a name: found by an index of moves, and here by going through all of them."""
+"""Where a draft has what bore a name, after random moves of which some were taken back."""
 
 from __future__ import annotations
 
@@ -6,45 +6,40 @@ import random
 
 import pytest
 
+from filetools.models.records import EXTERNAL, ChangeRecord, Operation
 from filetools.versions.past import is_within
 from filetools.versions.undo import FormerNames
 from tests.support.dose import dose
 
-NAMES = ("a", "b", "a/b", "a/c", "b/c", "a/b/c", "c")
+FOLDERS = ("", "a/", "b/", "a/b/", "b/c/")
+Files = dict[int, str]
 
 
-def moved(path: str, source: str, destination: str) -> str:
-    return destination + path[len(source) :] if is_within(path, source) else path
+def moved(files: Files, old: str, new: str) -> Files:
+    return {file: new + path[len(old) :] if is_within(path, old) else path for file, path in files.items()}
 
 
-def found_in(moves: list[tuple[str, str, str | None, str]], path: str) -> str | None:
-    later = []
-    for old, new, where, home in reversed(moves):
-        if where is not None and not (is_within(path, old) or is_within(path, new)):
-            later.append((where, home))
-        elif where is not None:
-            path = moved(path, old, home) if is_within(path, old) else moved(path, new, where)
-            break
-        elif is_within(path, new) and not is_within(path, old):
-            return None
+def is_free(files: Files, place: str) -> bool:
+    return not any(is_within(each, place) or is_within(place, each) for each in files.values())
+
+
+@pytest.mark.parametrize("seed", range(dose(100)))
+def test_a_draft_has_each_file_where_its_former_name_says(seed: int) -> None:
+    chance, names = random.Random(seed), FormerNames()
+    files = {file: f"{folder}{file}" for file, folder in enumerate(FOLDERS)}
+    story: list[tuple[Files, str, str]] = []
+    for _ in range(30):
+        old = "/".join(chance.choice(list(files.values())).split("/")[: chance.randint(1, 3)])
+        new = chance.choice(FOLDERS) + chance.choice("abcxyz")
+        if is_free(files, new):
+            story.append((files, old, new))
+            files = moved(files, old, new)
+    for before, old, new in reversed(story):
+        where, home = names.now(new), names.above(old)
+        move = ChangeRecord(number=1, operation=Operation.MOVE, path=new, old_path=old, actor=EXTERNAL, time=0)
+        if where and home and is_free(files, home) and chance.random() < 0.5:
+            files = moved(files, where, home)
+            names.passed(move, where=where, home=home)
         else:
-            path = moved(path, old, new)
-    for where, home in reversed(later):
-        path = moved(path, where, home)
-    return path
-
-
-@pytest.mark.parametrize("seed", range(dose(40)))
-def test_names_are_found_as_by_going_through_all_moves(seed: int) -> None:
-    chance, names, moves = random.Random(seed), FormerNames(), list[tuple[str, str, str | None, str]]()
-    for _ in range(12):
-        old, new, where, home = chance.sample(NAMES, 4)
-        move = (old, new, *((where, home) if chance.random() < 0.5 else (None, "")))
-        moves.append(move)
-        names.passed(old, new, where=move[2], home=move[3])
-        passed = [each for each in moves if each[2] is None]
-        if passed and chance.random() < 0.3:
-            gone = chance.choice(passed)
-            moves.remove(gone)
-            names.never_mind(*gone[:2])
-        assert [names.now(path) for path in NAMES] == [found_in(moves, path) for path in NAMES]
+            names.passed(move)
+        assert [names.now(path) for path in before.values()] == list(files.values())

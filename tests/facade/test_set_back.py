@@ -64,15 +64,13 @@ async def test_a_failed_batch_goes_back_to_what_was(tmp_path: Path) -> None:
         assert [type(result).__name__ for result in (await files.write_multiple(TWO)).results] == ["WriteResult"] * 2
 
 
-async def test_folders_of_a_failed_batch_are_there_if_they_are_told(tmp_path: Path) -> None:
+async def test_folders_of_a_batch_that_fails_when_it_goes_live_go_again(tmp_path: Path) -> None:
     items = [{"path": "x/1.txt", "content": "1"}, {"path": "x/y/2.txt", "content": "2"}]
     hook = Once("Prepared.exchange", failing(full_disk))
     async with ScriptedOpening(tmp_path, before=hook) as files:
         events = told(files)
         await refused("BATCH_FAILED", files.write_multiple(items))
-        assert snapshot(tmp_path) == {"x": None, "x/y": None}
-        assert names_of(events) == [("directory:created", "x"), ("directory:created", "x/y")]
-        assert await recorded(files) == [("create_directory", "x", "agent"), ("create_directory", "x/y", "agent")]
+        assert (snapshot(tmp_path), events, await recorded(files)) == ({}, [], [])
         await assert_at_rest(files, tmp_path)
 
 

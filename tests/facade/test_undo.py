@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import QUIET, Tree, grow, snapshot
-from tests.support.inside import lose_version
+from tests.support.inside import lose_version, parts
 from tests.support.opened import assert_at_rest, recorded, refused, told, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
@@ -372,7 +373,7 @@ async def test_a_place_that_is_cleared_first_is_as_it_was_if_the_rest_fails(
 ) -> None:
     await alice.delete_file("a.txt")
     await alice.create_directory("a.txt/deep")
-    before, store = snapshot(root), alice._parts.store
+    before, store = snapshot(root), parts(alice).store
     prepare = store.prepare
 
     def full(path: WorkspacePath, *arguments: Any, **options: Any) -> object:
@@ -546,3 +547,40 @@ async def test_a_change_of_mode_alone_is_taken_back(alice: FileToolsFacade, root
     assert (root / "a.txt").stat().st_mode & 0o777 == 0o644
     await alice.redo()
     assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_folder_whose_trash_is_gone_is_made_anew_from_what_is_kept(files: FileToolsFacade, root: Path) -> None:
+    await files.write_file("d/e.txt", "read\n")
+    await files.move_file("d", "new/d")
+    await files.write_file("new/d/sub/g.txt", "g\n")
+    (root / "new/d/f.bin").unlink()
+    before = snapshot(root)
+    await files.delete_directory("new", recursive=True)
+    shutil.rmtree(root / ".filetools/state/trash")
+    parts(files).journal.maintain(retention_bytes=2**40, retention_records=10**6)
+    await files.undo()
+    assert snapshot(root) == before
+
+
+async def test_a_file_renamed_by_others_in_a_moved_folder_keeps_its_name_when_all_is_undone(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    number = (await alice.edit_file("d/e.txt", edit("deep", "deeper"))).number
+    await alice.move_file("d", "k")
+    await bob.move_file("k/e.txt", "k/z.txt")
+    await alice.undo(since=number)
+    assert snapshot(root) == {"a.txt": BEFORE["a.txt"], "d": None, "d/f.bin": BEFORE["d/f.bin"], "d/z.txt": b"deep\n"}
+
+
+async def test_a_name_that_another_file_got_is_not_mixed_up_with_it_until_that_is_undone(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.write_file("b.txt", BEFORE["a.txt"] or b"")
+    await alice.edit_file("b.txt", edit("one", "ONE"))
+    await bob.delete_file("b.txt")
+    await bob.edit_file("a.txt", edit("one", "ONE"))
+    await bob.move_file("a.txt", "b.txt")
+    await refused("EDIT_CONFLICT", alice.undo())
+    for _ in range(3):
+        await bob.undo()
+    assert (root / "b.txt").read_bytes().startswith(b"ONE")

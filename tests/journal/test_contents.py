@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import DiskFullError, StateDamagedError, StorageFailedError, VersionGoneError
-from filetools.journal.contents import LARGEST_ROW_BYTES, inflated
+from filetools.journal.contents import LARGEST_ROW_BYTES, digest_of, inflated
 from filetools.journal.journal import Journal
 from tests.support.inside import database_of
 from tests.support.journals import damage, put
@@ -133,6 +133,29 @@ def test_a_large_text_that_was_only_read_is_synced_once_a_commit_needs_it(
         assert LARGE_NAME in syncs
 
 
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_large_text_that_was_only_read_is_synced_once_it_is_kept(
+    state: Path, syncs: list[str | OSError], is_inside: bool
+) -> None:
+    with closing(Journal(state)) as journal:
+        journal.contents.keep_read({v(LARGE): LARGE})
+        if is_inside:
+            database_of(journal).write(lambda _: journal.contents.keep_inside(digest_of(v(LARGE)), LARGE))
+        else:
+            journal.contents.keep(LARGE, v(LARGE))
+        assert LARGE_NAME in syncs
+
+
+def test_bytes_whose_sync_failed_are_not_relied_on_but_written_again(state: Path, syncs: list[str | OSError]) -> None:
+    with closing(Journal(state)) as journal:
+        put(journal, "a", LARGE)
+        before = (state / "blobs" / LARGE_NAME).stat().st_ino
+        syncs.append(OSError(errno.EIO, "the kernel may have dropped them"))
+        put(journal, "b", LARGE)
+        assert (state / "blobs" / LARGE_NAME).stat().st_ino != before
+        assert journal.contents.get(v(LARGE)) == LARGE
+
+
 @pytest.mark.parametrize(
     ("number", "kind"), [(errno.EIO, StorageFailedError), (errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError)]
 )
@@ -145,16 +168,6 @@ def test_after_a_failed_sync_nothing_is_recorded_and_nothing_left(
             put(journal, "a", LARGE)
         assert (journal.position(), journal.contents.has(v(LARGE)), os.listdir(state / "blobs")) == (0, False, [])
         put(journal, "a", LARGE)
-        assert journal.contents.get(v(LARGE)) == LARGE
-
-
-def test_bytes_whose_sync_failed_are_not_relied_on_but_written_again(state: Path, syncs: list[str | OSError]) -> None:
-    with closing(Journal(state)) as journal:
-        put(journal, "a", LARGE)
-        before = (state / "blobs" / LARGE_NAME).stat().st_ino
-        syncs.append(OSError(errno.EIO, "the kernel may have dropped them"))
-        put(journal, "b", LARGE)
-        assert (state / "blobs" / LARGE_NAME).stat().st_ino != before
         assert journal.contents.get(v(LARGE)) == LARGE
 
 

@@ -17,7 +17,7 @@ from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.examination import examine_journal
 from filetools.journal.journal import Journal
 from filetools.journal.rescue import Rescue, folder_for_damage, start_again
-from tests.journal.test_contract_documents import ANN, opened, text_of, typed
+from tests.journal.test_contract_documents import ANN, opened, typed
 from tests.support.dose import dose
 from tests.support.inside import heads_below
 from tests.support.journals import damage, put, worker
@@ -91,20 +91,14 @@ def test_contents_texts_and_mirrors_go_on_and_the_rest_begins_anew(state: Path) 
     spoil_records(state)
     damaged = (state / "journal.db").read_bytes()
     assert repaired(state) == Rescue(
-        contents=len(contents), documents=("unsaved",), mirrors=("m",), records=22, checkpoints=1
+        contents=len(contents), texts={"unsaved-1.txt": "unsaved"}, mirrors=("m",), records=22, checkpoints=1
     )
+    assert (aside(state) / "unsaved-1.txt").read_text() == "typed for an hour\n"
     assert (aside(state) / "journal.db").read_bytes() == damaged
     with fresh(state) as journal:
         assert journal.epoch != epoch
         assert journal.mirrors.get("m") == mirror
         assert all(journal.contents.get(version) == content for version, content in contents.items())
-        (document,) = journal.documents.all()
-        assert (document.path, document.is_dirty, text_of(journal, document)) == (
-            "unsaved",
-            True,
-            "typed for an hour\n",
-        )
-        assert journal.documents.abandoned() == [document]
 
 
 @pytest.mark.parametrize("harm", [empty, remove, spoil_header])
@@ -129,19 +123,18 @@ def test_random_damage_loses_only_what_it_hit_and_nothing_false_comes_out(state:
         kept = [version for version in contents if journal.contents.has(version)]
         assert all(journal.contents.get(version) == contents[version] for version in kept)
         assert len(kept) == rescue.contents
-        assert [text_of(journal, each) for each in journal.documents.all()] == ["typed for an hour\n"] * len(
-            rescue.documents
-        )
+    texts = [(aside(state) / name).read_text() for name in rescue.texts]
+    assert texts == ["typed for an hour\n"] * len(texts)
     if b"typed for an hour\n" in (aside(state) / "journal.db").read_bytes():
-        assert rescue.documents or rescue.texts or rescue.records is None
+        assert texts or rescue.records is None
 
 
-def test_an_unsaved_text_whose_document_cannot_be_read_becomes_a_file(state: Path) -> None:
+def test_an_unsaved_text_whose_document_cannot_be_read_becomes_a_file_too(state: Path) -> None:
     filled(state)
     with closing(sqlite3.connect(state / "journal.db")) as database, database:
         database.execute("DELETE FROM documents WHERE id = 'doc-unsaved'")
     rescue = repaired(state)
-    assert (rescue.documents, rescue.texts) == ((), ("unsaved-1.txt",))
+    assert rescue.texts == {"unsaved-1.txt": None}
     assert (aside(state) / "unsaved-1.txt").read_text() == "typed for an hour\n"
 
 
@@ -243,10 +236,12 @@ def test_interrupted_at_any_call_nothing_is_lost_and_the_next_repair_ends_it(sta
             folder.rename(copy / "damaged-20261120-120000")  # of an earlier second
         if examine_journal(copy) is None or isinstance(problem_of(copy), StateDamagedError):
             rescue = repaired(copy)
-            assert (rescue.documents, rescue.records) == (("unsaved",), 1), call
+            assert (rescue.texts, rescue.records) == ({"unsaved-1.txt": "unsaved"}, 1), call
         assert not list(copy.glob("damaged-*/fresh.db")), call
-        with fresh(copy) as journal:
-            assert [document.path for document in journal.documents.all()] == ["unsaved"], call
+        texts = [place.read_text() for place in copy.glob("damaged-*/unsaved-1.txt")]
+        assert set(texts) == {"typed for an hour\n"}, call
+        with fresh(copy):
+            pass
         shutil.rmtree(copy)
     assert call > 10
 

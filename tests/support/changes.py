@@ -43,12 +43,6 @@ CASES: dict[str, tuple[Action, Tree]] = {
 }
 
 
-def with_empty_parents(wanted: Tree, before: Tree = BEFORE) -> list[Tree]:
-    """A call that died before its commit may leave folders it had made, empty; nothing else."""
-    made = sorted(path for path, content in wanted.items() if content is None and path not in before)
-    return [wanted, *({**before, **dict.fromkeys(made[:count])} for count in range(len(made) + 1))]
-
-
 async def undo(files: FileToolsFacade) -> object:
     """Undo everything that Alice has done."""
     return await files.for_actor(ALICE).undo(since=1)

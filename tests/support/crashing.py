@@ -16,9 +16,9 @@ from typing import Any
 import filetools
 from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
+from filetools.journal.changes import ObservedChanges
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Journal, Records
-from filetools.journal.observed import ObservedChanges
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace

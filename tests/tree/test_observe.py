@@ -14,8 +14,8 @@ from msgspec import structs
 
 from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
+from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal
-from filetools.journal.observed import ObservedChanges
 from filetools.journal.tree_index import IndexRow
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.records import ChangeRecord, Operation
@@ -715,3 +715,21 @@ def test_a_call_below_a_link_finds_the_link(looker: Looker) -> None:
     assert row is not None
     assert row.kind == "symlink"
     assert looker.at("l/f") is None
+
+
+def test_a_number_that_is_the_roots_own_by_now_is_no_other_name_of_a_file(looker: Looker) -> None:
+    """As in a copy of a root with its state: the numbers that are recorded are those of another tree."""
+    file = looker.write("a")
+    looker.whole()
+    own = os.stat(looker.root)
+
+    def take_number(rows: TreeTable) -> None:
+        row = rows.get("a")
+        assert row is not None
+        assert row.identity is not None
+        rows.put([structs.replace(row, identity=(own.st_dev, own.st_ino, *row.identity[2:]))])
+
+    looker.in_rows(take_number)
+    file.unlink()
+    assert looker.named("a") == [Told("delete", "a", before="x")]
+    assert [looker.again(), looker.again()] == [[], []]

@@ -82,12 +82,14 @@ def _mend(desk: Desk) -> StateRepair | None:
 def _print_rescue(rescue: Rescue, aside: Path) -> None:
     kept = (
         amount(rescue.contents, "content"),
-        amount(len(rescue.documents) + len(rescue.texts), "unsaved text"),
+        amount(len(rescue.texts), "unsaved text"),
         amount(len(rescue.mirrors), "mirror"),
     )
     print_line(f"          kept: {', '.join(kept)}; your files are as they were")
-    for text in (*rescue.documents, *(str(aside / name) for name in rescue.texts))[:MOST_SHOWN]:
-        print_line(("          unsaved text: ", "yellow"), printable(text))
+    for name, path in list(rescue.texts.items())[:MOST_SHOWN]:
+        print_line(
+            ("          unsaved text: ", "yellow"), printable(f"{path or 'of an unknown path'}, in {aside / name}")
+        )
     lost = [
         f"{what} ({'not counted' if count is None else f'{count:,}'})"
         for what, count in (("records", rescue.records), ("checkpoints", rescue.checkpoints))

@@ -17,7 +17,7 @@ from filetools.errors import (
 from filetools.facade.folders import Contents, contents_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import (
-    folder_change,
+    missing_parents,
     require_parent,
 )
 from filetools.facade.steps.step import Step, sync_names
@@ -73,16 +73,10 @@ class MakeFolderStep(FolderStep):
         """False if it is there already."""
         return not self._exists
 
-    def _made_path(self) -> WorkspacePath | None:
-        """The folder."""
-        return self._path
-
-    def prepare(self, parts: Parts) -> None:
-        """Make it: an empty folder harms nobody, and this is where space and rights would fail."""
-        super().prepare(parts)
-        if not parts.store.make_directory(self._path):
-            raise HeadMovedError(self._path)
-        self._parents = (*self._parents, folder_change(parts, self._path))
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """The folder, with its missing parents."""
+        self._missing = (*missing_parents(parts, self._path), self._path)
+        return self._missing
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the folder."""
@@ -92,10 +86,10 @@ class MakeFolderStep(FolderStep):
         """It stands already."""
 
     def set_back(self, parts: Parts) -> None:
-        """An empty folder stays, as it is recorded."""
+        """It goes with all the folders that are made."""
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """It stays, as it is recorded."""
+        """As `set_back`."""
         return ()
 
 

@@ -1,11 +1,10 @@
-"""Missing parents of a new path: made before the commit, recorded by it, taken back if it fails."""
+"""Missing parents of a new path: recorded with it, made before it goes live, taken back if that fails."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
-from filetools.errors import DirectoryNotFoundError, FileToolsError, PathExistsError, PathNotDirectoryError
+from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError
 from filetools.facade.parts import Parts
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
@@ -28,41 +27,9 @@ def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath
     return missing[::-1]
 
 
-def make_parents(parts: Parts, missing: Sequence[WorkspacePath]) -> Sequence[Change]:
-    """Create folders, outermost first.
-
-    Returns:
-        The records of those that were not there yet.
-
-    Raises:
-        PathNotDirectoryError: A file stands where a folder is needed.
-    """
-    made: list[Change] = []
-    try:
-        for folder in missing:
-            made += _make(parts, folder)
-    except FileToolsError:
-        remove_parents(parts, made)
-        raise
-    return made
-
-
-def remove_parents(parts: Parts, made: Sequence[Change]) -> None:
-    """Take back folders that were made for nothing, innermost first; one that is in use stays."""
-    for change in reversed(made):
-        folder = parts.workspace.resolve(change.path)
-        with suppress(FileToolsError):
-            parts.store.remove_empty_directory(folder)
-
-
 def folder_change(parts: Parts, folder: WorkspacePath) -> Change:
-    """Return the record of a folder that exists now."""
-    return Change(
-        operation=Operation.CREATE_DIRECTORY,
-        path=folder,
-        key=parts.workspace.key(folder),
-        applied=True,
-    )
+    """Return the record of a folder that is made."""
+    return Change(operation=Operation.CREATE_DIRECTORY, path=folder, key=parts.workspace.key(folder))
 
 
 def require_parent(parts: Parts, path: WorkspacePath) -> None:
@@ -78,10 +45,3 @@ def require_parent(parts: Parts, path: WorkspacePath) -> None:
         raise DirectoryNotFoundError(path.parent)
     if stat.type != "directory":
         raise PathNotDirectoryError(path.parent)
-
-
-def _make(parts: Parts, folder: WorkspacePath) -> list[Change]:
-    try:
-        return [folder_change(parts, folder)] if parts.store.make_directory(folder) else []
-    except PathExistsError as exc:
-        raise PathNotDirectoryError(folder) from exc

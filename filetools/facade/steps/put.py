@@ -106,8 +106,9 @@ class PutFile(Step):
         keep_seen(parts, self.seen)
         super().prepare(parts)
         self._prepared = parts.store.prepare(
-            self.path, self.content, new=self.seen.stat is None, mode=self.decision.mode, like=self.decision.like
-        )
+            self.path, self.content, new=self.seen.stat is None, mode=self.decision.mode, like=self.decision.like,
+            within=self._missing[0].parent if self._missing else None,
+        )  # fmt: skip
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the file."""

@@ -66,12 +66,16 @@ class MakeFolderAgain(MakeFolderStep):
         """Where each is, and where it goes; there are no records of them."""
 
     def prepare(self, parts: Parts) -> None:
-        """Make it, with its mode."""
+        """Say its mode."""
         super().prepare(parts)
         if self._mode is not None:
-            mode = opened(self._mode)
-            parts.store.set_directory_mode(self._path, mode)
-            self._parents = (*self._parents[:-1], replace(self._parents[-1], mode=mode))
+            self._parents = (*self._parents[:-1], replace(self._parents[-1], mode=opened(self._mode)))
+
+    def make_folders(self, parts: Parts) -> None:
+        """Make it, with its mode."""
+        super().make_folders(parts)
+        if self._mode is not None:
+            parts.store.set_directory_mode(self._path, opened(self._mode))
 
     def exchange(self, parts: Parts) -> None:
         """Rename what comes back; the folder stands already."""

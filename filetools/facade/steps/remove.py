@@ -40,7 +40,8 @@ class RemoveFile(Step):
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
-        self.seen = look(parts, self.path, takes_opaque=True)
+        seen = look(parts, self.path, takes_opaque=True)
+        self.seen = seen if self._keeps_bytes else structs.replace(seen, content=None)
         self._is_left_in_trash = self.seen.is_opaque
 
     @property

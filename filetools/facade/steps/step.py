@@ -5,12 +5,16 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from msgspec import structs
 
 from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
+from filetools.errors import FileToolsError, PathExistsError, PathNotDirectoryError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
+from filetools.facade.steps.parents import folder_change, missing_parents
 from filetools.journal.changes import Change, Relation
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -27,6 +31,7 @@ class Step(ABC):
         """What its record says besides: which records an undo takes back with it."""
         self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
+        self._made: list[ChangeRecord] = []
         self._displaced: Displaced | None = None
         self._number = 0
 
@@ -49,7 +54,7 @@ class Step(ABC):
         """Work out what to do, or raise the refusal; False if there is nothing to change."""
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Folders that `prepare` will have to make, outermost first; called before it."""
+        """Folders that `make_folders` will have to make, outermost first; called before `prepare`."""
         made = self._made_path()
         self._missing = () if made is None else missing_parents(parts, made)
         return self._missing
@@ -60,16 +65,41 @@ class Step(ABC):
 
     def prepare(self, parts: Parts) -> None:
         """Do all that can fail for space or rights, without changing anything that others see."""
-        self._parents = make_parents(parts, self._missing)
+        self._parents = [folder_change(parts, folder) for folder in self._missing]
 
     @abstractmethod
     def drafts(self) -> Sequence[Change]:
         """The records of this change; the last one is the change itself."""
 
-    def recorded(self, record: ChangeRecord) -> None:
-        """Know the record of the change; new parents are recorded with it, and stay whatever comes."""
-        self._number = record.number
-        self._parents = ()
+    def recorded(self, records: Sequence[ChangeRecord]) -> None:
+        """Know the records of its drafts."""
+        self._number = records[-1].number
+        self._made = [record for record in records if record.path in self._missing]
+
+    def make_folders(self, parts: Parts) -> None:
+        """Make the folders that are missing; called before `exchange`.
+
+        Raises:
+            PathNotDirectoryError: A file stands where a folder is needed.
+        """
+        for folder in self._missing:
+            try:
+                parts.store.make_directory(folder)
+            except PathExistsError as exc:
+                raise PathNotDirectoryError(folder) from exc
+
+    def remove_folders(self, parts: Parts) -> None:
+        """Take back the folders that were made, innermost first; one that others use by now stays, as theirs."""
+        for record in reversed(self._made):
+            with suppress(FileToolsError):
+                parts.store.remove_empty_directory(WorkspacePath(record.path))
+
+    def without_folders(self) -> Sequence[Change]:
+        """Return the records that those are gone again."""
+        return [
+            structs.replace(change, operation=Operation.DELETE_DIRECTORY, applied=True, compensates=record.number)
+            for record in reversed(self._made) for change in self._parents if change.path == record.path
+        ]  # fmt: skip
 
     @abstractmethod
     def exchange(self, parts: Parts) -> None:
@@ -129,12 +159,8 @@ class Step(ABC):
 
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
-        displaced, parents = self._displaced, self._parents
-        self._displaced, self._parents = None, ()
-        try:
-            drop(parts, displaced, self._number)
-        finally:
-            remove_parents(parts, parents)
+        displaced, self._displaced = self._displaced, None
+        drop(parts, displaced, self._number)
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:

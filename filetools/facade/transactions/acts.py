@@ -39,7 +39,7 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
         case MoveFile():
             _move(parts, held, step)
         case MakeFolderStep():
-            for path in (*step.new_folders(parts), step.paths[0]):
+            for path in step.new_folders(parts):
                 held.note(path, becomes="directory")
                 held.overlay.apply(MakeFolder(path=path, mode=FOLDER_MODE))
         case RemoveFolderStep():
