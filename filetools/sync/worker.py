@@ -345,7 +345,9 @@ class BacklogWorker:
             self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
             return
         self.files.make_folder(path, goal.mode)
-        is_unknown = bool(entry.number) and (record is None or record.old_path is not None)
+        # Where a folder stands that the record took away, another one was made since.
+        is_followed = record is not None and record.old_path is None and record.operation not in _REMOVALS
+        is_unknown = bool(entry.number) and not is_followed
         older = self._context.journal.backlog.get(self._place, entry.key)
         is_older = older is not None and older.number != entry.number
         if entry.below or is_older or is_respelt or (is_unknown and not is_renamed):

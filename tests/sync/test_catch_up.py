@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,20 @@ async def test_a_folder_that_is_about_to_go_is_not_taken_for_one_that_stays(open
     opened.journal.marks.applied([record.number])
     await opened.until_paid()
     assert tree(inner) == {"b": b"2"}
+
+
+async def test_a_folder_that_is_made_again_before_its_deletion_is_followed_keeps_nothing(
+    opened: World, inner: LocalStore
+) -> None:
+    await opened.write("d/a", b"1")
+    await opened.until_paid()
+    shutil.rmtree(opened.root / "d")
+    (opened.root / "d").mkdir()
+    for operation in (Operation.DELETE_DIRECTORY, Operation.CREATE_DIRECTORY):
+        opened.commit(folder(operation, "d", applied=True))
+        opened.manager.wake()
+        await opened.until_paid()
+    assert tree(inner) == {"d": None}
 
 
 async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(opened: World, inner: LocalStore) -> None:
