@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 31
+SCHEMA_VERSION: Final = 33
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -54,7 +54,6 @@ _TABLES: Final = (
     )""",
     "CREATE INDEX records_of_key ON records (key, number)",
     "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
-    "CREATE INDEX records_of_actor ON records (actor_id, number)",
     "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
     # A record that is pending is not synced either.
     "CREATE INDEX records_open ON records (state = 'pending', number) WHERE synced = 0",

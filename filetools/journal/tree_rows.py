@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
@@ -44,6 +44,8 @@ class TreeRow(Struct, frozen=True, kw_only=True):
 
 
 TREE_COLUMNS: Final = "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied"
+KEY, PATH, KIND, IDENTITY = 0, 2, 3, slice(7, 12)
+"""Where these are among the values of a row."""
 _SELECT: Final = f"SELECT {TREE_COLUMNS} FROM tree"
 _IGNORE_FILES: Final = (
     f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
@@ -116,10 +118,17 @@ class TreeTable:
             self._connection.execute(_PUT_SAME if is_same else PUT_ROW, _tree_values(row))
             self._known[row.key] = row
 
-    def children(self, folder: str) -> dict[str, TreeRow]:
-        """Return the rows directly in the folder of a key, by key, without absent ones."""
-        found = self._connection.execute(f"{_SELECT} WHERE folder = ? AND kind <> 'absent'", (folder,))
-        return {row[0]: row_from(row) for row in found}
+    def children(self, folder: str) -> list[TreeRow]:
+        """Return the rows directly in the folder of a key, without absent ones."""
+        return [row_from(values) for values in self.values_in(folder, None)]
+
+    def values_in(self, folder: str, keys: Iterable[str] | None) -> Iterator[Sequence[Any]]:
+        """Yield the values of the rows directly in the folder of a key, of some keys or all, without absent ones."""
+        if keys is None:
+            yield from self._connection.execute(f"{_SELECT} WHERE folder = ? AND kind <> 'absent'", (folder,))
+            return
+        for key in keys:
+            yield from self._connection.execute(f"{_BY_KEY} AND kind <> 'absent'", (key,))
 
     def below(self, key: str) -> list[TreeRow]:
         """Return the rows of everything below the folder of a key, folders before what is in them, without absent ones."""

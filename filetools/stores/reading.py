@@ -306,8 +306,10 @@ class LocalReading:
         with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
             own = to_file_stat(os.fstat(descriptor))
             for name in [n for n in os.listdir(descriptor) if not _is_ours(n)] if names is None else names:
-                with suppress(FileNotFoundError):
+                try:
                     found[name] = to_file_stat(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
+                except FileNotFoundError:
+                    continue
         return own, found
 
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from msgspec import Struct
+
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -20,8 +22,7 @@ Take: TypeAlias = Callable[[memoryview, Facts], T]
 """What is done with the bytes of a file and its facts."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(Struct, frozen=True, eq=False):
     """What a store knows of a file or directory without reading it."""
 
     type: EntryType
@@ -34,8 +35,19 @@ class FileStat:
     device: int
     inode: int
     links: int = 1
-    accessed_ns: int | None = field(default=None, compare=False)
-    """Time of the last reading, as far as the file system keeps it; None where a store has none."""
+    accessed_ns: int | None = None
+    """Time of the last reading, as far as the file system keeps it; None where a store has none. No difference of two."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all but the time of the last reading is equal."""
+        if not isinstance(other, FileStat):
+            return NotImplemented
+        facts = [(each.type, each.mode, each.links) for each in (self, other)]
+        return self.identity == other.identity and facts[0] == facts[1]
+
+    def __hash__(self) -> int:
+        """As of the identity."""
+        return hash(self.identity)
 
     @property
     def identity(self) -> tuple[int, int, int, int, int]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
 from filetools.journal.changes import ObservedChanges
-from filetools.journal.tree_rows import TreeRow, TreeTable
+from filetools.journal.tree_rows import IDENTITY, KEY, KIND, PATH, TreeRow, TreeTable, row_from
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
@@ -21,34 +21,31 @@ Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
 """A path whose row says something else than what is there now, and what that is."""
 
 
-def known_in(rows: TreeTable, folder: TreeRow, names: Names) -> dict[str, TreeRow]:
-    """Return the rows of what is known to be in a folder, by key, of some names or of all."""
-    if names is None:
-        return rows.children(folder.key)
-    prefix = f"{folder.path}/" if folder.path else ""
-    found = (rows.at(f"{prefix}{name}") for name in names if is_text(name))
-    return {row.key: row for row in found if row is not None and row.is_there}
-
-
-def names_with_news(
-    known: dict[str, TreeRow], found: Mapping[str, FileStat], gone: dict[str, TreeRow]
-) -> Iterable[str]:
-    """Return the names in a folder that may have news.
+def news_in(
+    rows: TreeTable, folder: TreeRow, names: Names, found: Mapping[str, FileStat], gone: dict[str, TreeRow]
+) -> tuple[dict[str, TreeRow], set[str]]:
+    """Return the rows of what is known in a folder and may have news, by key, and the names in it that may.
 
     Args:
-        known: Rows of what is known to be there; those of files that are as they were are taken out.
+        rows: What is known.
+        folder: The folder.
+        names: Names in it; None for all.
         found: What is there.
-        gone: Rows of what was missed; likewise.
+        gone: Rows of what was missed; those of files that are as they were are taken out.
     """
-    names = set(found)
-    for row in [*known.values()]:
-        name = row.path.rpartition("/")[2]
+    prefix = f"{folder.path}/" if folder.path else ""
+    keys = None if names is None else [rows.key_of(f"{prefix}{name}") for name in names if is_text(name)]
+    known, with_news = dict[str, TreeRow](), set(found)
+    for values in rows.values_in(folder.key, keys):
+        name = values[PATH].rpartition("/")[2]
         stat = found.get(name)
-        if stat is not None and row.kind == "file" == stat.type and row.identity == stat.identity:
-            del known[row.key]
-            gone.pop(row.key, None)
-            names.discard(name)
-    return names
+        # Without an object for each row: of most files of a tree there is no news.
+        if stat is not None and values[KIND] == "file" == stat.type and values[IDENTITY] == stat.identity:
+            gone.pop(values[KEY], None)
+            with_news.discard(name)
+        else:
+            known[values[KEY]] = row_from(values)
+    return known, with_news
 
 
 class Moved(Struct, frozen=True, kw_only=True):
@@ -96,7 +93,7 @@ def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, s
     if row.kind != "directory":
         # A rename keeps size and mtime.
         return row.identity is not None and row.identity[2:4] == stat.identity[2:4]
-    known = {child.path[len(row.path) + 1 :] for child in rows.children(row.key).values()}
+    known = {child.path[len(row.path) + 1 :] for child in rows.children(row.key)}
     try:
         _, found = store.look_into(path)
     except FileToolsError:

@@ -27,9 +27,8 @@ from filetools.tree.hints import FolderId
 from filetools.tree.moves import (
     Replaced,
     is_same_folder,
-    known_in,
-    names_with_news,
     new_file_id,
+    news_in,
     record_move,
     record_spelling,
     source_of,
@@ -216,8 +215,9 @@ class Observation:
         path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
             self._listed.add(own.identity[:2])
-        known, newest = known_in(self._rows, row, item.names), len(self._context.found.changes)
-        for name in sorted(names_with_news(known, found, self._gone)):
+        newest = len(self._context.found.changes)
+        known, names = news_in(self._rows, row, item.names, found, self._gone)
+        for name in sorted(names):
             if "\\" in name or not is_text(name):  # no call can name it
                 self.unnamed.append(str(path.child(name)).encode("utf-8", "backslashreplace").decode())
                 continue
@@ -287,7 +287,7 @@ class Observation:
     def _descend(self, item: Scope, row: TreeRow) -> None:
         names: Names = None
         if not item.everything and self._context.is_left_out(row.path, True):
-            names = frozenset(each.path.rpartition("/")[2] for each in self._rows.children(row.key).values())
+            names = frozenset(each.path.rpartition("/")[2] for each in self._rows.children(row.key))
         self._waiting.append(Scope(path=WorkspacePath(row.path), names=names, deep=True, everything=item.everything))
 
     # -- arrivals ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -93,7 +92,7 @@ class HeldTree:
             return found
         folder = found or FileStat("directory", 0, FOLDER_MODE, self._began_ns, self._began_ns, NOT_ON_DISK, 0)
         # What it holds changes without a trace in its facts; it is always too young for those who remember listings.
-        return dataclasses.replace(folder, device=NOT_ON_DISK, changed_ns=time.time_ns())
+        return replace(folder, device=NOT_ON_DISK, changed_ns=time.time_ns())
 
     def note(self, path: WorkspacePath, seen: Look | None = None, *, becomes: EntryType | None = None) -> None:
         """Keep what is at a path of the disk, before the first change there.
