@@ -25,7 +25,7 @@ from filetools.facade.runner import CallRunner
 from filetools.facade.saving import sweep_handles
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
-from filetools.facade.tree_look import TreeLooker
+from filetools.facade.tree_look import look_at_tree
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.bell import Bell
@@ -58,7 +58,7 @@ class Clerk:
         self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
         runner.turns.precede = self._others.precede
         self._foreign = ForeignChanges(self._parts, runner.record)
-        runner.look_at_tree = TreeLooker(self._parts, self._foreign, runner.check_open).look
+        runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
         runner.before_change = SessionCheckpoints(runner).before_change
         self._tasks: list[asyncio.Task[None]] = []
         self._rung = asyncio.Event()

@@ -16,8 +16,8 @@ from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import CallRunner, is_late
-from filetools.facade.steps.folders import MoveFolder
-from filetools.facade.steps.put_back import RemoveBack, RestoreFolder, UndoStep, opened
+from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.facade.steps.put_back import RestoreFolder, UndoStep, opened
 from filetools.facade.steps.texts import PutMode
 from filetools.facade.undoing import Phase, UndoPlan, make_plan
 from filetools.facade.way import Outcome
@@ -121,7 +121,7 @@ def _open_folders(parts: Parts, steps: Sequence[UndoStep]) -> dict[str, int]:
 def _folders_of(step: UndoStep) -> Iterator[WorkspacePath]:
     paths = step.paths[:1] if isinstance(step, RestoreFolder) else step.paths
     yield from (path.parent for path in paths if not path.parent.is_root)
-    if isinstance(step, MoveFolder) or (isinstance(step, RemoveBack) and step.is_recursive):
+    if isinstance(step, MoveFolder) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
         yield step.paths[0]  # its own entry for the folder above changes
 
 

@@ -43,96 +43,90 @@ class TreeLook(Struct, frozen=True, kw_only=True):
         return sorted({*self.closed, *self.moving, *self.unnamed})
 
 
-class TreeLooker:
-    """Looks at the whole tree. One an opened workspace.
+async def look_at_tree(parts: Parts, foreign: ForeignChanges, check_open: Callable[[], None]) -> TreeLook:
+    """Have recorded what differs from what is known; returns what stands.
 
     Args:
         parts: The workspace.
         foreign: Has recorded what other programs did.
         check_open: Raises if the workspace was closed: a look ends with it.
     """
+    return await parts.crew.run(partial(_standing, parts, await foreign.look(), check_open))
 
-    def __init__(self, parts: Parts, foreign: ForeignChanges, check_open: Callable[[], None]) -> None:
-        self._parts = parts
-        self._foreign = foreign
-        self._check_open = check_open
 
-    async def look(self) -> TreeLook:
-        """Have recorded what differs from what is known; returns what stands."""
-        uncertain = await self._foreign.look()
-        return await self._parts.crew.run(partial(self._standing, uncertain))
+def _standing(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None]) -> TreeLook:
+    position, rows = parts.journal.tree_index.standing()
+    rows.pop("", None)
+    _drop_left_out(parts, rows)
+    for key in map(parts.workspace.key, uncertain.closed):
+        if (row := rows.get(key)) is not None and row.version is not None:
+            rows[key] = structs.replace(row, version=None)
+    closed, moving = _read_unread(parts, rows, check_open)
+    closed = sorted({*closed, *uncertain.closed})
+    rules = [*parts.settings.exclude], closed
+    ignoring = sorted((row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE)
+    return TreeLook(
+        position=position, rows=rows, closed=closed, moving=[*uncertain.moving, *moving],
+        unnamed=[*uncertain.unnamed],
+        scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")),
+    )  # fmt: skip
 
-    def _standing(self, uncertain: Uncertain) -> TreeLook:
-        position, rows = self._parts.journal.tree_index.standing()
-        rows.pop("", None)
-        self._drop_left_out(rows)
-        for key in map(self._parts.workspace.key, uncertain.closed):
-            if (row := rows.get(key)) is not None and row.version is not None:
-                rows[key] = structs.replace(row, version=None)
-        closed, moving = self._read_unread(rows)
-        closed = sorted({*closed, *uncertain.closed})
-        rules = [*self._parts.settings.exclude], closed
-        ignoring = sorted(
-            (row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE
-        )
-        return TreeLook(
-            position=position, rows=rows, closed=closed, moving=[*uncertain.moving, *moving],
-            unnamed=[*uncertain.unnamed],
-            scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")),
-        )  # fmt: skip
 
-    def _drop_left_out(self, rows: dict[str, IndexRow]) -> None:
-        """Drop what was met before ignore rules left it out, or because a call has named it."""
-        found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
-        for row in rows.values():
-            if row.number == 0:
-                folder, _, name = row.path.rpartition("/")
-                found[folder, row.kind == "directory"].append(name)
-        left_out = self._parts.observer.left_out()
-        for (folder, is_directory), names in found.items():
-            for path in left_out.among(folder, names, is_directory):
-                del rows[self._parts.workspace.key(path)]
+def _drop_left_out(parts: Parts, rows: dict[str, IndexRow]) -> None:
+    """Drop what was met before ignore rules left it out, or because a call has named it."""
+    found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    for row in rows.values():
+        if row.number == 0:
+            folder, _, name = row.path.rpartition("/")
+            found[folder, row.kind == "directory"].append(name)
+    left_out = parts.observer.left_out()
+    for (folder, is_directory), names in found.items():
+        for path in left_out.among(folder, names, is_directory):
+            del rows[parts.workspace.key(path)]
 
-    def _read_unread(self, rows: dict[str, IndexRow]) -> tuple[list[str], list[str]]:
-        """Read what nobody has read yet; returns what may not be read, and what has changed meanwhile."""
-        read: list[ReadVersion] = []
-        closed: list[str] = []
-        changed: list[str] = []
-        for key, row in [
-            (key, row) for key, row in rows.items() if row.version is None and row.kind in ("file", "symlink")
-        ]:
-            self._check_open()
-            path, taken_ns = WorkspacePath(row.path), time.time_ns()
-            try:
-                version, stat = self._version(path, row)
-            except (AccessDeniedError, FileTooLargeError):
-                closed.append(row.path)
-                continue
-            except FileToolsError:
-                changed.append(row.path)
-                continue
-            if row.identity not in (None, stat.identity):  # other bytes than the row's number tells of
-                changed.append(row.path)
-                continue
-            identity = settled_identity(stat, taken_ns, self._parts.store.tick_ns)
-            rows[key] = structs.replace(row, version=version, identity=stat.identity, mode=stat.mode)
-            read.append(ReadVersion(key, row.kind, version, stat.identity, identity[4]))
-        self._parts.journal.tree_index.note_read(read)
-        return closed, changed
 
-    def _version(self, path: WorkspacePath, row: IndexRow) -> tuple[str, FileStat]:
-        parts = self._parts
-        if row.kind == "symlink":
-            target, stat = parts.store.read_link(path), parts.store.stat(path)
-            if stat is None:
-                raise PathNotFoundError(path)
-            return version_of(target), stat
-        if row.identity is not None and (facts := parts.facts.get(row.identity)) is not None:
-            stat = parts.store.stat(path)
-            if stat is not None and stat.identity == row.identity:
-                return facts.version, stat
+def _read_unread(
+    parts: Parts, rows: dict[str, IndexRow], check_open: Callable[[], None]
+) -> tuple[list[str], list[str]]:
+    """Read what nobody has read yet; returns what may not be read, and what has changed meanwhile."""
+    read: list[ReadVersion] = []
+    closed: list[str] = []
+    changed: list[str] = []
+    for key, row in [
+        (key, row) for key, row in rows.items() if row.version is None and row.kind in ("file", "symlink")
+    ]:
+        check_open()
+        path, taken_ns = WorkspacePath(row.path), time.time_ns()
         try:
-            content, found = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
-        except FileTooLargeError:
-            return hashed(parts, path)
-        return version_of(content), found
+            version, stat = _version(parts, path, row)
+        except (AccessDeniedError, FileTooLargeError):
+            closed.append(row.path)
+            continue
+        except FileToolsError:
+            changed.append(row.path)
+            continue
+        if row.identity not in (None, stat.identity):  # other bytes than the row's number tells of
+            changed.append(row.path)
+            continue
+        identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
+        rows[key] = structs.replace(row, version=version, identity=stat.identity, mode=stat.mode)
+        read.append(ReadVersion(key, row.kind, version, stat.identity, identity[4]))
+    parts.journal.tree_index.note_read(read)
+    return closed, changed
+
+
+def _version(parts: Parts, path: WorkspacePath, row: IndexRow) -> tuple[str, FileStat]:
+    if row.kind == "symlink":
+        target, stat = parts.store.read_link(path), parts.store.stat(path)
+        if stat is None:
+            raise PathNotFoundError(path)
+        return version_of(target), stat
+    if row.identity is not None and (facts := parts.facts.get(row.identity)) is not None:
+        stat = parts.store.stat(path)
+        if stat is not None and stat.identity == row.identity:
+            return facts.version, stat
+    try:
+        content, found = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
+    except FileTooLargeError:
+        return hashed(parts, path)
+    return version_of(content), found

@@ -20,12 +20,10 @@ from filetools.errors import ChangedMeanwhileError, EncodingError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision
-from filetools.facade.steps.folders import MoveFolder
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put_back import (
-    MakeFolderAgain,
     PutBack,
-    RemoveBack,
     RestoreFolder,
     UndoStep,
     opened,
@@ -127,7 +125,6 @@ class StepMaker:
         self._move_folders()
         self._restore_folders()
         self._make_folders()
-        self._carry_others()
         self._remove_trees()
         self._move_files()
         self._put_links()
@@ -170,7 +167,8 @@ class StepMaker:
     def _make_folders(self) -> None:
         for one in self._appearing("folder"):
             mode = None if one.then is None else one.then.mode
-            self._do(MakeFolderAgain(WorkspacePath(one.path), mode), one.path)
+            # Its owner has all rights until all else is done in it.
+            self._do(MakeFolderStep(WorkspacePath(one.path), None if mode is None else opened(mode)), one.path)
             if mode is not None and mode != opened(mode):
                 self.steps.append(PutMode(WorkspacePath(one.path), opened(mode), mode))
 
@@ -193,15 +191,6 @@ class StepMaker:
                 texts = (None if node is None else self._tree.content(node) for node in (now, then))
                 self._do(PutLink(WorkspacePath(one.path), *texts), one.path)
 
-    def _carry_others(self) -> None:
-        """What no call can name goes with the folder that is made for it."""
-        made = {str(step.paths[0]): step for step in self.steps if isinstance(step, MakeFolderAgain)}
-        for one in list(self._appearing("other")):
-            step = made.get(one.path.rpartition("/")[0])
-            if step is not None and (origin := one.origin_in_tree) is not None:
-                step.others.append((WorkspacePath(origin.path), WorkspacePath(one.path)))
-                self._do(None, one.path, origin.path)
-
     def _remove_trees(self) -> None:
         """Folders that came back go as they came, into the trash: nothing else would bring links in them back once more."""
         for key in sorted(self._left):
@@ -212,7 +201,9 @@ class StepMaker:
             goes = {each.path for each in inside if each.then is None}
             if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
                 permit = partial(_permit_tree, self._tree, one.path, inside)
-                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode, permit))
+                self.steps.append(
+                    RemoveFolderStep(WorkspacePath(one.path), recursive=True, mode=one.now.mode, permit=permit)
+                )
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
@@ -245,7 +236,9 @@ class StepMaker:
             if one.now is None or one.now.kind != "folder":
                 continue
             if not any(other.startswith(f"{one.path}/") for other in others):
-                self.steps.append(RemoveBack(WorkspacePath(one.path), one.now.mode))
+                self.steps.append(
+                    RemoveFolderStep(WorkspacePath(one.path), recursive=False, mode=one.now.mode, permit=lambda: None)
+                )
 
     def _appearing(self, *kinds: str) -> Iterable[Drafted]:
         """Yield what stands where nothing is, by kinds, outermost first; steps may take some of it away meanwhile."""
@@ -291,7 +284,7 @@ def _turn(step: UndoStep) -> tuple[int, int]:
     """Folders are made first: others would make them on their way, and they be recorded twice. Modes come last, inside out."""
     if isinstance(step, PutMode):
         return 2, -step.paths[0].count("/")
-    return (0 if isinstance(step, MakeFolderAgain) else 1), 0
+    return (0 if isinstance(step, MakeFolderStep) else 1), 0
 
 
 def place_of(step: UndoStep) -> WorkspacePath:

@@ -6,8 +6,9 @@ The steps check in their turn that everything stands as the plan has seen it; if
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -20,15 +21,10 @@ from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreTarget, completed
-from filetools.facade.steps.folders import MoveFolder
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.put_back import (
-    MakeFolderAgain,
-    RemoveBack,
-    RestoreFolder,
-    UndoStep,
-)
+from filetools.facade.steps.put_back import RestoreFolder, UndoStep
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
@@ -41,7 +37,7 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import DraftNode, DraftTree, StandingTree, within
-from filetools.versions.past import Past
+from filetools.versions.past import Past, is_within
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
@@ -92,7 +88,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
             step.paths[0]
             for step in self.steps
             if isinstance(step, RemoveFile)
-            or (isinstance(step, RemoveBack) and step.is_recursive)
+            or (isinstance(step, RemoveFolderStep) and step.is_recursive)
             or (isinstance(step, PutLink) and step.then is None)
         ]
 
@@ -114,7 +110,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
     @cached_property
     def facts(self) -> list[tuple[str, ...]]:
         """What it does, to compare two plans by; asked for in a worker thread first."""
-        return [self._fact(step, one) for step, one in self.planned]
+        done = [file_of(self.tree, *one, shown=False) for one in self.planned]
+        return [(one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in done]
 
     @cached_property
     def not_undone(self) -> list[NotUndone]:
@@ -186,16 +183,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
             for place, one in enumerate(self.planned)
         ]
 
-    def _fact(self, step: UndoStep, one: Drafted | None) -> tuple[str, ...]:
-        versions: list[str] = []
-        if one is not None and isinstance(step, PutFile | RemoveFile):
-            versions = ["" if node is None else self.tree.version(node) for node in (one.now, one.then)]
-        if isinstance(step, PutLink | PutMode):
-            versions = [repr(step.now), repr(step.then)]
-        if isinstance(step, RemoveBack):
-            versions = [str(step.is_recursive)]
-        return (type(step).__name__, *map(str, step.paths), *versions)
-
 
 def make_plan(
     parts: Parts,
@@ -234,22 +221,9 @@ def make_plan(
 def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
     """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
     since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
-    if not since:
-        return False
     touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
-    planned = {finding.path for finding in plan.findings}
-    meet = touched & _with_folders(planned) or planned & _with_folders(touched)
-    return len(since) == MOST_SINCE or bool(meet)
-
-
-def _with_folders(paths: Iterable[str]) -> set[str]:
-    """Return paths and all folders above them."""
-    found: set[str] = set()
-    for path in paths:
-        while path and path not in found:
-            found.add(path)
-            path = path.rpartition("/")[0]
-    return found
+    pairs = product(touched, {finding.path for finding in plan.findings})
+    return len(since) == MOST_SINCE or any(is_within(one, other) or is_within(other, one) for one, other in pairs)
 
 
 def _make_plan(
@@ -377,7 +351,7 @@ def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: 
         return _written(tree, path, drafted, shown=shown)
     if isinstance(step, PutFile):
         return UndoneFile(path=path, action="write")  # an open document, whose text is not the plan's to tell
-    if isinstance(step, MakeFolderAgain):
+    if isinstance(step, MakeFolderStep):
         return UndoneFile(path=path, action="make_directory")
     if isinstance(step, PutLink | PutMode):
         then, now = (None if text is None else version_of(text) for text in (step.then, step.now))

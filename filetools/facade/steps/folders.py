@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
+
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotEmptyError,
@@ -55,9 +57,11 @@ class FolderStep(Step):
 class MakeFolderStep(FolderStep):
     """Makes one folder and its missing parents."""
 
-    def __init__(self, path: WorkspacePath) -> None:
+    def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
+        """Stand for the folder, with permission bits other than the usual ones if they are given."""
         super().__init__(path)
         self._path = path
+        self._mode = mode
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
@@ -77,6 +81,17 @@ class MakeFolderStep(FolderStep):
         """The folder, with its missing parents."""
         self._missing = (*missing_parents(parts, self._path), self._path)
         return self._missing
+
+    def prepare(self, parts: Parts) -> None:
+        """Say its mode."""
+        super().prepare(parts)
+        self._parents = (*self._parents[:-1], structs.replace(self._parents[-1], mode=self._mode))
+
+    def make_folders(self, parts: Parts) -> None:
+        """Make it, with its mode."""
+        super().make_folders(parts)
+        if self._mode is not None:
+            parts.store.set_directory_mode(self._path, self._mode)
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the folder."""
@@ -103,8 +118,20 @@ class RemoveFolderStep(FolderStep):
         recursive: bool,
         inside: int = 0,
         beat: Callable[[int, int], None] = lambda _done, _total: None,
+        mode: int | None = None,
+        permit: Callable[[], None] | None = None,
     ) -> None:
-        """Take a folder out; `beat` is told of everything in it, of about `inside` entries, and may raise to stop."""
+        """Take a folder out.
+
+        Args:
+            path: The folder.
+            recursive: Whether it may have anything in it.
+            inside: How many entries that is, about.
+            beat: Is told of everything in it, and may raise to stop.
+            mode: Permission bits that its record says, if they are not those that it has now.
+            permit: Raises the refusal, in place of the usual conditions: other steps of the call leave the folder empty,
+                or what is in it was worked out.
+        """
         super().__init__(path)
         self._total = 2 * (inside + 1)
         self._beat = beat
@@ -112,7 +139,8 @@ class RemoveFolderStep(FolderStep):
         self.is_recursive = recursive
         self._key = ""
         self._taken: Displaced | None = None
-        self._mode: int | None = None
+        self._mode = self._former_mode = mode
+        self._permit = permit
         self.entries = 0
 
     def look(self, parts: Parts) -> None:
@@ -121,7 +149,7 @@ class RemoveFolderStep(FolderStep):
         refuse_state_below(parts, self._path)
         self._key = require_free(parts, self._path)
         stat = parts.store.stat(self._path)
-        self._mode = None if stat is None else stat.mode
+        self._mode = stat.mode if self._former_mode is None and stat is not None else self._former_mode
         self.entries = 1
         for _ in walk_tree(parts.store, self._path):
             self.entries += 1
@@ -130,6 +158,9 @@ class RemoveFolderStep(FolderStep):
 
     def decide(self, parts: Parts) -> bool:
         """Refuse a folder that is not empty unless everything may go."""
+        if self._permit is not None:
+            self._permit()
+            return True
         if self.entries > 1 and not self.is_recursive:
             raise DirectoryNotEmptyError(self._path)
         refuse_unsaved_below(parts, self._path, self._key)

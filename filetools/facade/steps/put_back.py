@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -12,9 +12,7 @@ from filetools.content.version import version_of
 from filetools.errors import (
     AccessDeniedError,
     ChangedMeanwhileError,
-    DirectoryNotEmptyError,
     FileToolsError,
-    PathExistsError,
 )
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MakeFolderStep, MoveFolder, RemoveFolderStep
@@ -28,8 +26,12 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
 
-OWNER_RIGHTS: Final = 0o700
 OWNER_WRITES: Final = 0o200
+
+
+def opened(mode: int) -> int:
+    """Return a folder's mode with all rights of its owner, who changes what is in it."""
+    return mode | 0o700
 
 
 class PutBack(PutFile):
@@ -48,99 +50,6 @@ class PutBack(PutFile):
         finally:
             with suppress(FileToolsError):
                 parts.store.set_mode(self.path, stat.mode)
-
-
-class MakeFolderAgain(MakeFolderStep):
-    """Makes a folder that had been removed, and brings back what has no name that calls can say, which had been moved out."""
-
-    def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
-        """Stand for the folder.
-
-        Args:
-            path: Where it is made.
-            mode: Its permission bits; its owner has all rights until all else is done in it.
-        """
-        super().__init__(path)
-        self._mode = mode
-        self.others: list[tuple[WorkspacePath, WorkspacePath]] = []
-        """Where each is, and where it goes; there are no records of them."""
-
-    def prepare(self, parts: Parts) -> None:
-        """Say its mode."""
-        super().prepare(parts)
-        if self._mode is not None:
-            self._parents = (*self._parents[:-1], replace(self._parents[-1], mode=opened(self._mode)))
-
-    def make_folders(self, parts: Parts) -> None:
-        """Make it, with its mode."""
-        super().make_folders(parts)
-        if self._mode is not None:
-            parts.store.set_directory_mode(self._path, opened(self._mode))
-
-    def exchange(self, parts: Parts) -> None:
-        """Rename what comes back; the folder stands already."""
-        moved: list[tuple[WorkspacePath, WorkspacePath]] = []
-        try:
-            for source, destination in self.others:
-                parts.store.move(source, destination)
-                moved.append((source, destination))
-        except FileToolsError:
-            _move_back(parts, moved)
-            raise
-
-    def sync(self, parts: Parts) -> None:
-        """Sync the names of what comes back."""
-        for source, destination in self.others:
-            sync_names(parts, destination, source)
-
-    def set_back(self, parts: Parts) -> None:
-        """Rename it back."""
-        _move_back(parts, self.others)
-
-
-def opened(mode: int) -> int:
-    """Return a folder's mode with all rights of its owner, who changes what is in it."""
-    return mode | OWNER_RIGHTS
-
-
-def _move_back(parts: Parts, moved: Sequence[tuple[WorkspacePath, WorkspacePath]]) -> None:
-    for source, destination in reversed(moved):
-        parts.store.move(destination, source)
-
-
-class RemoveBack(RemoveFolderStep):
-    """Removes a folder that was made. Its record says the mode that it had before its owner was given all rights on it."""
-
-    def __init__(self, path: WorkspacePath, mode: int | None, permit: Callable[[], None] | None = None) -> None:
-        """Stand for the removal.
-
-        Args:
-            path: The folder.
-            mode: Its permission bits.
-            permit: Has it go with links and all else in it that has no versions, as an undo had brought it back; raises
-                the refusal if it is not as it was when the undo was worked out. None if the other steps leave it empty.
-        """
-        super().__init__(path, recursive=permit is not None)
-        self._former_mode = mode
-        self._permit = permit
-
-    def look(self, parts: Parts) -> None:
-        """See the folder."""
-        super().look(parts)
-        self._mode = self._former_mode
-
-    def decide(self, parts: Parts) -> bool:
-        """Refuse if something in it has changed that does not go with the other steps."""
-        if self._permit is not None:
-            self._permit()
-        return True
-
-    def exchange(self, parts: Parts) -> None:
-        """Remove it, unless somebody has put something into it meanwhile."""
-        try:
-            super().exchange(parts)
-        except DirectoryNotEmptyError as exc:
-            raise PathExistsError(self.paths[0]) from exc
 
 
 class RestoreFolder(FolderStep):
@@ -245,5 +154,5 @@ class RestoreFolder(FolderStep):
 
 
 UndoStep = (
-    PutBack | RemoveFile | MoveFile | MoveFolder | MakeFolderAgain | RemoveBack | RestoreFolder | PutLink | PutMode
+    PutBack | RemoveFile | MoveFile | MoveFolder | MakeFolderStep | RemoveFolderStep | RestoreFolder | PutLink | PutMode
 )
