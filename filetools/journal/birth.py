@@ -134,7 +134,7 @@ def connect_to_empty(fresh: Path) -> sqlite3.Connection:
     connection = connect(fresh)
     connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA auto_vacuum = FULL")
     return connection
 
 

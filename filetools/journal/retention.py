@@ -31,10 +31,6 @@ SLICE: Final = 200
 SLACK: Final = 0.01
 """Share of a limit by which it is exceeded before anything is removed, and then removed beyond it."""
 SWEEP_SECONDS: Final = 3600.0
-MOST_FREE_PAGES: Final = 256
-"""Free pages that are never given back: 1 MiB."""
-FREE_SHARE: Final = 0.125
-"""Free pages that are not given back, for each that is used: a journal at its limit gives and takes all the time."""
 _NO_NUMBER: Final = 2**63 - 1
 _IS_HEAD: Final = (
     "(EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
@@ -148,7 +144,6 @@ class Retention:
             contents = self._drop(held.bytes, limits.bytes, self._drop_contents)
             removed += records[0]
             self._in_vain = self._database.row(_STATE) if records[1] or contents[1] else None
-        self._give_back_pages()
         return removed
 
     def retained(self) -> Retained:
@@ -182,20 +177,6 @@ class Retention:
             removed += self._remove_records(doomed)
             after = rows[-1][0]
         return removed
-
-    def _give_back_pages(self) -> None:
-        """Make the database's file smaller by what nothing needs, with a share left for what comes."""
-        with self._database.reading() as connection:
-            (total,), (free,) = (
-                connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count")
-            )
-        surplus = free - max(MOST_FREE_PAGES, int((total - free) * FREE_SHARE))
-        if surplus <= 0:
-            return
-        for start in range(0, surplus, SLICE):
-            work = partial(_vacuum, min(SLICE, surplus - start))
-            self._database.write(work, durable=False, may_use_reserve=lambda: True)
-        self._database.checkpoint(at_least_bytes=0)
 
     def _remove_records(self, numbers: list[int]) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -294,9 +275,3 @@ def _remove_contents(
 
 def _forget_rows(keys: list[tuple[str]], connection: sqlite3.Connection) -> None:
     connection.executemany(f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}", keys)
-
-
-def _vacuum(pages: int, connection: sqlite3.Connection) -> None:
-    for _ in range(pages):
-        # One by one: the statement gives a row without columns for each page, and Python ends it after the first.
-        connection.execute("PRAGMA incremental_vacuum(1)")
