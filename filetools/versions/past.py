@@ -103,12 +103,6 @@ class Past:
             if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
         ]
 
-    def brought_back(self, records: Sequence[ChangeRecord]) -> dict[int, ChangeRecord]:
-        """Return of which deletion, among these records, each of them is the return, whole and from the trash."""
-        among = {record.number: record for record in records}
-        brings = self._history.targets(among, "brings")
-        return {number: among[deletions[0]] for number, deletions in brings.items() if deletions[0] in among}
-
     def has_restored(self, record: ChangeRecord) -> bool:
         """Whether a record brought something back."""
         return bool(self._history.taken_back([record.number]))

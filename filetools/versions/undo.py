@@ -72,8 +72,6 @@ class Undoing:
         """
         self._tree = tree
         self._past = past
-        self._returned = past.brought_back(records)
-        self._aside: dict[int, list[tuple[str, DraftNode]]] = {}
         self._is_prose = is_prose
         self.names = FormerNames()
         """The moves that were passed; whoever goes back tells it of those that stay."""
@@ -85,9 +83,7 @@ class Undoing:
 
     def take_back(self, record: ChangeRecord) -> None:
         """Take one change back."""
-        if (deletion := self._returned.get(record.number)) is not None:
-            self._set_aside(record, deletion)
-        elif record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
+        if record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
             self._restore_folder(record)
         elif record.operation is Operation.MOVE:
             self._move_back(record)
@@ -101,18 +97,6 @@ class Undoing:
             self._remove_folder(record)
         elif record.operation in WITHOUT_BYTES:
             self._put_text_back(record)
-
-    def _set_aside(self, record: ChangeRecord, deletion: ChangeRecord) -> None:
-        """Keep a folder that came back whole, for the deletion before: with all in it, that nobody knows included."""
-        where = self.names.now(record.path)
-        if record.path == deletion.path and where is not None:
-            self._settled(where)
-            paths = [where, *self._tree.below(where)]
-            found = [(path[len(where) + 1 :], self._tree.at(path)) for path in paths]
-            self._aside[deletion.number] = [(relative, node) for relative, node in found if node is not None]
-            for path in paths:
-                self._tree.put(path, None)
-        self._find([record], record.path, "undone")
 
     def finish(self) -> None:
         """Work out what is left; call it after the last record."""
@@ -291,7 +275,7 @@ class Undoing:
         if record.operation is not Operation.DELETE or not record.before_unknown:
             return False
         where = self.names.above(record.path)
-        return where is not None and (record.number in self._aside or bool(self._trashed(record, where)))
+        return where is not None and bool(self._trashed(record, where))
 
     def _restore_folder(self, record: ChangeRecord) -> None:
         where = self.names.above(record.path)
@@ -300,7 +284,7 @@ class Undoing:
             self._clash([record], record.path, "EDIT_CONFLICT", reason)
             return
         here = self._settled(where)
-        trashed = self._aside.pop(record.number, None) or self._trashed(record, where)
+        trashed = self._trashed(record, where)
         if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
             self._clash([record], where, "EDIT_CONFLICT", "something else is there now")
             return
