@@ -249,7 +249,7 @@ class BacklogWorker:
         journal, page = self._context.journal, _BATCH
         while page == _BATCH:
             # In this order: what is recorded in between is looked at again.
-            own = journal.own_position()
+            own = journal.own_position
             entries = journal.backlog.of(self._place, (self._seen, LAST_KEY), limit=_BATCH)
             for several in _together(entries):
                 self._go_on()
