@@ -268,7 +268,7 @@ def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
         return "away", _missing(Path(row.place))
     if not row.is_or_was(marker):
         return "away", "another folder stands at its place"
-    return ("attached" if marker == row.identity and row.position is not None else "filling"), None
+    return ("attached" if marker == row.identity and row.is_filled else "filling"), None
 
 
 def _listed(journal: Journal, row: MirrorRow, home: bytes) -> ListedMirror:

@@ -290,7 +290,7 @@ class Opening:
     async def _attach_mirror(self, crew: WorkerPool, journal: Journal, folders: MirrorFolders) -> list[AttachedMirror]:
         if self._mirror is None:
             return []
-        # Before the first call: from now on every commit, of any process, adds to its backlog.
+        # Before the first call: from now on it follows every commit, of any process.
         row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
         store = folders.open(row) if isinstance(self._mirror, Path) else self._mirror
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]

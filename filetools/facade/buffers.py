@@ -232,7 +232,7 @@ class Buffers:
         parts = self._parts
         key = parts.workspace.key(where)
         base, text_format, text = text_to_open(parts, where)
-        if base is not None and parts.journal.view(key).head is None and parts.observer.may_be_old(where):
+        if base is not None and parts.view(key).head is None and parts.observer.may_be_old(where):
             # Only of a file whose version is known it can be told that it is another one than what the editor stands on.
             parts.journal.tree_index.note_opened(key, where, base)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
@@ -251,7 +251,7 @@ class Buffers:
     def _describe(self, name: str, opened: OpenText) -> BufferResult:
         document = opened.document
         stat = self._parts.store.stat(WorkspacePath(document.path))
-        head = self._parts.journal.view(document.key).head
+        head = self._parts.view(document.key).head
         disk = document.base if head is None else head.version
         return BufferResult(
             handle=name,

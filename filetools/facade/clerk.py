@@ -149,7 +149,7 @@ class Clerk:
 
     def _heard(self) -> None:
         self._rung.set()
-        self._parts.sync.wake()
+        self._parts.sync.wake(is_heard=True)
 
     async def _follow(self) -> None:
         """Publish what other processes recorded, with its true actor."""

@@ -73,7 +73,7 @@ class DocumentNews:
         return [document for document in documents if follow_disk(self._parts, document) == "behind"]
 
     def _head_of(self, document: Document) -> str | None:
-        head = self._parts.journal.view(document.key).head
+        head = self._parts.view(document.key).head
         return None if head is None else head.version
 
     def _begin(self) -> None:

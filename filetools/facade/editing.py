@@ -162,7 +162,7 @@ class TextChange:
 
     def preview(self, parts: Parts) -> str:
         """Apply the change to what stands there without writing it; returns the version it was applied to."""
-        document = parts.journal.view(parts.workspace.key(self.path)).document
+        document = parts.view(parts.workspace.key(self.path)).document
         opened = None if document is None else parts.documents.texts.newest(document.id)
         if opened is not None and opened.document.is_dirty:
             content, version = parts.documents.texts.bytes_of(opened)

@@ -31,7 +31,7 @@ def follow_disk(parts: Parts, document: Document) -> Followed:
         opened = parts.documents.texts.newest(document.id)
         if opened is None:
             return "closed"
-        head = parts.journal.view(opened.document.key).head
+        head = parts.view(opened.document.key).head
         # A file that is gone leaves its document alone: what is typed stays, and may be saved again. A write that is not in
         # the file yet may still be refused; whoever makes it has documents follow afterwards, or else the keeper does.
         if head is None or not head.applied or head.version in (None, opened.document.base):

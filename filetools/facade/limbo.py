@@ -74,7 +74,7 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
 def _keep(parts: Parts, late: LateSave) -> Sequence[ChangeRecord]:
     path, content, file = late
     key = parts.workspace.key(path)
-    view = parts.journal.view(key)
+    view = parts.view(key)
     head = view.head.version if view.head is not None else None
     save = Change(
         operation=Operation.CREATE if head is None else Operation.MODIFY,

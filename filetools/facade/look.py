@@ -80,7 +80,7 @@ def look(
         HeadMovedError: A move or deletion of a folder above cannot be finished.
     """
     key = parts.workspace.key(path)
-    view = _settled(parts, path, key, parts.journal.view(key))
+    view = _settled(parts, path, key, parts.view(key))
     path = _as_spelled(parts, path, view)
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)
@@ -108,7 +108,7 @@ def look(
 
 def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:
     """Whether what stands at a path is what the journal says, as far as can be said without reading or locking."""
-    head = parts.journal.view(parts.workspace.key(path)).head
+    head = parts.view(parts.workspace.key(path)).head
     stat = parts.store.stat(path)
     if head is None or stat is None:
         return head is None or head.version is None
@@ -186,9 +186,9 @@ def keep_seen(parts: Parts, seen: Look) -> None:
 def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
     if view.blocked:
         raise HeadMovedError(path)
-    if view.head is not None and not view.head.applied:
+    if view.head is not None and not view.head.applied and not parts.is_inner:
         parts.recovery.settle(path, key)
-        view = parts.journal.view(key)
+        view = parts.view(key)
     return view
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
 from filetools.facade.observing import TreeObserver
+from filetools.journal.changes import View
 from filetools.journal.journal import Journal
 from filetools.paths.workspace import Workspace
 from filetools.permissions.gatekeeper import Gatekeeper
@@ -35,3 +36,10 @@ class Parts(Struct, frozen=True, kw_only=True):
     documents: Documents
     crew: WorkerPool
     observer: TreeObserver
+    is_inner: bool = False
+    """Whether these are the parts of a transaction: its exit meets unsaved text, and settles what a dead process left."""
+
+    def view(self, key: str) -> View:
+        """Return what is known of the path of a key; inside a transaction as if no editor had it open."""
+        view = self.journal.view(key)
+        return structs.replace(view, document=None) if self.is_inner else view

@@ -310,7 +310,7 @@ def _words(tool: str) -> str:
 
 def _standing(parts: Parts, path: WorkspacePath, *, with_unsaved: bool = True) -> ShownState:
     """Return what stands at a path; its text as far as it is a file small enough to compare."""
-    document = parts.journal.view(parts.workspace.key(path)).document if with_unsaved else None
+    document = parts.view(parts.workspace.key(path)).document if with_unsaved else None
     opened = None if document is None or not document.is_dirty else parts.documents.texts.newest(document.id)
     unsaved = None if opened is None else opened.text
     try:

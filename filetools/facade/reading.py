@@ -123,7 +123,7 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     """Read the document that an editor has open; None if the file is to be read."""
     key = parts.workspace.key(path)
     is_wanted = request.view == "buffer" or parts.documents.known.is_dirty(key)
-    document = parts.journal.view(key).document if is_wanted else None
+    document = parts.view(key).document if is_wanted else None
     opened = None if document is None else parts.documents.texts.newest(document.id)
     if opened is None or not (opened.document.is_dirty or request.view == "buffer"):
         if request.view == "buffer":
@@ -132,7 +132,7 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     content, version = parts.documents.texts.bytes_of(opened)
     form = opened.document.text_format
     facts = describe(content, opened.text, form, name=path, version=version)
-    head = parts.journal.view(key).head
+    head = parts.view(key).head
     disk_version = opened.document.base if head is None else head.version
     whole = _result(path, facts, opened.text, None).model_copy(
         update={

@@ -266,7 +266,7 @@ class CallRunner:
             records = [*taken(), *(walk.outcome.records if walk.outcome is not None else ())]
             self.notice(records)  # first: what the call itself makes known is newer than what it met on the way
             if walk.outcome is not None:
-                parts.sync.begin_following(walk.outcome.recent)
+                parts.sync.wake()
                 happened()
             self._publish(records, call.acquired)
 
@@ -292,15 +292,11 @@ class CallRunner:
             if call.hop.cancelled() or not call.hop.done():
                 raise
             is_cancelled = True
-        try:
-            if is_cancelled and not (walk.outcome is not None and is_late()):
-                raise asyncio.CancelledError
-            call.hop.result()
-            assert walk.outcome is not None
-            return await self._followed(walk.outcome)
-        finally:
-            if walk.outcome is not None:
-                parts.sync.end_following(walk.outcome.recent)
+        if is_cancelled and not (walk.outcome is not None and is_late()):
+            raise asyncio.CancelledError
+        call.hop.result()
+        assert walk.outcome is not None
+        return await self._followed(walk.outcome)
 
     async def _followed(self, outcome: Outcome) -> Outcome:
         """Wait a moment for mirrors, and for documents that went along with what was moved."""

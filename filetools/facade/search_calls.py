@@ -205,7 +205,7 @@ def grep(
 
 def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
     documents, key = parts.journal.documents, parts.workspace.key(path)
-    own = None if path.is_root else parts.journal.view(key).document
+    own = None if path.is_root else parts.view(key).document
 
     def text_of(document_id: str) -> Callable[[], str | None]:
         def text() -> str | None:

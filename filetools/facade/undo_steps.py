@@ -384,7 +384,7 @@ def plan_unsaved(
         records = tuple(record for record in waiting if record.path == path)
         where = parts.workspace.resolve(path)
         key = parts.workspace.key(where)
-        document = parts.journal.view(key).document
+        document = parts.view(key).document
         if document is None or not document.is_dirty:
             findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
         elif key in taken or any(newer.before != older.after for newer, older in pairwise(records)):
@@ -400,7 +400,7 @@ def plan_unsaved(
 
 def _unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then: DraftNode) -> Clash | None:
     """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
-    document = parts.journal.view(parts.workspace.key(path)).document
+    document = parts.view(parts.workspace.key(path)).document
     opened = parts.documents.texts.newest(document.id) if document is not None and document.is_dirty else None
     if opened is None:
         return None

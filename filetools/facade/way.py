@@ -28,7 +28,6 @@ from filetools.journal.tree_rows import Identity
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.context import RecentFile
 
 MOST_LOOKS: Final = 3
 """Times that a call looks again because its paths differ from their rows; a file too large to be read always does."""
@@ -53,8 +52,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What the caller should know although the call succeeded."""
     followed: Sequence[ChangeRecord] = ()
     """The records that mirrors follow."""
-    recent: Mapping[int, RecentFile] = {}
-    """Files among them, by the number of the record."""
 
     def with_mirror(self, mirror: MirrorStatus) -> Outcome:
         """Return the same with what became of it in the mirrors."""
@@ -141,9 +138,9 @@ class Walk:
             beat(len(active) + done, 2 * len(active))
             _prepare(self._parts, step)
         changes = list(found(seen for step in active for seen in step.looks))
-        self._drafted = [len(changes)]
+        self._drafted, made = [len(changes)], set[str]()
         for step in active:
-            changes += _drafts(step, changes)
+            changes += _drafts(step, made)
             self._drafted.append(len(changes))
         # A large file takes long to prepare; from here on the change happens.
         beat(2 * len(active) - 1, 2 * len(active))
@@ -182,11 +179,6 @@ class Walk:
             mirror="off",
             warnings=(*_kept(surprises), *_separated(parts, active)),
             followed=(*followed, *surprises),
-            recent={
-                record.number: RecentFile(content=step.content, version=step.version, mode=record.mode)
-                for step, record in zip(active, own, strict=True)
-                if isinstance(step, PutFile) and record.state is not RecordState.BUFFER
-            },
         )
 
     def abandon(self) -> None:
@@ -203,13 +195,14 @@ def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
     return active
 
 
-def _drafts(step: Step, former: Sequence[Change]) -> Sequence[Change]:
-    """Return the drafts of a step, without those of folders that a former one makes."""
+def _drafts(step: Step, made: set[str]) -> Sequence[Change]:
+    """Return the drafts of a step without those of folders that former ones make; adds the keys of its own to these."""
     *others, own = step.drafts()
     if step.undone:
         own = structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone))))
-    made = {change.key for change in former if change.operation is Operation.CREATE_DIRECTORY}
-    return (*(each for each in others if each.operation is not Operation.CREATE_DIRECTORY or each.key not in made), own)
+    new = [each for each in others if each.key not in made or each.operation is not Operation.CREATE_DIRECTORY]
+    made.update(each.key for each in (*new, own) if each.operation is Operation.CREATE_DIRECTORY)
+    return (*new, own)
 
 
 def _prepare(parts: Parts, step: Step) -> None:

@@ -1,98 +1,151 @@
-"""Mirrors of the embedded journal: which ones the root has, and which paths each of them does not hold durably yet."""
+"""Mirrors of the embedded journal: which ones the root has, how far each has come, and which paths each is behind with.
+
+What a mirror lacks follows from the records above its position. Rows are kept only of paths that it refused, and of those
+of which a comparison says that they differ. Their names need not be UTF-8.
+"""
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final
 
-from filetools.journal.changes import BacklogEntry, MirrorRow
+from filetools.journal.birth import NEWEST
+from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
 from filetools.journal.database import Database
+from filetools.journal.rows import NEVER_IN_FILE
 
-_SELECT: Final = "SELECT mirror, key, path, number, tries, below, reason FROM debts"
+_COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND synced <> {NEVER_IN_FILE}"
+"""Records that mirrors follow."""
+_SINCE: Final = (
+    "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0), NULL, NULL, NULL, NULL"
+    " UNION ALL SELECT * FROM (SELECT number, key, path, old_key, old_path FROM records"
+    f" WHERE number > ? AND {_COUNTS} ORDER BY number LIMIT ?)"
+)
+_ABOVE: Final = f"{_COUNTS} AND number > (SELECT position FROM mirrors WHERE place = :mirror)"
+_SELECT: Final = "SELECT key, path, number, tries, reason FROM behind"
+# With a plus, so that the newest records are read, and not all that have moved.
+_LACKING: Final = (
+    f"SELECT CAST(key AS BLOB) AS key, CAST(path AS BLOB) AS path FROM records WHERE {_ABOVE}"
+    f" UNION SELECT CAST(old_key AS BLOB), CAST(old_path AS BLOB) FROM records WHERE +old_key IS NOT NULL AND {_ABOVE}"
+    " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
+)
+_COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
+_ADD: Final = "INSERT OR IGNORE INTO behind (mirror, key, path, number) VALUES (?, ?, ?, ?)"
+_REFUSE: Final = (
+    "INSERT INTO behind (mirror, key, path, number, tries, reason) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (mirror, key)"
+    " DO UPDATE SET path = excluded.path, number = excluded.number, tries = excluded.tries, reason = excluded.reason"
+)
+# What is below a folder that moves is brought over where it was, and then along with the folder: until that is done, all of
+# it counts as lacking.
+_ADVANCE: Final = (
+    "UPDATE mirrors SET position = ?1 WHERE place = ?2 AND position < ?1 AND NOT EXISTS (SELECT 1 FROM records"
+    " WHERE number > ?1 AND operation IN ('delete_directory', 'move_directory'))"
+)
 MAX_TRIES: Final = 5
 """A path that was refused so often is left until somebody asks for a synchronisation."""
-_SELECT_MIRROR: Final = "SELECT place, identity, position, root FROM mirrors"
+_SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
 
 
 class Backlog:
-    """Backlogs in an embedded journal; implements `Backlog`."""
+    """What mirrors lack, in an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(
-        self, mirror: str, after: tuple[int, str] = (-1, ""), *, limit: int = 1000, max_tries: int = MAX_TRIES
-    ) -> list[BacklogEntry]:
-        """Return entries of a mirror in the order of (number, key), those after the given pair.
+    def since(self, number: int, *, limit: int = 1000) -> list[BacklogEntry]:
+        """Return the paths that records after a number are about, both of a move, in the order of the records.
+
+        Args:
+            number: Of the last record already seen.
+            limit: Most records that are read; fewer entries mean that there are no more.
+
+        Raises:
+            RecordsForgottenError: Retention may have removed some of these records.
+        """
+        (forgotten, *_), *rows = self._database.rows(_SINCE, (number, limit))
+        if forgotten > number:
+            raise RecordsForgottenError
+        ends = ((newest, end) for newest, *values in rows for end in (values[:2], values[2:]))
+        return [BacklogEntry(key=key, path=path, number=newest) for newest, (key, path) in ends if key is not None]
+
+    def behind(self, mirror: str, after: str = "", *, limit: int = 1000) -> list[BacklogEntry]:
+        """Return the paths that a mirror refused or that differ, in the order of their keys, those after the given one."""
+        query = f"{_SELECT} WHERE mirror = ? AND key > ? ORDER BY key LIMIT ?"
+        return [_entry(row) for row in self._database.rows(query, (mirror, os.fsencode(after), limit))]
+
+    def below(self, mirror: str, key: str) -> list[str]:
+        """Return the paths below a folder that a mirror may lack."""
+        rows = self._database.rows(_LACKING, {"mirror": mirror})
+        return [os.fsdecode(path) for each, path in rows if os.fsdecode(each).startswith(f"{key}/")]
+
+    def get(self, mirror: str, key: str) -> BacklogEntry | None:
+        """Return the entry of one path that a mirror refused or that differs, or None."""
+        row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, os.fsencode(key)))
+        return None if row is None else _entry(row)
+
+    def count(self, mirror: str) -> int:
+        """Number of paths that a mirror may lack."""
+        (count,) = self._database.row(_COUNT, {"mirror": mirror})
+        return int(count)
+
+    def advance(
+        self, mirror: str, position: int, done: Iterable[BacklogEntry], unsettled: Iterable[BacklogEntry] = ()
+    ) -> None:
+        """Record that a mirror has all up to a position but what it is behind with, and that it has some paths.
 
         Args:
             mirror: Its name in the journal.
-            after: Number and key of the last entry already seen.
-            limit: Most entries returned.
-            max_tries: Leave out those that failed so often.
+            position: Number of a record.
+            done: Paths it has; what has differed or was refused since stays.
+            unsettled: Paths that it lacks because others are at work on them.
         """
-        query = f"{_SELECT} WHERE mirror = ? AND tries < ? AND (number, key) > (?, ?) ORDER BY number, key LIMIT ?"
-        return [_entry(row) for row in self._database.rows(query, (mirror, max_tries, *after, limit))]
+        rows = [(mirror, os.fsencode(entry.key), entry.number) for entry in done]
 
-    def below(self, mirror: str, key: str) -> list[BacklogEntry]:
-        """Return the entries of what is below a folder, however often they failed."""
-        query = f"{_SELECT} WHERE mirror = ? AND key > ? AND key < ?"
-        return [_entry(row) for row in self._database.rows(query, (mirror, f"{key}/", f"{key}0"))]
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(_ADVANCE, (position, mirror))
+            connection.executemany(
+                "DELETE FROM behind WHERE mirror = ? AND key = ? AND (number = ?3 OR number BETWEEN 1 AND ?3)", rows
+            )
+            connection.executemany(_ADD, [_values(mirror, entry) for entry in unsettled])
 
-    def get(self, mirror: str, key: str) -> BacklogEntry | None:
-        """Return the entry of one path, or None."""
-        row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, key))
-        return None if row is None else _entry(row)
+        # Unsynced: what comes back after a power cut is worked off twice, which does no harm.
+        self._database.write(work, durable=False)
 
-    def count(self, mirror: str, *, refused_only: bool = False) -> int:
-        """Number of paths that a mirror lacks, or of those among them that it refused."""
-        tries = 1 if refused_only else 0
-        (count,) = self._database.row("SELECT count(*) FROM debts WHERE mirror = ? AND tries >= ?", (mirror, tries))
-        return int(count)
-
-    def remove(self, done: Iterable[BacklogEntry]) -> None:
-        """Remove entries, except those that newer changes have raised meanwhile."""
-        rows = [(entry.mirror, entry.key, entry.number) for entry in done]
-        self._change("DELETE FROM debts WHERE mirror = ? AND key = ? AND number = ?", rows)
-
-    def fail(self, entry: BacklogEntry, reason: str) -> None:
-        """Count one more failed try of an entry, and keep why."""
-        self._change(
-            "UPDATE debts SET tries = tries + 1, reason = ? WHERE mirror = ? AND key = ? AND number = ?",
-            [(reason, entry.mirror, entry.key, entry.number)],
-        )
+    def refuse(self, mirror: str, entry: BacklogEntry, reason: str) -> None:
+        """Count one more refusal of a path, and keep why."""
+        self._change(_REFUSE, [(*_values(mirror, entry), entry.tries + 1, reason)])
 
     def reset(self, mirror: str) -> None:
         """Forget the failed tries of a mirror, for an explicit synchronisation."""
-        self._change("UPDATE debts SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
+        self._change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
-        """Record that a mirror lacks these (key, path) pairs; entries that exist stay as they are."""
-        self._change(
-            "INSERT OR IGNORE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, 0)",
-            [(mirror, key, path) for key, path in paths],
-        )
+        """Record that these (key, path) pairs differ in a mirror; entries that exist stay as they are."""
+        self._change(_ADD, [_values(mirror, BacklogEntry(key=key, path=path, number=0)) for key, path in paths])
 
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        # Unsynced: an entry that comes back after a power cut is worked off twice, which does no harm.
         if rows:
             self._database.write(lambda connection: connection.executemany(statement, rows), durable=False)
 
 
 class Mirrors:
-    """The mirrors of the root of an embedded journal; implements `Mirrors`."""
+    """The mirrors of the root of an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def register(self, place: str) -> MirrorRow:
-        """Return the row of a mirror; from its first registration on every commit adds to its backlog."""
+        """Return the row of a mirror; it follows what is recorded after its first registration."""
         known = self.get(place)
         if known is None:
             identity = f"{secrets.token_hex(8)}-{secrets.token_hex(4)}"
-            self._change("INSERT OR IGNORE INTO mirrors (place, identity) VALUES (?, ?)", (place, identity))
+            self._change(
+                f"INSERT OR IGNORE INTO mirrors (place, identity, position) VALUES (?, ?, ({NEWEST}))",
+                (place, identity),
+            )
             known = self.get(place)
             assert known is not None
         return known
@@ -110,15 +163,13 @@ class Mirrors:
         """Give a mirror a new identity of the same line, not filled, unless somebody else has done so since `row` was read."""
         identity = f"{row.line}-{secrets.token_hex(4)}"
         self._change(
-            "UPDATE mirrors SET identity = ?, position = NULL WHERE place = ? AND identity = ?",
+            f"UPDATE mirrors SET identity = ?, is_filled = 0, position = ({NEWEST}) WHERE place = ? AND identity = ?",
             (identity, row.place, row.identity),
         )
 
-    def filled(self, row: MirrorRow, position: int) -> None:
-        """Record that all changes up to a position are in a mirror or in its backlog, unless it has another identity by now."""
-        self._change(
-            "UPDATE mirrors SET position = ? WHERE place = ? AND identity = ?", (position, row.place, row.identity)
-        )
+    def filled(self, row: MirrorRow) -> None:
+        """Record that a mirror has all up to its position, or is behind with it, unless it has another identity by now."""
+        self._change("UPDATE mirrors SET is_filled = 1 WHERE place = ? AND identity = ?", (row.place, row.identity))
 
     def remember(self, row: MirrorRow, root: bytes) -> None:
         """Have everybody who opens the root attach a mirror, as long as the root stays where it is."""
@@ -126,9 +177,8 @@ class Mirrors:
 
     def remove(self, place: str) -> None:
         """Forget a mirror and its backlog."""
-        # The mirror first: a commit between the two would leave an entry that nobody ever works off.
         self._change("DELETE FROM mirrors WHERE place = ?", (place,))
-        self._change("DELETE FROM debts WHERE mirror = ?", (place,))
+        self._change("DELETE FROM behind WHERE mirror = ?", (place,))
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> None:
         # Synced: a power cut must not bring back an identity under which another folder has been written to.
@@ -141,6 +191,17 @@ def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:
     return tuple(MirrorRow(*row) for row in rows)
 
 
+def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of paths that each mirror may lack, of those that lack any."""
+    places = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
+    counts = {place: connection.execute(_COUNT, {"mirror": place}).fetchone()[0] for place in places}
+    return {place: count for place, count in counts.items() if count}
+
+
+def _values(mirror: str, entry: BacklogEntry) -> tuple[Any, ...]:
+    return (mirror, os.fsencode(entry.key), os.fsencode(entry.path), entry.number)
+
+
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:
-    mirror, key, path, number, tries, below, reason = row
-    return BacklogEntry(mirror=mirror, key=key, path=path, number=number, tries=tries, below=bool(below), reason=reason)
+    key, path, number, tries, reason = row
+    return BacklogEntry(key=os.fsdecode(key), path=os.fsdecode(path), number=number, tries=tries, reason=reason)

@@ -89,14 +89,13 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class BacklogEntry(Struct, frozen=True, kw_only=True):
-    """One path that a mirror does not hold durably yet."""
+    """One path that a mirror lacks."""
 
-    mirror: str
     key: str
     path: str
     number: int
-    """Newest change of the path that the mirror lacks; 0 if nobody knows which."""
-    tries: int
+    """Change of the path that the mirror lacks; 0 if nobody knows which."""
+    tries: int = 0
     """How often the mirror refused it."""
     below: bool = False
     """Whether it lacks more of a folder than that change."""
@@ -111,8 +110,10 @@ class MirrorRow(Struct, frozen=True):
     """Where it is: the real path of its directory, or the name of a store."""
     identity: str
     """What its folder must say of itself to be this mirror: its line, and a part that changes when its place was lost."""
-    position: int | None
-    """Every change up to here is in the mirror or in its backlog; None while it is being filled."""
+    position: int
+    """Every change up to here is in the mirror durably, but for the paths it is behind with."""
+    is_filled: bool
+    """Whether it has what was there before it followed changes."""
     root: bytes | None = None
     """Where the root was when the mirror was added to it; None if only callers named it."""
 
@@ -124,6 +125,10 @@ class MirrorRow(Struct, frozen=True):
     def is_or_was(self, marker: str | None) -> bool:
         """Whether a folder that says this identity of itself is the mirror, or was it before its place was lost."""
         return marker is not None and marker.partition("-")[0] == self.line
+
+
+class RecordsForgottenError(Exception):
+    """Raised if retention may have removed records that a mirror lacks."""
 
 
 class HeadMovedError(Exception):

@@ -1,4 +1,4 @@
-"""What one commit does inside a write transaction: records, heads, contents, open documents, backlogs.
+"""What one commit does inside a write transaction: records, heads, contents, open documents.
 
 An open document is compared before the first statement that changes anything, so that several commits can share one
 transaction and a refused one leaves no trace in it.
@@ -42,17 +42,10 @@ _STANDS_ON_UNSYNCED: Final = (
 _UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
 _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
-_ADD_TO_BACKLOG: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
-_ADD_FOLDER_TO_BACKLOG: Final = (
-    "INSERT INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (mirror, key) DO UPDATE SET path = excluded.path, number = excluded.number, below = 1, tries = 0,"
-    " reason = NULL"
-)
 _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
-_FOLDERS_THAT_COME: Final = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 
 class CommitDraft(Struct, frozen=True, kw_only=True):
@@ -128,7 +121,6 @@ class Recorder:
         for relation in _relations(change, work.on_the_way):
             connection.execute(_RELATE, (number, relation.kind, relation.number))
             work.related.add(relation.number)
-        _add_to_backlogs(connection, change, number, work.mirrors)
         return record_of(change, work.actor, now=work.now, batch=work.batch, number=number)
 
 
@@ -140,7 +132,6 @@ class _Work(Struct, kw_only=True):
     now: float
     batch: int | None
     on_the_way: tuple[Relation, ...]
-    mirrors: Sequence[str]
     related: set[int] = field(default_factory=set)
     """Records that changes of the draft take back, or stop taking back."""
 
@@ -152,8 +143,6 @@ def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change
         now=time.time(),
         batch=next_number(connection) if len(changes) > 1 else None,
         on_the_way=_takes_back(changes),
-        # Of every mirror, whoever has it attached: a process that knows nothing of it adds to its backlog, too.
-        mirrors=[place for (place,) in connection.execute("SELECT place FROM mirrors")],
     )
 
 
@@ -256,13 +245,3 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
             "UPDATE records SET state = 'aborted' WHERE key = ? AND number BETWEEN ? AND ? AND state = 'pending'",
             (key, batch, number),
         )
-
-
-def _add_to_backlogs(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
-    if change.operation in (Operation.FOUND, *WITHOUT_BYTES) or change.aside or change.buffered:
-        return
-    add = _ADD_FOLDER_TO_BACKLOG if change.operation in _FOLDERS_THAT_COME else _ADD_TO_BACKLOG
-    for mirror in mirrors:
-        connection.execute(add, (mirror, change.key, change.path, number))
-        if change.old_key is not None:
-            connection.execute(add, (mirror, change.old_key, change.old_path, number))

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field, structs
 
 from filetools.errors import FileToolsError, StateDamagedError
-from filetools.journal.backlog import added_mirrors
+from filetools.journal.backlog import added_mirrors, backlog_counts
 from filetools.journal.birth import PARTS, connect, has_database, refuse_others
 from filetools.journal.changes import MirrorRow
 from filetools.journal.rows import SELECT_RECORD, record_from
@@ -62,10 +62,9 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
         records += 1
         pending += record_from(row).state == "pending"
     (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
-    backlog = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
     return structs.replace(
         sizes, schema=schema_of(connection), records=records, pending=pending, contents=contents,
-        backlog=backlog,
+        backlog=backlog_counts(connection),
         unrestored=connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()[0],
         mirrors=added_mirrors(connection),
     )  # fmt: skip

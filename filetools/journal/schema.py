@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 32
+SCHEMA_VERSION: Final = 33
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -95,22 +95,23 @@ _TABLES: Final = (
         bytes BLOB
     )""",
     "CREATE INDEX contents_by_use ON contents (used, id, size)",
-    """CREATE TABLE debts (
+    # Paths that a mirror refused, or that differ in it: `number` 0. Names need not be UTF-8.
+    """CREATE TABLE behind (
         mirror TEXT NOT NULL,
-        key TEXT NOT NULL,
-        path TEXT NOT NULL,
+        key BLOB NOT NULL,
+        path BLOB NOT NULL,
         number INTEGER NOT NULL,
         tries INTEGER NOT NULL DEFAULT 0,
-        below INTEGER NOT NULL DEFAULT 0,
         reason TEXT,
         PRIMARY KEY (mirror, key)
     ) WITHOUT ROWID""",
-    "CREATE INDEX debts_by_age ON debts (mirror, number)",
-    # `root`: where the root was when the mirror was added; NULL if only callers named it. It need not be UTF-8.
+    # `position`: every record up to it is in the mirror durably, but for what it is behind with. `root`: where the root was
+    # when the mirror was added; NULL if only callers named it. It need not be UTF-8.
     """CREATE TABLE mirrors (
         place TEXT PRIMARY KEY,
         identity TEXT NOT NULL,
-        position INTEGER,
+        position INTEGER NOT NULL DEFAULT 0,
+        is_filled INTEGER NOT NULL DEFAULT 0,
         root BLOB
     ) WITHOUT ROWID""",
     """CREATE TABLE seen_versions (
@@ -240,7 +241,7 @@ def require_known_schema(connection: sqlite3.Connection) -> None:
         StateVersionError: Another version of filetools wrote it.
     """
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if schema_of(connection) == 0 or not {"meta", "records", "tree", "contents", "debts"} <= names:
+    if schema_of(connection) == 0 or not {"meta", "records", "tree", "contents", "mirrors"} <= names:
         raise StateDamagedError("the journal's database is not one of filetools")
     require_own_schema(connection)
 

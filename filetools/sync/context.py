@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from filetools.events.types import Event
 from filetools.journal.journal import Journal
@@ -41,14 +41,6 @@ class SyncTimes(Struct, frozen=True, kw_only=True):
     """Pause after which what was written is made durable, and leaves the backlog."""
 
 
-class RecentFile(Struct, frozen=True, kw_only=True):
-    """A file that a call has just written."""
-
-    content: bytes
-    version: str
-    mode: int | None
-
-
 class SyncContext(Struct, frozen=True, kw_only=True):
     """The surroundings of the mirrors of one workspace; lives as long as it is open."""
 
@@ -65,8 +57,6 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     left_out: Callable[[str, bool], bool]
     """Whether a path, or one of a directory, is never mirrored: excluded, private, or a temporary file."""
     times: SyncTimes
-    recent: dict[int, RecentFile] = field(default_factory=dict)
-    """What calls have just written, by the number of the record: it need not be read again."""
 
 
 def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:
@@ -86,20 +76,9 @@ def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], 
 
 
 def is_recordable(path: str) -> bool:
-    """Whether tools can write a path at all; a name that is not UTF-8 has no record, no entry and no lock."""
+    """Whether tools can write a path at all; a name that is not UTF-8 has no record and no lock."""
     try:
         path.encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-class Work(Struct, frozen=True, kw_only=True):
-    """What is to be done in a round of a mirror's thread."""
-
-    is_whole: bool = False
-    """Whether the whole backlog is looked at, not only what is new."""
-    is_hasty: bool = False
-    """Whether what is written is made durable at once."""
-    others: Sequence[WorkspacePath] = ()
-    """Paths whose names are not UTF-8, which the backlog cannot hold."""

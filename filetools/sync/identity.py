@@ -1,8 +1,8 @@
 """Whether a mirror's place still holds the folder that was filled, told by a marker in it.
 
 The journal knows the identity of each mirror; the folder says it in a file of its own. Where the two differ, as with a new
-folder, another disk mounted at the place, or an old copy of the mirror, the folder lacks what the backlog does not list,
-and is compared with the root as a whole. A mirror that was added to the root is only ever the folder that was marked then:
+folder, another disk mounted at the place, or an old copy of the mirror, the folder lacks what no record tells, and is
+compared with the root as a whole. A mirror that was added to the root is only ever the folder that was marked then:
 what stands at its place while its disk is away is left alone.
 """
 
@@ -56,8 +56,8 @@ class MirrorIdentity:
         elif self._store.stat(MARKER) is None and is_marked:
             raise SyncFailedError(None, "its folder was emptied")
 
-    def establish(self) -> None:
-        """Look which folder stands at the place; `is_filled` tells afterwards whether it must be filled.
+    def establish(self) -> MirrorRow:
+        """Look which folder stands at the place; `is_filled` tells afterwards whether it must be filled. Returns its row.
 
         Raises:
             SyncFailedError: The mirror was removed from the root; or it was added to the root, and is not what stands there.
@@ -69,21 +69,28 @@ class MirrorIdentity:
             is_older = row.is_or_was(marker)
             if row.root is not None and not is_older:
                 raise SyncFailedError(None, "another folder stands at its place")
-            is_known = marker == row.identity and row.position is not None and not self._is_emptied()
-            if not is_known and row.position is not None:
+            is_known = marker == row.identity and row.is_filled and not self._is_emptied()
+            if not is_known and row.is_filled:
                 # Before anything is written here: if the former folder comes back, it lacks what goes to this one.
                 mirrors.renew(row)
                 row = self._registered()
             self._row, self._is_marked, self.is_filled = row, marker is not None, is_known
             self.is_older = is_older
+            return row
 
-    def confirm(self, position: int) -> None:
-        """Mark the folder as filled: it holds all changes up to a position, or its backlog lists them."""
+    def renew(self) -> None:
+        """Have the folder be compared as a whole: nobody knows any more what it lacks."""
+        with self._lock:
+            self._context.journal.mirrors.renew(self._row)
+            self._row, self.is_filled = self._registered(), False
+
+    def confirm(self) -> None:
+        """Mark the folder as filled: it holds all that was there before it followed changes, or is behind with it."""
         with self._lock:
             if self.is_filled:
                 return
             mark(self._store, self._row.identity)
-            self._context.journal.mirrors.filled(self._row, position)
+            self._context.journal.mirrors.filled(self._row)
             self._is_marked = self.is_filled = True
 
     def _marker(self) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, count
@@ -25,8 +25,8 @@ from filetools.models.records import ChangeRecord
 from filetools.models.words import MirrorPolicy, MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
-from filetools.sync.context import RecentFile, Stepper, SyncContext, SyncTimes, leaving_out
-from filetools.sync.mirror import Mirror, Waiter
+from filetools.sync.context import Stepper, SyncContext, SyncTimes, leaving_out
+from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
 
@@ -146,26 +146,10 @@ class SyncManager:
         """Whether there is any."""
         return bool(self._mirrors)
 
-    def begin_following(self, recent: Mapping[int, RecentFile]) -> None:
-        """Have mirrors follow what is applied now; `end_following` must come after it.
-
-        Args:
-            recent: Files among that by the number of the record, as far as they are at hand.
-        """
-        if self._mirrors:
-            self.context.recent.update(recent)
-            for mirror in self._mirrors:
-                mirror.wake()
-
-    def wake(self, *, is_whole: bool = False) -> None:
-        """Have mirrors look for what other processes have recorded; at the whole backlog, if any of it has no number."""
+    def wake(self, *, is_heard: bool = False) -> None:
+        """Have mirrors follow what is recorded and applied now; heard: by another process, which may be waiting."""
         for mirror in self._mirrors:
-            mirror.wake(is_heard=True, is_whole=is_whole)
-
-    def end_following(self, recent: Iterable[int]) -> None:
-        """Forget the files that `begin_following` was given, by the numbers of their records."""
-        for number in recent:
-            self.context.recent.pop(number, None)
+            mirror.wake(is_heard=is_heard)
 
     async def follow(self, records: Iterable[ChangeRecord]) -> MirrorStatus:
         """Wait until mirrors have followed, no longer than `mirror_wait_seconds`; never raises for a mirror.
@@ -184,23 +168,10 @@ class SyncManager:
 
     async def _has_followed(self, mirror: Mirror, number: int, keys: Sequence[str]) -> bool:
         # No thread waits for the mirror's thread: they would only take the interpreter from each other.
-        loop, seconds = asyncio.get_running_loop(), self.context.times.wait_seconds
-        answer: asyncio.Future[bool] = loop.create_future()
-
-        def settle(has_followed: bool) -> None:
-            if not answer.done():
-                answer.set_result(has_followed)
-
-        def told(has_followed: bool) -> None:
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                loop.call_soon_threadsafe(settle, has_followed)
-
-        waiter = Waiter(number, keys, told)
-        if not mirror.tell_when(waiter):
-            return await self.context.run(partial(mirror.wait_for, number, keys, seconds))
+        waiter = mirror.wait_for(number, keys)
         try:
-            async with asyncio.timeout(seconds):
-                return await answer
+            async with asyncio.timeout(self.context.times.wait_seconds):
+                return await asyncio.wrap_future(waiter.answer)
         except TimeoutError:
             return False
         finally:
@@ -215,7 +186,12 @@ class SyncManager:
         records, seconds = tuple(records), self.context.times.strict_wait_seconds
         number, keys = self._reach(records)
         for mirror in self._mirrors:
-            if not mirror.wait_for(number, keys, seconds):
+            mirror.wake()
+            waiter, has_followed = mirror.wait_for(number, keys), False
+            with suppress(TimeoutError):
+                has_followed = waiter.answer.result(seconds)
+            mirror.give_up(waiter)
+            if not has_followed:
                 reason = mirror.error or f"did not answer in {seconds:g} s"
                 raise SyncFailedError(
                     records[0].path if records else None, f"mirror {mirror.name!r} does not follow: {reason}"

@@ -6,20 +6,21 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
-from filetools.journal.changes import MirrorRow
-from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.context import SyncContext, Work
+from filetools.journal.changes import MirrorRow, RecordsForgottenError
+from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.progress import MirrorProgress, ProgressNote
-from filetools.sync.worker import LAST_KEY, LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
+from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
 
 MirrorState = Literal["ready", "filling", "not_ready", "paused"]
@@ -37,7 +38,7 @@ class Waiter(NamedTuple):
 
     number: int
     keys: Sequence[str]
-    told: Callable[[bool], None]
+    answer: Future[bool]
 
 
 class Mirror:
@@ -76,8 +77,7 @@ class Mirror:
         self._heard_until = 0.0
         self._refused: set[str] = set()
         self._waiters: list[Waiter] = []
-        self._is_due = self._is_whole = self._is_hasty = False
-        self._others: list[WorkspacePath] = []
+        self._is_due = self._is_whole = self._is_hasty = self._is_asked = False
         self._is_at_work = self._is_outdated = False
         self._is_closed = False
         self._rounds = 0
@@ -120,15 +120,17 @@ class Mirror:
     def is_current(self) -> bool:
         """Whether it has every change that is recorded."""
         backlog, progress = self._context.journal.backlog, self._progress
-        if not self.takes_calls or progress.is_filling or backlog.count(self.place, refused_only=True):
+        if not self.takes_calls or progress.is_filling or any(each.tries for each in backlog.behind(self.place)):
             return False
-        return not backlog.of(self.place, (progress.reached, LAST_KEY), limit=1)
+        with suppress(RecordsForgottenError):
+            return not backlog.since(progress.reached, limit=1)
+        return False
 
     def wake(self, *, is_whole: bool = False, is_hasty: bool = False, is_heard: bool = False) -> None:
         """Have the backlog looked at now.
 
         Args:
-            is_whole: All of it, not only what is new.
+            is_whole: Also what the mirror is behind with, not only what is new.
             is_hasty: Make durable at once what is written.
             is_heard: Whether another process may be waiting.
         """
@@ -137,21 +139,26 @@ class Mirror:
                 self._heard_until = time.monotonic() + HEARD_SECONDS
             self._is_due = True
             self._is_whole |= is_whole
+            self._is_asked |= is_whole
             self._is_hasty |= is_hasty
             self._changed.notify_all()
 
-    def tell_when(self, waiter: Waiter) -> bool:
-        """Have a call told, from any thread, whether the mirror has everything up to a number: once it does, or fails.
-
-        Returns:
-            False if another process writes to it, or calls do not wait for it: ask `wait_for`.
-        """
-        if not (self.takes_calls and self._leadership.is_leading):
-            return False
+    def wait_for(self, number: int, keys: Iterable[str]) -> Waiter:
+        """Have a call told whether the mirror has everything up to a number: once it does, or fails, or refused a key."""
+        waiter = Waiter(number, tuple(keys), Future())
         with self._changed:
-            self._waiters.append(waiter)
-        self._answer()
-        return True
+            # Also if it is late: the process that writes is asked for the last time that anybody has heard of it.
+            takes_calls = self.takes_calls and not self._is_closed
+            if takes_calls:
+                self._waiters.append(waiter)
+            if not self._leadership.is_leading:
+                self._is_asked = True
+                self.wake()
+        if not takes_calls:
+            waiter.answer.set_result(False)
+        elif self._leadership.is_leading:
+            self._answer()  # it may have come as far before it was asked
+        return waiter
 
     def give_up(self, waiter: Waiter) -> None:
         """Wait for it no more, and have no other call wait until it has come as far."""
@@ -164,39 +171,16 @@ class Mirror:
         with self._changed:
             is_over = not self._progress.is_ready or self._is_closed
             done = [each for each in self._waiters if is_over or self._has(each.number, each.keys)]
-            for each in done:
-                self._waiters.remove(each)
-                each.told(self._has(each.number, each.keys) and self._refused.isdisjoint(each.keys))
+            self._waiters = [each for each in self._waiters if each not in done]
+        for each in done:
+            if each.answer.set_running_or_notify_cancel():
+                each.answer.set_result(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
 
-    def wait_for(self, number: int, keys: Iterable[str], seconds: float) -> bool:
-        """Wait until the mirror has everything up to a number; one that is too slow is not waited for again.
-
-        Returns:
-            False if it has not: the time was over, it fails, or it refused one of the keys.
-        """
-        self.wake()
-        if not self._leadership.is_leading:
-            self._context.ring()  # also if it is late: it is asked for the last time that anybody has heard of it
-        if not self.takes_calls:
-            return False
-        several, ends = tuple(keys), time.monotonic() + seconds
-        with self._changed:
-            while not self._has(number, several) and self._progress.is_ready and not self._is_closed:
-                left = ends - time.monotonic()
-                if left <= 0:
-                    self._late_until = number
-                    return False
-                if self._leadership.is_leading:
-                    self._changed.wait(left)
-                else:
-                    self._changed.wait(min(left, _POLL_SECONDS))
-                    self._take_note()
-            if not self._has(number, several):
-                return False
-            if self._leadership.is_leading:
-                return self._refused.isdisjoint(several)
-        found = (self._context.journal.backlog.get(self.place, key) for key in several)
-        return not any(entry is not None and entry.tries for entry in found)
+    def _is_refused(self, key: str) -> bool:
+        if self._leadership.is_leading:
+            return key in self._refused
+        entry = self._context.journal.backlog.get(self.place, key)
+        return entry is not None and entry.tries > 0
 
     def _has(self, number: int, keys: Sequence[str]) -> bool:
         progress = self._progress
@@ -212,12 +196,6 @@ class Mirror:
             goal = self._rounds + (2 if self._is_at_work else 1)
             self.wake(is_whole=True, is_hasty=True)
             self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
-
-    def bring(self, paths: Iterable[WorkspacePath], seconds: float) -> None:
-        """Have paths brought over whose names are not UTF-8, which the backlog cannot hold; wait for it so long."""
-        with self._changed:
-            self._others += paths
-        self.wait_for_round(seconds)
 
     def wait_for_look(self, seconds: float) -> None:
         """Wait until it is known how the mirror is, or the time is over."""
@@ -286,12 +264,12 @@ class Mirror:
     def _work(self) -> None:
         while not self._is_closed:
             with self._changed:
-                work = Work(is_whole=self._is_whole, is_hasty=self._is_hasty, others=tuple(self._others))
-                self._is_due = self._is_whole = self._is_hasty = False
-                self._is_outdated = False
-                self._others.clear()
+                # What another process has found out about a mirror has no number.
+                is_whole = self._is_whole or time.monotonic() < self._heard_until
+                is_hasty = self._is_hasty
+                self._is_due = self._is_whole = self._is_hasty = self._is_outdated = False
                 self._is_at_work = True
-            pause = self._turn(work)
+            pause = self._turn(is_whole=is_whole, is_hasty=is_hasty)
             with self._changed:
                 self._is_at_work = False
                 self._rounds += 1
@@ -306,7 +284,7 @@ class Mirror:
             except FileToolsError as exc:
                 _log.debug("mirror %s was not made durable at the end: %s", self.name, exc)
 
-    def _turn(self, work: Work) -> float | None:
+    def _turn(self, *, is_whole: bool, is_hasty: bool) -> float | None:
         """Do all that can be done now; returns the seconds until there may be more."""
         if self.is_paused:
             self._leadership.close()
@@ -314,10 +292,17 @@ class Mirror:
             return None
         try:
             if not self._leads():
+                if self._is_asked:
+                    self._is_asked = False
+                    self._context.ring()
                 self._take_note()
-                return self._context.times.probe_seconds
-            pause = self.worker.round(work)
+                return _POLL_SECONDS if self._waiters else self._context.times.probe_seconds
+            pause = self.worker.round(is_whole=is_whole, is_hasty=is_hasty)
         except StoppedError:
+            return 0.0
+        except RecordsForgottenError:
+            self.worker.identity.renew()
+            self.worker.forget()
             return 0.0
         except FileToolsError as exc:
             self._miss(exc)

@@ -64,6 +64,7 @@ class MirrorFiles:
         """
         self.store = store
         self.known = KnownFiles()
+        self._ignores_case = False
         self._contents = contents
         self._keep_foreign = keep_foreign
         self._max_foreign_bytes = max_foreign_bytes
@@ -73,11 +74,15 @@ class MirrorFiles:
         known = self.known.version_of(path, stat)
         return version == (known or file_version(self.store, path))
 
+    def look(self) -> None:
+        """Look whether the mirror's disk ignores case, as its marker shows."""
+        self._ignores_case = self.store.stat(_MARKER_ELSE) is not None
+
     def spelled(self, path: WorkspacePath) -> WorkspacePath | None:
         """Return how the mirror spells what it has at a path; None where it has nothing, or its disk does not ignore case."""
         found = ROOT
         with suppress(*_OTHER_GROUND):
-            if self.store.stat(path) is None or self.store.stat(_MARKER_ELSE) is None:
+            if not self._ignores_case or self.store.stat(path) is None:
                 return None
             for name in path.parts:
                 alike = _alike(self.store, found, name)

@@ -17,7 +17,7 @@ from filetools.errors import AbortedError, FileToolsError, SyncFailedError
 from filetools.journal.changes import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.context import SyncContext, is_recordable
+from filetools.sync.context import SyncContext
 from filetools.sync.mirror import Mirror
 from filetools.sync.plan import Plan
 
@@ -30,7 +30,6 @@ PROBE_SECONDS: Final = 5.0
 _DIRECTION: Final = "to_mirror"
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
 _PAGE: Final = 10_000
-_ANY_TRIES: Final = 1_000_000
 
 
 class SyncRequest(Struct, frozen=True, kw_only=True):
@@ -59,7 +58,6 @@ class Synchronisation:
         self._request = request
         self._total = self._synced = 0
         self._errors: list[dict[str, Any]] = []
-        self._written: set[str] = set()
 
     async def run(self) -> SyncResult:
         """Do what is asked.
@@ -113,13 +111,8 @@ class Synchronisation:
         mirror = self._mirror
         known = (await self._context.run(self._entries)).keys()
         keys = await self._context.run(partial(mirror.worker.add_to_backlog, paths))
-        left = dict(zip(keys, filter(is_recordable, paths), strict=True))
+        left = dict(zip(keys, paths, strict=True))
         mirror.wake(is_whole=True, is_hasty=True)
-        others = [path for path in paths if not is_recordable(path)]
-        if others:
-            await in_thread(partial(mirror.bring, others, PROBE_SECONDS))
-            for path in others:
-                self._count(path, None)
         pause = _SHORTEST_PAUSE_SECONDS
         while left:
             await asyncio.sleep(pause)
@@ -134,39 +127,24 @@ class Synchronisation:
                 return
             if left:
                 await self._refuse_if_aborted({key: path for key, path in left.items() if key not in known})
-        await self._make_durable()
-
-    async def _make_durable(self) -> None:
-        """Wait until all that is written survives a power cut.
-
-        Raises:
-            SyncFailedError: The mirror failed meanwhile.
-        """
-        while self._written:
-            self._mirror.wake(is_hasty=True)
-            await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
-            self._written &= (await self._context.run(self._entries)).keys()
-            if self._written and not self._mirror.takes_calls:
-                raise SyncFailedError(None, f"the mirror could not be made durable: {self._mirror.error}")
+        await in_thread(partial(mirror.wait_for_round, PROBE_SECONDS))  # until it is durable
 
     def _entries(self) -> dict[str, BacklogEntry]:
-        """Return all entries of the mirror by key."""
-        backlog, found, after = self._context.journal.backlog, {}, (-1, "")
-        while page := backlog.of(self._mirror.place, after, limit=_PAGE, max_tries=_ANY_TRIES):
+        """Return all that the mirror is behind with, by key."""
+        backlog, found, after = self._context.journal.backlog, {}, ""
+        while page := backlog.behind(self._mirror.place, after, limit=_PAGE):
             found.update({entry.key: entry for entry in page})
-            after = (page[-1].number, page[-1].key)
+            after = page[-1].key
         return found
 
     def _settle(self, left: dict[str, WorkspacePath], entries: Mapping[str, BacklogEntry]) -> None:
-        """Count what has left the backlog, or was refused."""
+        """Count what the mirror has, or refused."""
         for key, path in tuple(left.items()):
             entry = entries.get(key)
-            is_written = self._mirror.worker.has_written(key)
-            if entry is None or entry.tries or is_written:
+            is_written = entry is None or self._mirror.worker.has_written(entry)
+            if is_written or (entry is not None and entry.tries):
                 del left[key]
-                self._count(path, None if entry is None or is_written else entry.reason)
-                if entry is not None and is_written:
-                    self._written.add(key)
+                self._count(path, None if is_written or entry is None else entry.reason)
 
     def _count(self, path: WorkspacePath, reason: str | None) -> None:
         if reason is None:
@@ -190,10 +168,8 @@ class Synchronisation:
         except AbortedError:
             if self._mirror.state != "filling":
                 place, backlog = self._mirror.place, self._context.journal.backlog
-                gone = [
-                    BacklogEntry(mirror=place, key=key, path=path, number=0, tries=0) for key, path in added.items()
-                ]
-                await self._context.run(partial(backlog.remove, gone))
+                gone = [BacklogEntry(key=key, path=path, number=0) for key, path in added.items()]
+                await self._context.run(partial(backlog.advance, place, 0, gone))
                 self._mirror.restart()
             raise
 

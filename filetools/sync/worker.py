@@ -1,6 +1,8 @@
-"""Working off the backlog of one mirror, and filling a folder that was not this mirror until now.
+"""Bringing one mirror what it lacks, and filling a folder that was not this mirror until now.
 
-For each path it is looked what should be there now, so an older version never covers a newer one. One thread does it.
+The worker follows the records above the mirror's number, and tries again what was refused or could not be settled.
+
+For each path it looks what should be there now, so an older version never covers a newer one. One thread does it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec.structs import replace
 
 import filetools.events as events
 from filetools.errors import (
@@ -32,7 +36,7 @@ from filetools.journal.backlog import MAX_TRIES
 from filetools.journal.changes import BacklogEntry
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.context import RecentFile, SyncContext, Work, is_recordable
+from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, twins_of
 from filetools.sync.plan import Comparison, Plan, Versions
@@ -55,7 +59,6 @@ _LOOK_SECONDS: Final = 1.0
 """How often it is looked which folder it is, at most."""
 _CHECK_SECONDS: Final = 0.2
 """How often it is made sure that nobody emptied the folder."""
-LAST_KEY: Final = chr(0x10FFFF)
 _REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
 _ABOUT_PATH: Final = (
     InvalidPathError, PathTooLongError, SymlinkNotAllowedError, NotRegularFileError, PathIsDirectoryError,
@@ -70,6 +73,16 @@ _log = logging.getLogger(__name__)
 
 class StoppedError(Exception):
     """Raised if the mirror was paused, or the workspace closed, in the middle of the work."""
+
+
+class _Waiting(NamedTuple):
+    """A path that is tried again."""
+
+    entry: BacklogEntry
+    at: float
+    """When, as `time.monotonic` counts."""
+    unsettled: int | None = None
+    """Number of the change that others are at work on; None if the mirror refused the path."""
 
 
 class BacklogWorker:
@@ -89,21 +102,27 @@ class BacklogWorker:
         self._versions = (Versions(context.primary), Versions(files.store))
         self._is_whole_due = True
         self._seen = 0
-        self._unsynced: dict[str, BacklogEntry] = {}
+        """Number of the last record followed."""
+        self._reached = 0
+        self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
+        """What was written since it was last made durable, by key and whether a record tells of it."""
         self._sync_at = math.inf
         self._must_write: set[str] = set()
-        self._not_before: dict[str, float] = {}
-        self._deferred: dict[str, tuple[int, float]] = {}
-        self._unrecordable: list[WorkspacePath] = []
-        self._lacking: set[str] = set()
+        self._waiting: dict[str, _Waiting] = {}
+        self._is_lacking = False
+        """Whether paths that only a comparison found are on their way."""
         self._hidden: set[WorkspacePath] = set()
         self._is_swept = False
         self._is_unknown = True
         self._look_at = self._check_at = 0.0
         self._fill_at = time.monotonic() + context.times.sync_after_seconds
 
-    def round(self, work: Work) -> float:
+    def round(self, *, is_whole: bool, is_hasty: bool) -> float:
         """Do all that can be done now; returns the seconds until there may be more.
+
+        Args:
+            is_whole: Whether all that the mirror is behind with is looked at, not only what is new.
+            is_hasty: Whether what is written is made durable at once.
 
         Raises:
             FileToolsError: The mirror fails; call `forget`, and try again later.
@@ -113,16 +132,22 @@ class BacklogWorker:
         self._look_at_folder(now)
         if not self.identity.is_filled:
             # Who only asks for something, such as a preview, has asked by then.
-            if now < self._fill_at and not work.is_hasty:
-                self._follow_new()
+            if now < self._fill_at and not is_hasty:
+                self._follow()
                 return self._fill_at - now
             self._fill()
-        is_whole = self._is_whole_due or work.is_whole or any(then <= now for then in self._pauses())
-        self._unrecordable += work.others
-        self._is_whole_due = True
-        self._work_off(is_whole=is_whole)
+        self._is_whole_due |= is_whole
+        self._follow()
+        if self._is_whole_due:
+            self._bring_behind()
+        due = [waiting.entry for waiting in self._waiting.values() if waiting.at <= time.monotonic()]
+        for entry in due:
+            self._go_on()
+            self._bring(entry)
+        if due or self._is_whole_due:
+            self._follow()
         self._is_whole_due = False
-        if work.is_hasty or self._sync_at <= time.monotonic():
+        if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
         soonest = min(*self._pauses(), self._sync_at, now + self._context.times.probe_seconds)
         return max(0.0, soonest - time.monotonic())
@@ -139,55 +164,49 @@ class BacklogWorker:
         self._look_at = now + max(self._context.times.probe_seconds, _LOOK_SECONDS)
         if self._is_unknown:
             self.files.store.probe()
-        self.identity.establish()
+        row = self.identity.establish()
+        self.files.look()
         if self._is_unknown:
-            self._lacking = {entry.key for entry in self._unnumbered()}
-            self._is_unknown = False
+            self._seen, self._is_unknown = row.position, False
         if not self._is_swept:
             self.files.sweep()
             self._is_swept = True
 
-    def _unnumbered(self) -> Iterator[BacklogEntry]:
-        """Yield the entries of paths of which nobody knows what the mirror lacks."""
-        after = (-1, "")
-        while entries := self._context.journal.backlog.of(self._place, after, limit=_BATCH):
-            for entry in entries:
-                if entry.number:
-                    return
-                yield entry
-            after = (0, entries[-1].key)
-
     def forget(self) -> None:
         """Trust nothing that was found out about the mirror's folder: another one may be at its place."""
         self._is_unknown = self._is_whole_due = True
-        self._look_at = self._check_at = self._seen = 0
+        self._look_at = self._check_at = 0
         self._unsynced.clear()
         self._sync_at = math.inf
 
     def make_durable(self) -> None:
-        """Make durable what was written, and take it out of the backlog.
+        """Make durable what was written, and record how far the mirror has come.
 
         Raises:
             FileToolsError: A sync failed; what it was about is written anew.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
+        keys = {key for key, _ in batch}
         # Until it is known to be durable: after a failed sync another one would succeed, and prove nothing.
-        self._must_write |= batch.keys()
+        self._must_write |= keys
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
                 self._sync(path, synced)
-        self._must_write -= batch.keys()
-        self._context.journal.backlog.remove(entry for entry in batch.values() if is_recordable(entry.key))
+        self._must_write -= keys
+        if batch:
+            unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
+            self._context.journal.backlog.advance(self._place, self._reached, batch.values(), unsettled)
 
     def is_unsettled(self, key: str) -> bool:
         """Whether a path waits for others who are at work on it; any thread may ask."""
-        return key in self._deferred
+        waiting = self._waiting.get(key)
+        return waiting is not None and waiting.unsettled is not None
 
-    def has_written(self, key: str) -> bool:
+    def has_written(self, entry: BacklogEntry) -> bool:
         """Whether a path is there, and only waits to be made durable; any thread may ask."""
-        return key in self._unsynced
+        return (entry.key, entry.number > 0) in self._unsynced
 
     def compare(self, top: WorkspacePath, *, is_fresh: bool, go_on: Callable[[], None]) -> Plan:
         """Return how the mirror differs from the primary below a folder; any thread may call, and it may take long.
@@ -201,90 +220,68 @@ class BacklogWorker:
         return Comparison(*self._versions, stores, self._context.left_out, fresh=is_fresh, go_on=go_on).walk(top)
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath]) -> list[str]:
-        """Have paths looked at that may differ; any thread may call. Returns their keys, those of names in UTF-8."""
-        places = [(self._context.key(path), path) for path in paths if is_recordable(path)]
+        """Have paths looked at that may differ; any thread may call. Returns their keys."""
+        places = [(self._context.key(path), path) for path in paths]
         self._context.journal.backlog.add(self._place, places)
         return [key for key, _ in places]
 
     # -- the backlog -------------------------------------------------------------------------------------------------
 
     def _pauses(self) -> list[float]:
-        return [math.inf, *self._not_before.values(), *(then for _, then in self._deferred.values())]
+        return [math.inf, *(each.at for each in self._waiting.values())]
 
-    def _work_off(self, *, is_whole: bool) -> None:
-        """Bring over what is new in the backlog; or all of it, and what is new in between."""
-        self._follow_new()
-        if not is_whole:
-            return
-        backlog, after, page = self._context.journal.backlog, (-1, ""), _BATCH
-        lacking: set[str] = set()
-        met: set[str] = set()
-        before: dict[str, object] = {**self._not_before, **self._deferred}
-        looked_at = time.monotonic()
+    def _bring_behind(self) -> None:
+        """Bring over what the mirror refused, and what differs in it; and what is new in between."""
+        after, page, looked_at = "", _BATCH, time.monotonic()
         while page == _BATCH:
-            entries = backlog.of(self._place, after, limit=_BATCH)
-            unknown = [entry.key for entry in entries if entry.number == 0]
-            lacking.update(unknown)
-            self._lacking.update(unknown)
-            met.update(entry.key for entry in entries)
+            entries = self._context.journal.backlog.behind(self._place, after, limit=_BATCH)
+            self._is_lacking |= any(entry.number == 0 and not entry.tries for entry in entries)
+            for entry in entries:
+                self._go_on()
+                waiting = self._waiting.get(entry.key)
+                is_early = waiting is not None and waiting.unsettled is None and waiting.at > time.monotonic()
+                if entry.tries < MAX_TRIES and not (is_early and entry.tries):
+                    self._bring(entry)
+                if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
+                    self._follow()
+                    looked_at = time.monotonic()
+            page, after = len(entries), entries[-1].key if entries else after
+        self._is_lacking = any(each.unsettled == 0 for each in self._waiting.values())
+
+    def _follow(self) -> None:
+        """Bring over the changes that are recorded since the last time."""
+        journal, page = self._context.journal, _BATCH
+        while page >= _BATCH:
+            # In this order: what is recorded in between is looked at again.
+            own = journal.own_position
+            entries = journal.backlog.since(self._seen, limit=_BATCH)
             for several in _together(entries):
                 self._go_on()
                 self._bring_together(several)
-                if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
-                    self._follow_new()
-                    looked_at = time.monotonic()
             page = len(entries)
-            after = (entries[-1].number, entries[-1].key) if entries else after
-        self._lacking &= lacking
-        # Others may have brought them over, or taken them out of the backlog.
-        for key in before.keys() - met:
-            if before[key] in (self._not_before.get(key), self._deferred.get(key)):
-                self._not_before.pop(key, None)
-                self._deferred.pop(key, None)
-        self._bring_unrecordable()
-        self._follow_new()
+            self._seen = entries[-1].number if entries else self._seen
+        self._seen = self._reached = max(own, self._seen)
+        unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
+        is_filling = self._is_lacking or not self.identity.is_filled
+        self._told.reached(self._reached, unsettled=unsettled, is_filling=is_filling)
 
-    def _follow_new(self) -> None:
-        """Bring over the changes that no look has met yet."""
-        journal, page = self._context.journal, _BATCH
-        while page == _BATCH:
-            # In this order: what is recorded in between is looked at again.
-            own = journal.own_position
-            entries = journal.backlog.of(self._place, (self._seen, LAST_KEY), limit=_BATCH)
-            for several in _together(entries):
-                self._go_on()
-                self._bring_together(several, is_new=True)
-                self._seen = several[0].number
-            page = len(entries)
-        unsettled = min((number for number, _ in self._deferred.values() if number), default=None)
-        self._told.reached(
-            max(own, self._seen), unsettled=unsettled, is_filling=bool(self._lacking) or not self.identity.is_filled
-        )
-
-    def _bring_together(self, entries: Sequence[BacklogEntry], *, is_new: bool = False) -> None:
-        """Bring over the paths of one change, both of a move; what is to be there goes first. New: no later one came before."""
-        due = [entry for entry in entries if self._is_due(entry)]
-        if len(due) > 1:
-            due.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
-        for entry in due:
-            self._bring(entry, self._context.recent.get(entry.number) if is_new else None)
+    def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
+        """Bring over the paths of one change, both of a move; what is to be there goes first."""
+        several = [replace(one, below=True) if one.key in self._waiting else one for one in entries]
+        if len(several) > 1:
+            several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
+        for entry in several:
+            self._bring(entry)
             if len(self._unsynced) >= MOST_UNSYNCED:
                 self.make_durable()
 
-    def _is_due(self, entry: BacklogEntry) -> bool:
-        written = self._unsynced.get(entry.key)
-        if entry.number and written is not None and written.number == entry.number:
-            return False
-        _, then = self._deferred.get(entry.key, (0, 0.0))
-        return max(self._not_before.get(entry.key, 0.0), then) <= time.monotonic()
-
-    def _bring(self, entry: BacklogEntry, recent: RecentFile | None) -> None:
+    def _bring(self, entry: BacklogEntry) -> None:
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_written(entry)
             return
         try:
-            goal = self._wanted(path, entry, recent)
+            goal = self._wanted(path, entry)
         except UnsettledError:
             self._defer(entry)
             return
@@ -301,9 +298,7 @@ class BacklogWorker:
         else:
             self._note_written(entry)
 
-    def _wanted(self, path: WorkspacePath, entry: BacklogEntry, recent: RecentFile | None = None) -> Wanted:
-        if recent is not None and recent.mode is not None:
-            return Wanted(kind="file", content=recent.content, version=recent.version, mode=recent.mode)
+    def _wanted(self, path: WorkspacePath, entry: BacklogEntry) -> Wanted:
         look = partial(wanted, self._context, path, entry.key, is_told=bool(entry.number))
         try:
             goal = look()
@@ -350,13 +345,19 @@ class BacklogWorker:
             self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
             return
         self.files.make_folder(path, goal.mode)
-        is_unknown = bool(entry.number) and (record is None or record.old_path is not None)
-        if entry.below or is_respelt or (is_unknown and not is_renamed):
+        # Where a folder stands that the record took away, another one was made since.
+        is_followed = record is not None and record.old_path is None and record.operation not in _REMOVALS
+        is_unknown = bool(entry.number) and not is_followed
+        older = self._context.journal.backlog.get(self._place, entry.key)
+        is_older = older is not None and older.number != entry.number
+        if entry.below or is_older or is_respelt or (is_unknown and not is_renamed):
             self._compare_below(path)
 
     def _bring_again(self, paths: Iterable[WorkspacePath]) -> None:
         """Have the next round bring paths over, also those that were refused: their place in the mirror may be free."""
-        self._not_before.update(dict.fromkeys(self.add_to_backlog(paths), 0.0))
+        for key in self.add_to_backlog(paths):
+            if (entry := self._context.journal.backlog.get(self._place, key)) is not None:
+                self._waiting[key] = _Waiting(entry, 0.0)
         self._hidden.difference_update(paths)
 
     def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
@@ -375,8 +376,8 @@ class BacklogWorker:
         lacking = [] if is_file else self._context.journal.backlog.below(self._place, self._context.key(source))
         if not self.files.move(source, path, goal.version if is_file else None, goal.mode):
             return False
-        for entry in lacking:
-            self._bring_place(WorkspacePath(path + entry.path[len(source) :]))
+        for each in lacking:
+            self._bring_place(WorkspacePath(path + each[len(source) :]))
         return True
 
     def _compare_below(self, folder: WorkspacePath) -> None:
@@ -393,18 +394,9 @@ class BacklogWorker:
         """Bring over a path that has no entry of its own."""
         if self._context.left_out(path, False):
             return
-        entry = BacklogEntry(mirror=self._place, key=self._context.key(path), path=path, number=0, tries=0)
+        entry = BacklogEntry(key=self._context.key(path), path=path, number=0)
         self._put_there(path, self._wanted(path, entry), entry)
-        self._note_written(self._unsynced.get(entry.key, entry))
-
-    def _bring_unrecordable(self) -> None:
-        """Bring over files whose names are not UTF-8: they have no entries."""
-        while self._unrecordable:
-            path = self._unrecordable.pop()
-            try:
-                self._bring_place(path)
-            except FileToolsError as exc:
-                self._judge(exc)
+        self._note_written(entry)
 
     def _prune(self, folder: WorkspacePath) -> None:
         """Remove a directory, and those above it, that the primary does not have and that are empty."""
@@ -423,30 +415,32 @@ class BacklogWorker:
 
     def _note_written(self, entry: BacklogEntry) -> None:
         """The mirror has it; it leaves the backlog when it is durable there."""
-        self._unsynced[entry.key] = entry
-        self._lacking.discard(entry.key)
-        self._not_before.pop(entry.key, None)
-        self._deferred.pop(entry.key, None)
+        self._unsynced[(entry.key, entry.number > 0)] = entry
+        waiting = self._waiting.get(entry.key)
+        if waiting is not None and (waiting.entry.number == entry.number or 0 < waiting.entry.number < entry.number):
+            del self._waiting[entry.key]
         self._told.accepted(entry.key)
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.times.sync_after_seconds)
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Look at it again soon: others are at work on it."""
-        is_first = entry.key not in self._deferred
-        pause = _SHORTEST_DEFERRAL_SECONDS if is_first else _LONGEST_DEFERRAL_SECONDS
-        self._deferred[entry.key] = (entry.number, time.monotonic() + pause)
+        former = self._waiting[entry.key].unsettled if entry.key in self._waiting else None
+        pause = _SHORTEST_DEFERRAL_SECONDS if former is None else _LONGEST_DEFERRAL_SECONDS
+        # The oldest change: the mirror has come no further, whatever else is recorded of the path.
+        oldest = min((number for number in (former, entry.number) if number), default=0)
+        self._waiting[entry.key] = _Waiting(entry, time.monotonic() + pause, oldest)
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError, told: str | None) -> None:
         """Count one more refusal; the path is tried again with growing pauses, and blocks no other."""
-        self._told.refused(entry.key, told)  # first, because waiting calls check for a refusal once the path is settled
-        self._deferred.pop(entry.key, None)
-        self._lacking.discard(entry.key)
-        self._context.journal.backlog.fail(entry, f"{error.code}: {error.message}")
+        # First, because waiting calls check for a refusal once the path is settled.
+        self._told.refused(entry.key, told)
+        self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
         if entry.tries + 1 < MAX_TRIES:
             pause = min(self._context.times.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
-            self._not_before[entry.key] = time.monotonic() + pause
+            again = replace(entry, tries=entry.tries + 1)
+            self._waiting[entry.key] = _Waiting(again, time.monotonic() + pause)
             return
-        self._not_before.pop(entry.key, None)
+        self._waiting.pop(entry.key, None)
         _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
         self._context.tell(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
 
@@ -478,7 +472,6 @@ class BacklogWorker:
         """
         self._told.reached(0, is_filling=True)
         journal = self._context.journal
-        position = journal.visible_position()
         plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
         lacking = [*plan.added, *plan.modified, *plan.failed]
         if self.identity.is_older:
@@ -488,13 +481,17 @@ class BacklogWorker:
         for key, row in journal.tree_index.rows().items():
             if row.kind == "file" and row.number > 0 and key not in met:
                 lacking.append(WorkspacePath(row.path))
-        self._lacking.update(self.add_to_backlog(lacking))
-        self._unrecordable += [path for path in lacking if not is_recordable(path)]
-        self._is_whole_due = True
-        self.identity.confirm(position)
+        self.add_to_backlog(lacking)
+        self._is_lacking = self._is_whole_due = True
+        self.identity.confirm()
+        self.files.look()
 
 
-def _together(entries: Sequence[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
-    """Yield the entries of each change, which are next to each other."""
-    for _, several in groupby(entries, lambda entry: entry.number or entry.key):
+def _together(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
+    """Yield the entries of each change together; of each path only the newest, which says if there were more."""
+    newest: dict[str, BacklogEntry] = {}
+    for entry in entries:
+        is_known = newest.pop(entry.key, None) is not None
+        newest[entry.key] = replace(entry, below=True) if is_known else entry
+    for _, several in groupby(newest.values(), lambda entry: entry.number):
         yield list(several)

@@ -47,7 +47,7 @@ def another_page_size(state: Path) -> None:
         part.unlink()
     with closing(sqlite3.connect(state / "fresh")) as database:
         database.execute("PRAGMA page_size = 8192")
-        for table in ("meta", "records", "tree", "contents", "debts"):
+        for table in ("meta", "records", "tree", "contents", "mirrors"):
             database.execute(f"CREATE TABLE {table} (name, value)")
         database.execute("CREATE TABLE numbered (number INTEGER PRIMARY KEY AUTOINCREMENT)")
         database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
 from filetools.sync.context import SyncContext
 from filetools.sync.wanted import Wanted, wanted
-from tests.support import inside
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
@@ -125,17 +123,6 @@ async def test_a_file_that_moves_after_a_chmod_has_its_new_mode_in_the_mirror(tm
         await files.move_file("a", "b")
         await caught_up(files)
         assert (mirror / "b").stat().st_mode & 0o777 == 0o755
-
-
-async def test_what_a_call_wrote_is_not_brought_over_a_later_deletion(tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=QUICK) as files:
-        written = await files.write_file("d/a.txt", "1")
-        await files.delete_directory("d", recursive=True)
-        await caught_up(files)
-        assert written.number is not None
-        await asyncio.to_thread(inside.bring_late, files, "d/a.txt", written.number, b"1")
-        assert not (tmp_path / "mirror/d").exists()
 
 
 async def test_a_folder_that_is_made_while_the_mirror_looks_is_made_there(

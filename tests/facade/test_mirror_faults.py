@@ -131,14 +131,24 @@ async def test_an_aborted_synchronisation_keeps_what_the_mirror_lacked_before(tm
     in_the_way = tmp_path / "mirror" / "b.txt" / ".filetools" / "journal"
     in_the_way.mkdir(parents=True)
     grow(tmp_path / "root", {"b.txt": b"B", "x/a.txt": b"A"})
-    abort = asyncio.Event()
-    settings = QUICK | {"mirror_probe_seconds": 3.0}
-    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=settings) as files:
+    abort, hang = asyncio.Event(), Hang("prepare")
+
+    def hold(method: str, path: str) -> None:
+        if path == "a.txt":
+            hang(method, path)
+
+    mirror = scripted(local_store(tmp_path / "mirror"), before=hold)
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
         while (found := (await files.status())["mirrors"]["mirror"])["state"] != "ready" or not found["last_error"]:
             await asyncio.sleep(0.02)
+        (tmp_path / "mirror/a.txt").write_text("theirs")  # before the other in the order of names
+        grow(tmp_path / "root", {"a.txt": b"A"})
+        hang.on()
         syncing = asyncio.ensure_future(files.sync_all(abort=abort))
-        asyncio.get_running_loop().call_later(0.5, abort.set)
+        await asyncio.to_thread(hang.reached.wait, 60)
+        abort.set()
         await refused("ABORTED", syncing)
+        hang.off()
         shutil.rmtree(tmp_path / "mirror" / "b.txt")
         async with asyncio.timeout(20):
             while not (tmp_path / "mirror" / "b.txt").is_file():

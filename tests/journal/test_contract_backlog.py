@@ -1,84 +1,85 @@
-"""The contract of every journal: what mirrors owe."""
+"""The contract of every journal: what mirrors lack."""
 
 from __future__ import annotations
+
+import os
 
 from filetools.journal.changes import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.models.records import Operation
-from tests.support.journals import ALICE, folder, move_folder, put
+from tests.support.journals import ALICE, draft, folder, move_folder, put
 
 
-def owed(journal: Journal, mirror: str = "m") -> dict[str, int]:
-    return {entry.key: entry.number for entry in journal.backlog.of(mirror)}
+def position(journal: Journal) -> int:
+    return journal.mirrors.register("m").position
 
 
-def test_a_commit_owes_its_paths_to_each_mirror(journal: Journal) -> None:
-    record = put(journal, "a", b"1", path="A", mirrors=["m", "n"])
-    entry = BacklogEntry(mirror="m", key="a", path="A", number=record.number, tries=0)
-    assert journal.backlog.of("m") == [entry]
-    assert journal.backlog.get("m", "a") == entry
-    assert journal.backlog.count("n") == 1
-    assert journal.backlog.get("m", "b") is None
-    assert journal.backlog.of("other") == []
-
-
-def test_entries_come_oldest_first_and_as_many_as_asked(journal: Journal) -> None:
-    for key in ("c", "a", "b"):
-        put(journal, key, b"1", mirrors=["m"])
-    assert [entry.key for entry in journal.backlog.of("m")] == ["c", "a", "b"]
-    assert [entry.key for entry in journal.backlog.of("m", limit=2)] == ["c", "a"]
-
-
-def test_paying_an_older_number_pays_nothing(journal: Journal) -> None:
-    put(journal, "a", b"1", mirrors=["m"])
-    old = journal.backlog.of("m")
-    newer = put(journal, "a", b"2", mirrors=["m"])
-    journal.backlog.remove(old)
-    assert owed(journal) == {"a": newer.number}
-    journal.backlog.remove(journal.backlog.of("m"))
-    assert owed(journal) == {}
-    journal.backlog.remove([])
-
-
-def test_a_folder_that_comes_where_something_is_owed_is_to_be_compared_as_a_whole(journal: Journal) -> None:
-    journal.mirrors.register("m")
-    (made,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
-    assert owed(journal) == {"a": made.number}
-    (moved,) = journal.commit([move_folder("a", "b", applied=True)], ALICE)
-    looked_at = journal.backlog.of("m")
-    assert [(each.key, each.number, each.below) for each in looked_at] == [
-        ("a", moved.number, True), ("b", moved.number, False),
-    ]  # fmt: skip
-    (again,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
-    journal.backlog.remove(looked_at)
-    assert owed(journal) == {"a": again.number}
-    assert journal.backlog.below("m", "a") == []
-    inside = put(journal, "a/x", b"1", mirrors=["m"])
-    assert [each.number for each in journal.backlog.below("m", "a")] == [inside.number]
-    journal.backlog.remove(journal.backlog.of("m"))
-    assert owed(journal) == {}
-
-
-def test_a_debt_that_failed_too_often_steps_back_until_it_is_reset(journal: Journal) -> None:
-    put(journal, "a", b"1", mirrors=["m"])
+def test_a_mirror_lacks_what_is_recorded_after_its_position(journal: Journal) -> None:
+    first = put(journal, "a", b"1", path="A", mirrors=["m", "n"])
     put(journal, "b", b"1", mirrors=["m"])
-    (entry, _) = journal.backlog.of("m")
-    for _ in range(5):
-        journal.backlog.fail(entry, "INVALID_PATH: not here")
-    assert owed(journal) == {"b": 2}
-    assert journal.backlog.count("m") == 2
-    assert [(each.tries, each.reason) for each in journal.backlog.of("m", max_tries=6)] == [
-        (5, "INVALID_PATH: not here"), (0, None),
-    ]  # fmt: skip
-    assert journal.backlog.count("m", refused_only=True) == 1
-    journal.backlog.reset("m")
-    assert owed(journal) == {"a": 1, "b": 2}
+    (moved,) = journal.commit([move_folder("d", "e", applied=True)], ALICE)
+    found = journal.backlog.since(position(journal))
+    assert [(each.key, each.path) for each in found] == [("a", "A"), ("b", "b"), ("e", "e"), ("d", "d")]
+    assert journal.backlog.since(0, limit=1) == [BacklogEntry(key="a", path="A", number=first.number)]
+    assert (journal.backlog.count("m"), journal.backlog.count("other")) == (4, 0)
+    journal.backlog.advance("m", moved.number, [])
+    assert (position(journal), journal.backlog.count("m"), journal.backlog.count("n")) == (moved.number, 0, 4)
 
 
-def test_owing_keeps_what_is_owed_already(journal: Journal) -> None:
-    put(journal, "a", b"1", mirrors=["m"])
-    journal.backlog.add("m", [("a", "a"), ("b", "B")])
-    assert journal.backlog.of("m") == [
-        BacklogEntry(mirror="m", key="b", path="B", number=0, tries=0),
-        BacklogEntry(mirror="m", key="a", path="a", number=1, tries=0),
-    ]
+def test_what_mirrors_need_not_follow_counts_for_nothing(journal: Journal) -> None:
+    before = journal.position()
+    journal.mirrors.register("m")
+    found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
+    journal.commit([found, draft(journal, "a", b"odd", aside=True, external=True, before=None)], ALICE)
+    assert (journal.backlog.since(before), journal.backlog.count("m")) == ([], 0)
+
+
+def test_a_position_stays_while_the_move_of_a_folder_waits(journal: Journal) -> None:
+    inside = put(journal, "d/x", b"1", mirrors=["m"])
+    (moved,) = journal.commit([move_folder("d", "e", applied=True)], ALICE)
+    journal.backlog.advance("m", inside.number, [])
+    assert position(journal) < inside.number
+    assert journal.backlog.below("m", "d") == ["d/x"]
+    journal.backlog.advance("m", moved.number, [])
+    assert (position(journal), journal.backlog.below("m", "d")) == (moved.number, [])
+    journal.backlog.advance("m", inside.number, [])
+    assert position(journal) == moved.number
+
+
+def test_what_lies_below_a_folder_counts_as_new_or_refused_names(journal: Journal) -> None:
+    journal.backlog.add("m", [("d/r", "d/r"), ("d0", "d0")])
+    journal.backlog.add("n", [("d/n", "d/n")])
+    put(journal, "d/x", b"1", mirrors=["m"])
+    move = draft(journal, "b", b"1", operation=Operation.MOVE, content=None, old_path="d/y", old_key="d/y")
+    journal.commit([move, folder(Operation.CREATE_DIRECTORY, "d/z", applied=True)], ALICE)
+    assert sorted(journal.backlog.below("m", "d")) == ["d/r", "d/x", "d/y", "d/z"]
+
+
+def test_a_path_that_is_there_stays_behind_if_it_was_refused_or_differs_since(journal: Journal) -> None:
+    backlog = journal.backlog
+    refused = BacklogEntry(key="a", path="A", number=3)
+    backlog.refuse("m", refused, "INVALID_PATH: no")
+    backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=2), BacklogEntry(key="a", path="A", number=0)])
+    assert backlog.behind("m") == [BacklogEntry(key="a", path="A", number=3, tries=1, reason="INVALID_PATH: no")]
+    backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=4)])
+    assert backlog.get("m", "a") is None
+    backlog.add("m", [("a", "A")])
+    backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=4)], [refused])
+    assert backlog.get("m", "a") == BacklogEntry(key="a", path="A", number=0)
+    backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=0)], [refused])
+    assert backlog.get("m", "a") == refused
+
+
+def test_refusals_are_counted_until_they_are_reset(journal: Journal) -> None:
+    backlog, bad = journal.backlog, os.fsdecode(b"b-\xff")
+    backlog.add("m", [("a", "a"), (bad, bad)])
+    (first, second) = backlog.behind("m")
+    assert (first.key, second.path, second.tries) == ("a", bad, 0)
+    assert backlog.behind("m", "a", limit=5) == [second]
+    backlog.refuse("m", second, "INVALID_PATH: not here")
+    backlog.add("m", [(bad, bad)])
+    assert [(each.tries, each.reason) for each in backlog.behind("m")] == [(0, None), (1, "INVALID_PATH: not here")]
+    backlog.reset("m")
+    assert backlog.behind("m") == [first, second]
+    journal.mirrors.remove("m")
+    assert backlog.behind("m") == []

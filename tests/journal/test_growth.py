@@ -59,8 +59,10 @@ def note(journal: Journal, number: int) -> None:
 
 
 def remove(journal: Journal, key: str) -> None:
-    assert journal.backlog.get("m", key)
-    journal.backlog.remove(journal.backlog.of("m", limit=1))
+    backlog = journal.backlog
+    found = backlog.since(journal.mirrors.register("m").position)
+    assert backlog.count("m") > len(backlog.below("m", key.partition("/")[0])) > 0
+    backlog.advance("m", found[0].number, found[:1])
 
 
 def compensate(journal: Journal, key: str) -> None:

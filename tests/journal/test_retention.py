@@ -101,16 +101,6 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Jo
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
 
 
-def test_contents_that_a_backlog_needs_stay(relaxed: Journal) -> None:
-    relaxed.marks.synced([put(relaxed, "a", b"owed", mirrors=["m"]).number])
-    written(relaxed, b"1", b"2", key="b")
-    keep(relaxed, contents=0, records=0)
-    entry = relaxed.backlog.of("m")[0]
-    head = relaxed.view(entry.key).head
-    assert head is not None
-    assert relaxed.contents.get(str(head.version)) == b"owed"
-
-
 def test_texts_that_actors_know_stay_while_what_they_saw_lives(relaxed: Journal) -> None:
     written(relaxed, b"known", b"forgotten", b"unknown", b"head")
     now = relaxed.records()[0].time

@@ -11,11 +11,9 @@ from pathlib import Path
 
 from filetools.app import trust
 from filetools.app.registration import Registration
-from filetools.content.version import version_of
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
-from filetools.journal.changes import BacklogEntry
 from filetools.journal.contents import VERSION_TEXT
 from filetools.journal.database import Database
 from filetools.journal.journal import Journal
@@ -24,7 +22,6 @@ from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
-from filetools.sync.context import RecentFile, Work
 from filetools.tree.inotify import InotifyThread
 from filetools.writer.turn_calls import TurnCall, TurnTask
 
@@ -145,23 +142,12 @@ def hanging_mirror(files: FileToolsFacade) -> Iterator[Callable[[], int]]:
     (mirror,) = files._parts.sync._mirrors
     going_on, bring = threading.Event(), mirror.worker.round
 
-    def hanging(work: Work) -> float:
+    def hanging(*, is_whole: bool, is_hasty: bool) -> float:
         going_on.wait(30)
-        return bring(work)
+        return bring(is_whole=is_whole, is_hasty=is_hasty)
 
     mirror.worker.round = hanging  # type: ignore[method-assign]
     try:
         yield lambda: len(mirror._waiters)
     finally:
         going_on.set()
-
-
-def bring_late(files: FileToolsFacade, path: str, number: int, content: bytes) -> None:
-    """Have the only mirror look at a path in its turn among all that it lacks, while a call that wrote it still waits."""
-    (mirror,) = files._parts.sync._mirrors
-    key = files._parts.workspace.key(WorkspacePath(path))
-    entry = BacklogEntry(mirror=mirror.place, key=key, path=path, number=number, tries=0)
-    recent = RecentFile(content=content, version=version_of(content), mode=0o644)
-    files._parts.sync.begin_following({number: recent})
-    mirror.worker._bring_together([entry])
-    files._parts.sync.end_following([number])

@@ -137,11 +137,11 @@ class World:
     def fill(self) -> None:
         """Take the mirror, which is as empty as the primary, for filled."""
         row, store = self.journal.mirrors.register("mirror"), self.mirror
-        if row.position is None:
+        if not row.is_filled:
             store = store.inner if isinstance(store, FaultyStore) else store
             store.make_directory(MARKER.parent)
             store.prepare(MARKER, row.identity.encode(), new=True).exchange()
-            self.journal.mirrors.filled(row, 0)
+            self.journal.mirrors.filled(row)
 
     def build(self, **options: Any) -> SyncManager:
         self.manager = SyncManager(
@@ -192,7 +192,7 @@ class World:
     async def followed(self, change: Callable[[], ChangeRecord]) -> MirrorStatus:
         async with self.lock:
             record = await self.run(change)
-            self.manager.begin_following({})
+            self.manager.wake()
             return await self.manager.follow([record])
 
     def put(self, path: str, content: bytes) -> ChangeRecord:
@@ -253,6 +253,11 @@ class World:
 
     def owed(self) -> int:
         return self.journal.backlog.count("mirror")
+
+    def lacking(self) -> set[str]:
+        backlog, mirrors = self.journal.backlog, self.journal.mirrors
+        followed = backlog.since(mirrors.register("mirror").position)
+        return {entry.path for entry in (*followed, *backlog.behind("mirror"))}
 
     def _applied(self, record: ChangeRecord) -> None:
         self.journal.marks.applied([record.number])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
+import shutil
 from pathlib import Path
 
 import pytest
@@ -123,9 +123,9 @@ async def test_a_death_during_catching_up_leaves_the_entries(inner: LocalStore, 
             await opened.manager.start()
             await opened.until(lambda plan=plan: plan.is_dead or opened.owed() == 0)  # type: ignore[misc]
             for path, content in primary.items():
-                if opened.journal.backlog.get("mirror", path) is None and path != "d":
+                if path not in opened.lacking() and path != "d":
                     assert tree(inner)[path] == content
-            assert opened.journal.backlog.get("mirror", "gone") is not None or "gone" not in tree(inner)
+            assert "gone" in opened.lacking() or "gone" not in tree(inner)
     else:
         pytest.fail("it never finished")
     assert tree(inner) == primary
@@ -173,8 +173,7 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
         read_only.is_down = True
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: read_only.calls >= 8)
-        (entry,) = opened.journal.backlog.of("mirror")
-        assert entry.tries == 0
+        assert opened.journal.backlog.behind("mirror") == []
         read_only.is_down = False
         await opened.until_paid()
         assert tree(inner) == {"a": b"1"}
@@ -201,6 +200,20 @@ async def test_a_folder_that_is_about_to_go_is_not_taken_for_one_that_stays(open
     opened.journal.marks.applied([record.number])
     await opened.until_paid()
     assert tree(inner) == {"b": b"2"}
+
+
+async def test_a_folder_that_is_made_again_before_its_deletion_is_followed_keeps_nothing(
+    opened: World, inner: LocalStore
+) -> None:
+    await opened.write("d/a", b"1")
+    await opened.until_paid()
+    shutil.rmtree(opened.root / "d")
+    (opened.root / "d").mkdir()
+    for operation in (Operation.DELETE_DIRECTORY, Operation.CREATE_DIRECTORY):
+        opened.commit(folder(operation, "d", applied=True))
+        opened.manager.wake()
+        await opened.until_paid()
+    assert tree(inner) == {"d": None}
 
 
 async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(opened: World, inner: LocalStore) -> None:
@@ -321,19 +334,22 @@ async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(opened: World
     assert tree(inner) == {"a": b"2", "d": None}
 
 
-async def test_an_entry_that_others_have_worked_off_is_waited_for_no_longer(inner: LocalStore, tmp_path: Path) -> None:
-    calls = Counter[str]()
-
-    def refuse(method: str, path: str) -> None:
-        calls[method] += 1
-        if (method, path) == ("prepare", "b"):
-            raise AccessDeniedError(path)
-
-    async with world(tmp_path, scripted(inner, before=refuse)) as opened:
-        assert await opened.write("b", b"1") == "pending"
-        backlog = opened.journal.backlog
-        backlog.remove(backlog.of("mirror", (-1, ""), limit=10))
-        await asyncio.sleep(0.3)
-        before = calls.total()
-        await asyncio.sleep(0.3)
-        assert calls.total() - before < 100  # it looked thousands of times
+async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compared(
+    opened: World, inner: LocalStore
+) -> None:
+    for path in ("a", "gone", "same"):
+        await opened.write(path, b"old")
+    await opened.until_paid()
+    await opened.manager.aclose()
+    opened.remove("gone")
+    opened.make("folder")
+    opened.journal.marks.synced(range(1, opened.journal.position() + 1))
+    for number in range(3):
+        opened.journal.marks.synced([opened.put("last", b"%d" % number).number])
+    assert opened.journal.maintain(retention_bytes=0, retention_records=1) > 0
+    assert opened.journal.forgotten() > opened.journal.mirrors.register("mirror").position
+    await opened.build().start()
+    await opened.until(lambda: tree(inner) == tree(opened.primary))
+    await opened.until_paid()
+    assert opened.journal.mirrors.register("mirror").is_filled
+    assert opened.manager.standing() == "in_sync"

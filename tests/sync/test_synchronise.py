@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from filetools.errors import AbortedError, AccessDeniedError, StorageFailedError, SyncFailedError
 from filetools.events.activity import SyncCompleted, SyncError, SyncProgress, SyncStarted
+from filetools.journal.changes import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.stores.local import LocalStore
-from tests.support.mirror_worlds import Hang, World, local_store, scripted, tree, world
+from tests.support.mirror_worlds import FOR_EVER_SECONDS, Hang, World, local_store, scripted, tree, world
 
 
 def plant(root: Path, files: dict[str, bytes]) -> None:
@@ -201,10 +203,10 @@ async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(
 
 async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(opened: World, inner: LocalStore) -> None:
     opened.manager.pause()
-    await opened.write("a", b"1")
-    (entry,) = opened.journal.backlog.of("mirror")
-    for _ in range(5):
-        opened.journal.backlog.fail(entry, "INVALID_PATH: no")
+    record = opened.put("a", b"1")
+    entry = BacklogEntry(key="a", path="a", number=record.number, tries=4)
+    opened.journal.backlog.advance("mirror", record.number, [])
+    opened.journal.backlog.refuse("mirror", entry, "INVALID_PATH: no")
     opened.manager.resume()
     assert opened.owed() == 1
     await opened.manager.sync_all()
@@ -233,3 +235,19 @@ async def test_comparing_does_not_block_the_loop(opened: World) -> None:
     assert sync.result().total_files == 0
     # Turns, not seconds: a loop that compares by itself makes a few for each file.
     assert turns > 200
+
+
+async def test_a_process_that_does_not_write_to_the_mirror_has_it_synchronised(
+    opened: World, inner: LocalStore, tmp_path: Path
+) -> None:
+    await opened.write("a", b"1")
+    first, second = (
+        opened.manager,
+        opened.build(ring=partial(opened.manager.wake, is_heard=True), mirror_probe_seconds=FOR_EVER_SECONDS),
+    )
+    await second.start()
+    (tmp_path / "mirror/a").write_bytes(b"theirs")
+    async with asyncio.timeout(60):
+        result = await second.sync_all(verify=True)
+    assert (result.modified, tree(inner)) == (["a"], {"a": b"1"})
+    await first.aclose()

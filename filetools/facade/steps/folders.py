@@ -300,6 +300,6 @@ def require_free(parts: Parts, path: WorkspacePath) -> str:
         HeadMovedError: It does.
     """
     key = parts.workspace.key(path)
-    if parts.journal.view(key).blocked:
+    if parts.view(key).blocked:
         raise HeadMovedError(path)
     return key

@@ -25,14 +25,13 @@ from filetools.facade.transactions.acts import act
 from filetools.facade.transactions.held import HeldTree
 from filetools.facade.transactions.view import OverlayStore
 from filetools.facade.way import Beat, Outcome, no_beat
-from filetools.journal.changes import HeadMovedError, View
+from filetools.journal.changes import HeadMovedError
 from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
-from filetools.sync.recovery import Recovery
 from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
@@ -45,27 +44,6 @@ _OPERATIONS: Final[dict[type[object], Operation]] = {
     RemoveFolderStep: Operation.DELETE_DIRECTORY,
     MoveFolder: Operation.MOVE_DIRECTORY,
 }
-
-
-class InnerJournal:
-    """The journal as a transaction sees it: without open documents, whose unsaved text is met at the exit."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-
-    def view(self, key: str) -> View:
-        """Return what is known of a path, as if no editor had it open."""
-        return structs.replace(self._journal.view(key), document=None)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._journal, name)
-
-
-class NoRecovery(Recovery):
-    """Settles nothing: a transaction has no turn before its exit, where the way of a write settles what is left."""
-
-    def settle(self, path: WorkspacePath, key: str) -> None:
-        """Do nothing."""
 
 
 class BufferingRunner(CallRunner):
@@ -169,16 +147,14 @@ class BufferingRunner(CallRunner):
 
 def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Parts:
     """Return the parts of a workspace as they are inside a transaction: its own tree and read tracker, and no listeners."""
-    journal = cast("Journal", InnerJournal(parts.journal))
     return structs.replace(
         parts,
         # Only what reads is there: what a transaction makes reaches the disk at its exit, and by no other way.
         store=cast("Store", OverlayStore(held)),
-        journal=journal,
-        documents=Documents(journal),
+        documents=Documents(parts.journal),
         tracker=tracker,
-        recovery=NoRecovery(parts.workspace, parts.store, parts.journal),
         bus=EventBus(),
+        is_inner=True,
     )
 
 
