@@ -84,14 +84,14 @@ def _complete(
     seen, is_left_out = target.seen, parts.observer.is_left_out
     # With the same rules, what is not in the snapshot was not in the tree.
     is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
-    closed = {tree.present.key(path): path for path in seen.closed}
+    closed = {tree.key(path): path for path in seen.closed}
     for key, row in rows.items():
         standing = seen.rows.get(key)
         facts = None if standing is None else (standing.kind, standing.mode, standing.version)
         if row.kind == "other" or (facts == (row.kind, row.mode, row.version) and not tree.is_drafted(row.path)):
             continue
         if (place := next((each for each in within(key) if each in closed), None)) is not None:
-            tree.put(row.path, tree.present.at(row.path))
+            tree.put(row.path, tree.standing(row.path))
             refused[closed[place]] = AccessDeniedError(closed[place])
         elif not _put(tree, row):
             refused[row.path] = VersionGoneError(row.path, row.version or "")
@@ -128,8 +128,8 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
             )
         return True
     version = None if here is None else tree.version(here)
-    if version != row.version and not (row.version and tree.present.contents.has(row.version)):
-        tree.put(row.path, tree.present.at(row.path))
+    if version != row.version and not (row.version and tree.contents.has(row.version)):
+        tree.put(row.path, tree.standing(row.path))
         return False
     mode = row.mode if kind == "file" else None
     if here is not None and kind == "link" and here.origin is not None and here.origin.top == row.path:
@@ -146,7 +146,7 @@ def _beyond(
     """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
     found = {key: row.path for key, row in seen.rows.items() if key not in wanted}
     for path in tree.drafted():
-        key, node = tree.present.key(path), tree.at(path)
+        key, node = tree.key(path), tree.at(path)
         if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):
             found[key] = path
     return found

@@ -67,15 +67,15 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
     swaps = [one for one in drafted if one.now is not None and one.then is not None and one.now.kind != one.then.kind]
     if not swaps:
         return [drafted], []
-    impossible = {tree.present.key(one.path): one.path for one in swaps if not _can_go(tree, one)}
-    places = {tree.present.key(one.path) for one in swaps} - impossible.keys()
+    impossible = {tree.key(one.path): one.path for one in swaps if not _can_go(tree, one)}
+    places = {tree.key(one.path) for one in swaps} - impossible.keys()
     first, second = [], []
 
     def is_cleared(key: str) -> bool:
         return not places.isdisjoint(within(key))
 
     for one in drafted:
-        key = tree.present.key(one.path)
+        key = tree.key(one.path)
         if not impossible.keys().isdisjoint(within(key)):
             continue
         if not is_cleared(key):
@@ -94,7 +94,7 @@ def _can_go(tree: DraftTree, swap: Drafted) -> bool:
     assert swap.then is not None
     if "other" in (swap.now.kind, swap.then.kind):
         return False
-    return swap.now.kind != "folder" or all(tree.at(path) is None for path in tree.present.below(swap.path))
+    return swap.now.kind != "folder" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
 
 
 class StepMaker:
@@ -111,7 +111,7 @@ class StepMaker:
         self._is_addressable = parts.workspace.is_addressable
         self._follows_links = parts.workspace.follow_symlinks
         self._tree = tree
-        self._left = {tree.present.key(one.path): one for one in drafted}
+        self._left = {tree.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[UndoStep] = []
         self.blocked: dict[str, Clash] = {one.path: refused[one.path] for one in drafted if one.path in refused}
@@ -146,7 +146,7 @@ class StepMaker:
             if (origin := one.origin_in_tree) is None or not self._is_whole(one.path, origin):
                 continue
             self.steps.append(MoveFolder(WorkspacePath(origin.path), WorkspacePath(one.path)))
-            key = self._tree.present.key(one.path)
+            key = self._tree.key(one.path)
             self._change_modes(each for other, each in self._left.items() if key in within(other))
             self._take_within(one.path)
             self._take_within(origin.path)
@@ -158,7 +158,7 @@ class StepMaker:
                 continue
             inside = [WorkspacePath(path) for path in self._tree.below(one.path) if self._is_addressable(path)]
             self.steps.append(RestoreFolder(WorkspacePath(one.path), origin.trash, inside))
-            there = self._tree.present.trashed(one.path, origin.trash)
+            there = self._tree.trashed(one.path, origin.trash)
             if not there:
                 raise ChangedMeanwhileError(one.path, 1)  # somebody has just brought it back, or emptied the trash
             self._change_modes([structs.replace(one, now=there[0][1])])
@@ -176,13 +176,13 @@ class StepMaker:
         """Have folders that stand there, or move there, get other modes."""
         for one in list(drafted):
             origin = one.origin_in_tree
-            now = one.now or (None if origin is None else self._tree.present.at(origin.path))
+            now = one.now or (None if origin is None else self._tree.standing(origin.path))
             if now is None or one.then is None or now.kind != "folder" or one.then.kind != "folder":
                 continue
             if now.mode is not None and one.then.mode is not None and now.mode != one.then.mode:
                 self.steps.append(PutMode(WorkspacePath(one.path), now.mode, one.then.mode))
-            if self._left.get(self._tree.present.key(one.path)) is one and one.now is not None:
-                self._left.pop(self._tree.present.key(one.path))
+            if self._left.get(self._tree.key(one.path)) is one and one.now is not None:
+                self._left.pop(self._tree.key(one.path))
 
     def _put_links(self) -> None:
         for one in sorted(self._left.values(), key=lambda one: one.path):
@@ -199,7 +199,7 @@ class StepMaker:
                 continue
             inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
             goes = {each.path for each in inside if each.then is None}
-            if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
+            if key in self._tree.wholes and goes == set(self._tree.standing_below(one.path)):
                 permit = partial(_permit_tree, self._tree, one.path, inside)
                 self.steps.append(
                     RemoveFolderStep(WorkspacePath(one.path), recursive=True, mode=one.now.mode, permit=permit)
@@ -212,7 +212,7 @@ class StepMaker:
         for one in self._appearing(*kinds):
             if (origin := one.origin_in_tree) is None or one.then is None or one.then.version is not None:
                 continue
-            source = self._left.get(self._tree.present.key(origin.path))
+            source = self._left.get(self._tree.key(origin.path))
             is_free = source is not None and source.then is None and source.now is not None
             if is_free and self._is_addressable(one.path):
                 step = MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
@@ -249,16 +249,17 @@ class StepMaker:
 
     def _is_whole(self, path: str, origin: Origin) -> bool:
         """Whether a folder and all in it come from one place, as they are there, and all that is there comes along."""
-        present = self._tree.present
         if origin.trash is None:
-            source = self._left.get(present.key(origin.path))
+            source = self._left.get(self._tree.key(origin.path))
             if source is None or source.then is not None or next(iter(self._tree.below(origin.path)), None) is not None:
                 return False
-            wanted = {f"{path}{below[len(origin.path) :]}": below for below in present.below(origin.path)}
+            wanted = {f"{path}{below[len(origin.path) :]}": below for below in self._tree.standing_below(origin.path)}
         elif path != origin.path:
             return False
         else:
-            wanted = {f"{path}/{below}": f"{path}/{below}" for below, _ in present.trashed(path, origin.trash) if below}
+            wanted = {
+                f"{path}/{below}": f"{path}/{below}" for below, _ in self._tree.trashed(path, origin.trash) if below
+            }
         return {below: self._origin_of(below, origin) for below in self._tree.below(path)} == wanted
 
     def _origin_of(self, path: str, top: Origin) -> str | None:
@@ -272,10 +273,10 @@ class StepMaker:
         if step is not None:
             self.steps.append(step)
         for path in paths:
-            self._left.pop(self._tree.present.key(path), None)
+            self._left.pop(self._tree.key(path), None)
 
     def _take_within(self, folder: str) -> None:
-        key = self._tree.present.key(folder)
+        key = self._tree.key(folder)
         for one in [one for one in self._left if one == key or one.startswith(f"{key}/")]:
             del self._left[one]
 
@@ -330,12 +331,11 @@ def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutD
 
 
 def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
-    standing = tree.present
     planned = {one.path: one.now for one in inside}
-    now = {path: standing.at(path) for path in standing.below(folder)}
+    now = {path: tree.standing(path) for path in tree.standing_below(folder)}
     is_same = planned.keys() == now.keys() and all(
         one is not None and other is not None and one.kind == other.kind
-        and (one.kind != "file" or tree.version(one) == standing.read_version(other.origin or Origin(path=path)))
+        and (one.kind != "file" or tree.version(one) == tree.read_version(other.origin or Origin(path=path)))
         for path, one in planned.items()
         for other in [now[path]]
     )  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import product
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
@@ -26,6 +26,7 @@ from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import RestoreFolder, UndoStep
 from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
 from filetools.facade.way import Outcome
@@ -36,7 +37,7 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
-from filetools.versions.draft_tree import DraftNode, DraftTree, StandingTree, within
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
 from filetools.versions.past import Past, is_within
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
@@ -261,12 +262,12 @@ def _take_back(
     parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
 ) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
     """Work out the tree without some changes, what becomes of each of them, and the paths that stay as they are."""
-    standing = StandingTree(
+    tree = DraftTree(
         parts.workspace, parts.store, parts.journal.contents, parts.facts,
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
-    tree, history = DraftTree(standing), parts.journal.history
+    history = parts.journal.history
     past = Past(history, parts.workspace.key)
     numbers = {record.number for record in chosen}
     undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
@@ -315,6 +316,14 @@ def _impossible(path: str) -> Clash:
     )
 
 
+_ACTIONS: Final[Mapping[type[Step], str]] = {
+    MoveFile: "move",
+    MoveFolder: "move_directory",
+    MakeFolderStep: "make_directory",
+    RestoreFolder: "restore_directory",
+    RemoveFolderStep: "delete_directory",
+    PutMode: "set_mode",
+}
 MOST_SHOWN_FILES: Final = 20
 """Files whose hunks are part of a result."""
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
@@ -342,35 +351,26 @@ def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState)
 
 def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
     """Return what a step does; with `shown` the hunks of a text, too."""
-    path = place_of(step)
-    if isinstance(step, MoveFile):
-        return UndoneFile(path=path, action="move", old_path=step.paths[0])
-    if isinstance(step, MoveFolder):
-        return UndoneFile(path=path, action="move_directory", old_path=step.paths[0])
-    if isinstance(step, RemoveFile) or (isinstance(step, PutFile) and drafted is not None):
-        return _written(tree, path, drafted, shown=shown)
-    if isinstance(step, PutFile):
-        return UndoneFile(path=path, action="write")  # an open document, whose text is not the plan's to tell
-    if isinstance(step, MakeFolderStep):
-        return UndoneFile(path=path, action="make_directory")
+    now: str | None = None
+    then: str | None = None
     if isinstance(step, PutLink | PutMode):
-        then, now = (None if text is None else version_of(text) for text in (step.then, step.now))
-        action: Literal["link", "set_mode", "delete"] = "link" if then is not None else "delete"
-        if isinstance(step, PutMode):
-            action = "set_mode"
-        return UndoneFile(path=path, action=action, version=then, replaced_version=now)
-    return UndoneFile(path=path, action="restore_directory" if isinstance(step, RestoreFolder) else "delete_directory")
-
-
-def _written(tree: DraftTree, path: WorkspacePath, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
-    now, then = (None, None) if drafted is None else (drafted.now, drafted.then)
-    return UndoneFile(
-        path=path,
-        action="delete" if then is None else "create" if now is None else "write",
-        version=None if then is None else tree.version(then),
-        replaced_version=None if now is None else tree.version(now),
-        structured_patch=_hunks(tree, drafted) if shown and drafted is not None else [],
-    )
+        now, then = (None if text is None else version_of(text) for text in (step.now, step.then))
+    elif drafted is not None and isinstance(step, PutFile | RemoveFile):
+        now, then = (None if node is None else tree.version(node) for node in (drafted.now, drafted.then))
+    action = _ACTIONS.get(type(step), "delete")
+    if isinstance(step, PutFile):
+        # Of an open document the text is not the plan's to tell.
+        action = "write" if drafted is None or now is not None else "create"
+    elif isinstance(step, PutLink) and then is not None:
+        action = "link"
+    return UndoneFile.model_validate({
+        "path": place_of(step),
+        "action": action,
+        "old_path": step.paths[0] if isinstance(step, MoveFile | MoveFolder) else None,
+        "version": then,
+        "replaced_version": now,
+        "structured_patch": _hunks(tree, drafted) if shown and drafted and isinstance(step, PutFile) else [],
+    })  # fmt: skip
 
 
 def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
@@ -390,6 +390,6 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
 def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
     """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
     try:
-        return tree.present.contents.get(tree.version(node))
+        return tree.contents.get(tree.version(node))
     except VersionGoneError:
         return tree.content(node)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from filetools.content.facts import FactsCache, inspect
+from filetools.content.facts import FactsCache
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.journal.contents import Contents
@@ -50,8 +49,8 @@ class DraftNode:
 Walk = Callable[[WorkspacePath], Iterable[str]]
 
 
-class StandingTree:
-    """What stands in one workspace. Lives for one plan; call it in a worker thread. Paths are workspace-relative.
+class DraftTree:
+    """What stands in one workspace, with changes on top. Lives for one plan in one worker thread. Paths are workspace-relative.
 
     What no call can name, such as a name that is not UTF-8, has no records either: it is something "other", a folder with
     all that is in it, and goes where the folder goes that it is in.
@@ -71,18 +70,19 @@ class StandingTree:
             most_bytes: No larger file is read.
         """
         self.contents = contents
-        self._workspace = workspace
+        self.key = workspace.key
+        """Returns the lock key of a path."""
+        self.wholes: set[str] = set()
+        """Lock keys of folders that go as a whole, as they came."""
+        self._is_addressable = workspace.is_addressable
         self._store = store
         self._facts = facts
         self._walk = walk
         self._most_bytes = most_bytes
         self._versions: dict[Origin, str] = {}
+        self._nodes: dict[str, tuple[str, DraftNode | None]] = {}
 
-    def key(self, path: str) -> str:
-        """Return the lock key of a path."""
-        return self._workspace.key(path)
-
-    def at(self, path: str) -> DraftNode | None:
+    def standing(self, path: str) -> DraftNode | None:
         """Return what stands at a path."""
         try:
             stat = self._store.stat(WorkspacePath(path))
@@ -90,28 +90,52 @@ class StandingTree:
             return None  # what cannot be reached is nothing that could be put back
         return None if stat is None else self._node(Origin(path=path), stat)
 
-    def below(self, path: str) -> Iterable[str]:
+    def standing_below(self, path: str) -> Iterable[str]:
         """Return the paths of all that stands below a folder, folders before what is in them."""
         return [below for below in self._walk(WorkspacePath(path)) if self._is_seen(below)]
 
-    def trashed(self, path: str, trash: str) -> list[tuple[str, DraftNode]]:
-        """Return what would come back to a path out of the trash, the folder itself first."""
-        found = self._store.trashed(WorkspacePath(path), trash)
-        nodes = ((relative, f"{path}/{relative}" if relative else path, stat) for relative, stat in found)
-        return [
-            (relative, self._node(Origin(path=full, trash=trash, top=path), stat))
-            for relative, full, stat in nodes
-            if self._is_seen(full)
-        ]
+    def trashed(self, path: str, trash: str, mode: int | None = None) -> list[tuple[str, DraftNode]]:
+        """Return what would come back to a path out of the trash, the folder itself first.
 
-    def version(self, origin: Origin) -> str:
-        """Return the version of the file at an origin; a plan takes it for the same as long as it lives."""
-        if origin not in self._versions:
-            self._versions[origin] = self.read_version(origin)
-        return self._versions[origin]
+        It has the mode that it had when it went there, where that is given.
+        """
+        found: list[tuple[str, DraftNode]] = []
+        for relative, stat in self._store.trashed(WorkspacePath(path), trash):
+            full = f"{path}/{relative}" if relative else path
+            node = self._node(Origin(path=full, trash=trash, top=path), stat)
+            if not relative and node.kind == "folder" and mode is not None:
+                node = replace(node, mode=mode)
+            if self._is_seen(full):
+                found.append((relative, node))
+        return found
 
-    def content(self, origin: Origin) -> bytes:
-        """Return the bytes of the file at an origin."""
+    def version(self, node: DraftNode) -> str:
+        """Return the version of a file; a plan takes it for the same as long as it lives."""
+        if node.version is not None:
+            return node.version
+        assert node.origin is not None
+        if node.origin not in self._versions:
+            self._versions[node.origin] = self.read_version(node.origin)
+        return self._versions[node.origin]
+
+    def read_version(self, origin: Origin) -> str:
+        """Return the version of the file that is at an origin now."""
+        stat = None if origin.trash is not None else self._store.stat(WorkspacePath(origin.path))
+        known = None if stat is None or stat.type == "symlink" else self._facts.get(stat.identity)
+        return version_of(self._content_at(origin)) if known is None else known.version
+
+    def content(self, node: DraftNode) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            VersionGoneError: They are not kept.
+        """
+        if node.version is None:
+            assert node.origin is not None
+            return self._content_at(node.origin)
+        return self.contents.get(node.version) if node.made is None else node.made
+
+    def _content_at(self, origin: Origin) -> bytes:
         store, path = self._store, WorkspacePath(origin.path)
         if origin.trash is not None:
             return store.read_trashed(WorkspacePath(origin.top), origin.trash, origin.path[len(origin.top) + 1 :])
@@ -119,53 +143,26 @@ class StandingTree:
             return store.read_link(path)
         return store.read(path, limit=self._most_bytes)[0]
 
-    def read_version(self, origin: Origin) -> str:
-        """Return the version of the file that is at an origin now."""
-        if origin.trash is not None:
-            return version_of(self.content(origin))
-        path = WorkspacePath(origin.path)
-        stat = self._store.stat(path)
-        if stat is not None and stat.type == "symlink":
-            return version_of(self.content(origin))
-        known = None if stat is None else self._facts.get(stat.identity)
-        if known is not None:
-            return known.version
-        taken_ns = time.time_ns()
-        content, stat = self._store.read(path, limit=self._most_bytes)
-        found = inspect(content, name=path)[0]
-        self._facts.put(stat.identity, found, taken_ns=taken_ns)
-        return found.version
-
     def _is_seen(self, path: str) -> bool:
         """Whether a path is not inside something "other"."""
-        return self._workspace.is_addressable(path.rpartition("/")[0] or path)
+        return self._is_addressable(path.rpartition("/")[0] or path)
 
     def _node(self, origin: Origin, stat: FileStat) -> DraftNode:
-        kind = KINDS[stat.type] if self._workspace.is_addressable(origin.path) else "other"
+        kind = KINDS[stat.type] if self._is_addressable(origin.path) else "other"
         return DraftNode(kind=kind, origin=origin, mode=None if kind == "link" else stat.mode)
-
-
-class DraftTree:
-    """Changes on top of what stands now. Lives for one plan; one thread uses it."""
-
-    def __init__(self, present: StandingTree) -> None:
-        self.present = present
-        self._nodes: dict[str, tuple[str, DraftNode | None]] = {}
-        self.wholes: set[str] = set()
-        """Lock keys of folders that go as a whole, as they came."""
 
     def at(self, path: str) -> DraftNode | None:
         """Return what would stand at a path."""
-        drafted = self._nodes.get(self.present.key(path))
-        return self.present.at(path) if drafted is None else drafted[1]
+        drafted = self._nodes.get(self.key(path))
+        return self.standing(path) if drafted is None else drafted[1]
 
     def put(self, path: str, node: DraftNode | None) -> None:
         """Have something stand at a path, or nothing."""
-        self._nodes[self.present.key(path)] = (path, node)
+        self._nodes[self.key(path)] = (path, node)
 
     def is_drafted(self, path: str) -> bool:
         """Whether anything was said of a path."""
-        return self.present.key(path) in self._nodes
+        return self.key(path) in self._nodes
 
     def drafted(self) -> list[str]:
         """Return the paths of which anything was said."""
@@ -183,74 +180,44 @@ class DraftTree:
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the paths of all that would stand below a folder."""
-        prefix = f"{self.present.key(folder)}/"
+        prefix = f"{self.key(folder)}/"
         drafted = {key: entry for key, entry in self._nodes.items() if key.startswith(prefix)}
-        present = self.present.at(folder)
+        present = self.standing(folder)
         if present is not None and present.kind == "folder":
-            for path in self.present.below(folder):
-                if self.present.key(path) not in drafted:
+            for path in self.standing_below(folder):
+                if self.key(path) not in drafted:
                     yield path
         yield from (path for path, node in drafted.values() if node is not None)
-
-    def trashed(self, path: str, trash: str, mode: int | None) -> list[tuple[str, DraftNode]]:
-        """As of the present; a folder has the mode that it had when it went there, where that is known."""
-        found = self.present.trashed(path, trash)
-        if not found or found[0][1].kind != "folder" or mode is None:
-            return found
-        return [("", replace(found[0][1], mode=mode)), *found[1:]]
-
-    def version(self, node: DraftNode) -> str:
-        """Return the version of a file."""
-        if node.version is not None:
-            return node.version
-        assert node.origin is not None
-        return self.present.version(node.origin)
-
-    def content(self, node: DraftNode) -> bytes:
-        """Return the bytes of a file.
-
-        Raises:
-            VersionGoneError: They are not kept.
-        """
-        if node.version is None:
-            assert node.origin is not None
-            return self.present.content(node.origin)
-        return self.present.contents.get(node.version) if node.made is None else node.made
 
     def keep_within(self, path: str) -> None:
         """Forget all that was said of anything but a path, what is below it, and missing folders above it.
 
         What would have come from elsewhere is made anew, and stays there, too.
         """
-        top = self.present.key(path)
+        top = self.key(path)
         is_needed = any(node is not None and top in within(key) for key, (_, node) in self._nodes.items())
         above = set(within(top)) - {top} if is_needed else set()
         for key, (where, node) in list(self._nodes.items()):
             if top in within(key):
                 self._nodes[key] = (where, self.made_anew(node, lambda origin: top not in within(origin)))
-            elif not (key in above and node is not None and self.present.at(where) is None):
+            elif not (key in above and node is not None and self.standing(where) is None):
                 del self._nodes[key]
 
     def made_anew(self, node: DraftNode | None, is_elsewhere: Callable[[str], bool]) -> DraftNode | None:
         """Return a node without its origin, if that is a name in the tree whose lock key says so."""
         origin = None if node is None else node.origin
-        if (
-            node is None
-            or origin is None
-            or origin.trash is not None
-            or not is_elsewhere(self.present.key(origin.path))
-        ):
+        if node is None or origin is None or origin.trash is not None or not is_elsewhere(self.key(origin.path)):
             return node
         if node.kind == "folder":
             return replace(node, origin=None)
         version = self.version(node)
         return replace(
-            node, origin=None, version=version, made=None if self.present.contents.has(version) else self.content(node)
+            node, origin=None, version=version, made=None if self.contents.has(version) else self.content(node)
         )
 
     def changes(self) -> list[tuple[str, DraftNode | None, DraftNode | None]]:
         """Return each path whose draft differs from what stands there: path, what stands there, what would."""
-        found = [(path, self.present.at(path), node) for path, node in self._nodes.values()]
+        found = [(path, self.standing(path), node) for path, node in self._nodes.values()]
         return [(path, now, then) for path, now, then in found if not self._is_same(now, then)]
 
     def _is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:

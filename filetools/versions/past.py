@@ -2,13 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
-from filetools.versions.lineage import folders_above, lineage
+
+PAGE: Final = 500
+
+
+def lineage(
+    history: History,
+    key: str,
+    key_of: Callable[[str], str],
+    *,
+    below: int | None = None,
+    page: int = PAGE,
+) -> Iterator[ChangeRecord]:
+    """Yield the records of a file, newest first, until it was made.
+
+    Args:
+        history: The journal's past.
+        key: Lock key of the file now or, with `below`, before that record.
+        key_of: Returns the lock key of a path.
+        below: Only records with a smaller number.
+        page: How many records are read at a time.
+    """
+    while True:
+        # It came, or went, with the folder.
+        removal = history.folder_change(folders_above(key), below=below)
+        first = 0 if removal is None else removal.number
+        step = None
+        for record in _records(history, key, below, page):
+            if record.number < first:
+                break
+            yield record
+            step = record
+            if record.before is None and not record.before_unknown:
+                return
+            if record.operation is Operation.MOVE:
+                break
+        if step is not None and step.operation is Operation.MOVE and step.old_path is not None:
+            key, below = key_of(step.old_path), step.number
+        elif removal is not None and removal.old_path is not None and key.startswith(f"{key_of(removal.path)}/"):
+            source = key_of(removal.old_path) + key[len(key_of(removal.path)) :]
+            key = source
+            below = removal.number
+        else:
+            return
+
+
+def _records(history: History, key: str, below: int | None, page: int) -> Iterator[ChangeRecord]:
+    while True:
+        records = history.of_key(key, below=below, limit=page)
+        yield from records
+        if len(records) < page:
+            return
+        below = records[-1].number
+
+
+def folders_above(key: str) -> list[str]:
+    """Return the keys of the folders that a path is in, the innermost first."""
+    parts = key.split("/")
+    return ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1)]
 
 
 class FileState(Struct, frozen=True, kw_only=True):

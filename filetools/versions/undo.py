@@ -144,7 +144,7 @@ class Undoing:
         before = (
             None if record.before is None else FileState(version=record.before, mode=self._past.mode_before(record))
         )
-        key = self._tree.present.key(where)
+        key = self._tree.key(where)
         run = self._runs.get(key)
         if run is None or not _follow(run.before, after):
             if run is not None:
@@ -197,7 +197,7 @@ class Undoing:
 
     def _merge(self, run: _UndoRun, here: DraftNode, versions: tuple[str, str], mode: int | None) -> None:
         try:
-            before, after = map(self._tree.present.contents.get, versions)
+            before, after = map(self._tree.contents.get, versions)
             texts = after, self._tree.content(here), before
             merged = _merged(run.path, *texts, by_words=self._is_prose(run.path))
         except (VersionGoneError, EncodingError) as exc:
@@ -251,7 +251,7 @@ class Undoing:
             for path in [*self._tree.below(where), where]:
                 self._tree.put(path, None)
             if self._past.has_restored(record):
-                self._tree.wholes.add(self._tree.present.key(where))
+                self._tree.wholes.add(self._tree.key(where))
             self._find([record], where, "undone")
         else:
             self._find([record], where, "kept")
@@ -269,12 +269,12 @@ class Undoing:
             self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
         elif before is not None and (blocking := self._file_above(where)) is not None:
             self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
-        elif before is not None and not self._tree.present.contents.has(before):
+        elif before is not None and not self._tree.contents.has(before):
             self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
         else:
             node = None if before is None else DraftNode(kind="link", version=before)
             if here is not None and here.kind == "folder" and before is not None:
-                node = replace(here, mode=int(self._tree.present.contents.get(before), 8))
+                node = replace(here, mode=int(self._tree.contents.get(before), 8))
             self._tree.put(where, node)
             self._find([record], where, "undone")
 
@@ -336,7 +336,7 @@ class Undoing:
         """Return what would be at a place after all changes there, and below, that were gone back over so far."""
         if place is None:
             return None
-        key = self._tree.present.key(place)
+        key = self._tree.key(place)
         for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
             self._settle(self._runs.pop(one))
         return self._tree.at(place)
