@@ -45,8 +45,8 @@ class OthersChanges:
 
     def precede(self) -> Awaitable[bool] | None:
         """Return what tells the changes of others before the first that is untold here; None if there are none."""
-        own = self._parts.journal.own_position()  # first: what others record between the two is not skipped
-        if self._parts.journal.others_position() > self.position:
+        own = self._parts.journal.own_position  # first: what others record between the two is not skipped
+        if self._parts.journal.others_position > self.position:
             return self.follow()
         # So that a process that has long been alone does not look through all it has recorded for those of others.
         self.position = max(self.position, own)

@@ -43,17 +43,6 @@ NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
 """Number of the newest record, which is never removed."""
 
 
-def make_sure_of_database(directory: Path) -> None:
-    """Create the database of a new journal, or refuse what cannot be one; call it behind the gate.
-
-    Raises:
-        StateDamagedError: A database was there and is missing now, or something else stands in its place.
-        OSError, sqlite3.Error: It cannot be created.
-    """
-    if not has_database(directory):
-        _create(directory)
-
-
 def has_database(directory: Path) -> bool:
     """Whether there is a database; False only if there never was one.
 
@@ -138,7 +127,12 @@ def connect_to_empty(fresh: Path) -> sqlite3.Connection:
     return connection
 
 
-def _create(directory: Path) -> None:
+def create_database(directory: Path) -> None:
+    """Create the database of a new journal; call it behind the gate.
+
+    Raises:
+        OSError, sqlite3.Error: It cannot be created.
+    """
     fresh = directory / _UNFINISHED
     create_empty(fresh)
     with closing(connect_to_empty(fresh)) as connection:

@@ -76,7 +76,7 @@ class Contents:
         digest = digest_of(version)
         row = self._database.row(_GET, (digest,))
         content = None if row is None else self._read(digest, *row)
-        if content is None or hash_of(content) != digest:
+        if content is None or hashlib.sha256(content).digest() != digest:
             raise VersionGoneError(None, str(version_from(digest)))
         return bytes(content)
 
@@ -209,11 +209,6 @@ def _portions(contents: Mapping[str, bytes], packed: Callable[[bytes], bytes]) -
             portion, held = [], 0
     if portion:
         yield portion
-
-
-def hash_of(content: bytes) -> bytes:
-    """Return the raw hash under which a content is kept."""
-    return hashlib.sha256(content).digest()
 
 
 def digest_of(version: str) -> bytes:

@@ -21,8 +21,9 @@ from filetools.journal.birth import (
     PARTS,
     Identities,
     connect,
+    create_database,
     file_id,
-    make_sure_of_database,
+    has_database,
     refuse_others,
 )
 from filetools.journal.gate import TURN_FILE, Gate
@@ -89,7 +90,8 @@ class Database:
             self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
             self.turn_gate = opened.enter_context(closing(Gate(directory, name=TURN_FILE)))
             with self.gate:
-                make_sure_of_database(directory)
+                if not has_database(directory):
+                    create_database(directory)
                 self.position = opened.enter_context(closing(PositionNote(directory)))
                 self.is_restored = self.position.is_restored(directory / PARTS[0])
                 refuse_others(directory)

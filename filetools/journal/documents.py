@@ -190,7 +190,11 @@ class DocumentTable:
     def text(self, document_id: str) -> tuple[Document, str] | None:
         """Return a document and its text, both of one moment; None if it is closed."""
         row = self._database.row(f"{_WITH_TEXT} WHERE documents.id = ?", (document_id,))
-        return None if row is None else (document_from(row[:DOCUMENT_VALUES]), _text_from(row[DOCUMENT_VALUES]))
+        return (
+            None
+            if row is None
+            else (document_from(row[:DOCUMENT_VALUES]), row[DOCUMENT_VALUES].decode("utf-8", "surrogatepass"))
+        )
 
     def history(self, document_id: str, since: int) -> list[DocumentEdit]:
         """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
@@ -367,10 +371,6 @@ def _made(connection: sqlite3.Connection, new: NewDocument) -> Document:
     )
     connection.execute("INSERT INTO document_texts VALUES (?, 1, ?)", (new.id, stored_text(new.text)))
     return Document(id=new.id, key=new.key, path=new.path, base=new.base, text_format=form, version=1, is_dirty=False)
-
-
-def _text_from(stored: bytes) -> str:
-    return stored.decode("utf-8", "surrogatepass")
 
 
 def _edit_from(row: tuple[Any, ...]) -> DocumentEdit:

@@ -31,7 +31,7 @@ from filetools.journal.folders import drop_rows_aside
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
 from filetools.journal.reserve import Reserve
-from filetools.journal.retention import Retained, Retention, RetentionLimits
+from filetools.journal.retention import Retained, Retention
 from filetools.journal.rows import RECORD_COLUMNS, records_from
 from filetools.journal.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.seen_versions import SeenVersions
@@ -124,7 +124,9 @@ class Journal:
         self.tree_index = TreeIndex(database)
         self.turn_gate = database.turn_gate
         self._recorder = Recorder(self.contents, database.opening)
-        self._own_position, self._others_position = -1, 0
+        self.own_position, self.others_position = -1, 0
+        """Number of the newest record of this process, -1 if there is none; and the number up to which others may have recorded
+        changes, as far as the numbers of own commits tell."""
         self._retention = Retention(database, blobs)
 
     def view(self, key: str) -> View:
@@ -257,19 +259,11 @@ class Journal:
         """Note how far the numbers have come, behind the gate still."""
         records = _records_of(outcomes)
         for record in records:
-            if record.number != self._own_position + 1:
-                self._others_position = record.number - 1
-            self._own_position = record.number
+            if record.number != self.own_position + 1:
+                self.others_position = record.number - 1
+            self.own_position = record.number
         if records:
-            self._database.position.write(self._own_position)
-
-    def others_position(self) -> int:
-        """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
-        return self._others_position
-
-    def own_position(self) -> int:
-        """Number of the newest record of this process; -1 if there is none."""
-        return self._own_position
+            self._database.position.write(self.own_position)
 
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database if it has grown large."""
@@ -311,8 +305,7 @@ class Journal:
         self.checkpoint()
         self.approvals.tidy(now=time.time())
         self._database.write(drop_rows_aside, durable=False)
-        limits = RetentionLimits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
-        return self._retention.collect(limits)
+        return self._retention.collect(retention_bytes, retention_records, retention_seconds)
 
     def retained(self) -> Retained:
         """Return what the journal holds now, and which checkpoint keeps retention from removing more."""

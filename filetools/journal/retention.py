@@ -14,7 +14,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -82,16 +82,6 @@ _HELD: Final = (
 )
 
 
-class RetentionLimits(Struct, frozen=True, kw_only=True):
-    """What a journal may hold."""
-
-    bytes: int
-    """Bytes of contents."""
-    records: int
-    seconds: float | None = None
-    """Age; None keeps records whatever their age."""
-
-
 class Retained(Struct, frozen=True, kw_only=True):
     """What a journal holds."""
 
@@ -104,11 +94,8 @@ class Retained(Struct, frozen=True, kw_only=True):
     """Records since that checkpoint; 0 without one."""
 
 
-class _Content(NamedTuple):
-    digest: bytes
-    size: int
-    used: int
-    is_blob: int
+Content = tuple[bytes, int, int, bool]
+"""Hash, size, use, and whether it is in a file of its own."""
 
 
 class Retention:
@@ -123,25 +110,30 @@ class Retention:
         self._in_vain: Row | None = None
         """State in which all that exceeds the limits was needed; until it is another, nobody looks again."""
 
-    def collect(self, limits: RetentionLimits) -> int:
+    def collect(self, most_bytes: int, most_records: int, seconds: float | None = None) -> int:
         """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
 
         Where that is not enough, automatic checkpoints expire, the oldest first, until it is; the newest one stays.
+
+        Args:
+            most_bytes: Of contents.
+            most_records: Their number.
+            seconds: Greatest age of a record; None for any.
 
         Returns:
             How many records were removed.
         """
         self._sweep()  # first: texts that were kept for seen versions alone may go now
-        oldest = -math.inf if limits.seconds is None else self._clock() - limits.seconds
+        oldest = -math.inf if seconds is None else self._clock() - seconds
         while self._checkpoints.expire(oldest):
             pass
-        removed = self._drop_records(math.inf, oldest) if limits.seconds is not None else 0
+        removed = self._drop_records(math.inf, oldest) if seconds is not None else 0
         held = self.retained()
         if held.bytes > MOST_READ_BYTES:
             self._drop_read_texts()
         if self._in_vain != self._database.row(_STATE):
-            records = self._drop(held.records, limits.records, self._drop_records)
-            contents = self._drop(held.bytes, limits.bytes, self._drop_contents)
+            records = self._drop(held.records, most_records, self._drop_records)
+            contents = self._drop(held.bytes, most_bytes, self._drop_contents)
             removed += records[0]
             self._in_vain = self._database.row(_STATE) if records[1] or contents[1] else None
         return removed
@@ -200,24 +192,24 @@ class Retention:
             self._database.write(release, durable=False, may_use_reserve=lambda: True)
         doomed = self._removable_contents(surplus, live_since)
         self._remove(doomed, _REMOVE_CONTENT, live_since)
-        return sum(content.size for content in doomed)
+        return sum(size for _, size, *_ in doomed)
 
     def _drop_read_texts(self) -> None:
         kept, doomed = 0, []
-        for content in map(_Content._make, self._database.rows(_READ_TEXTS)):
-            kept += content.size
+        for content in self._database.rows(_READ_TEXTS):
+            kept += content[1]
             if kept > MOST_READ_BYTES:
                 doomed.append(content)
         self._remove(doomed, _REMOVE_READ_TEXT, live_since=1.0)
 
-    def _remove(self, doomed: list[_Content], statement: str, live_since: float) -> None:
+    def _remove(self, doomed: list[Content], statement: str, live_since: float) -> None:
         for start in range(0, len(doomed), SLICE):
             some = doomed[start : start + SLICE]
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work = partial(_remove_contents, some, statement, live_since)
             self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=lambda: True)
 
-    def _removable_contents(self, surplus: int, live_since: float) -> list[_Content]:
+    def _removable_contents(self, surplus: int, live_since: float) -> list[Content]:
         """Return what may go, oldest first, until the surplus is covered."""
         with self._database.reading() as connection:
             first_unsynced, replaced = _needed(connection)
@@ -227,14 +219,14 @@ class Retention:
                 replaced |= {digest for (digest,) in connection.execute(_REPLACED_SINCE, (kept,))}
                 first_unsynced = min(first_unsynced, kept + 1)
             rows = connection.execute(_REMOVABLE_CONTENTS, (first_unsynced, live_since))
-            doomed: list[_Content] = []
+            doomed: list[Content] = []
             found = 0
-            for content in map(_Content._make, rows):
+            for digest, size, used, is_blob in rows:
                 if found >= surplus:
                     break
-                if content.digest not in replaced:
-                    found += content.size
-                    doomed.append(content)
+                if digest not in replaced:
+                    found += size
+                    doomed.append((digest, size, used, is_blob))
             rows.close()
         return doomed
 
@@ -259,17 +251,17 @@ def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
 
 
 def _remove_contents(
-    doomed: list[_Content], statement: str, live_since: float, connection: sqlite3.Connection
+    doomed: list[Content], statement: str, live_since: float, connection: sqlite3.Connection
 ) -> list[str]:
     """Remove contents that are still not needed; returns the names of their files."""
     first_unsynced, replaced = _needed(connection)
     blobs = []
-    for content in doomed:
-        if content.used >= first_unsynced or content.digest in replaced:
+    for digest, _, used, is_blob in doomed:
+        if used >= first_unsynced or digest in replaced:
             continue
-        is_gone = connection.execute(statement, (content.digest, content.used, live_since)).rowcount
-        if is_gone and content.is_blob:
-            blobs.append(content.digest.hex())
+        is_gone = connection.execute(statement, (digest, used, live_since)).rowcount
+        if is_gone and is_blob:
+            blobs.append(digest.hex())
     return blobs
 
 

@@ -37,18 +37,13 @@ class Translation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, sqlite3.Error | OSError) and not isinstance(error, FileToolsError):
-            raise translated(error) from error
+        if isinstance(error, sqlite3.Error):
+            raise of_sqlite(error) from error
+        if isinstance(error, OSError) and not isinstance(error, FileToolsError):
+            raise of_system(error) from error
 
 
 TRANSLATED: Final = Translation()
-
-
-def translated(error: sqlite3.Error | OSError) -> FileToolsError:
-    """Return the product's error for a foreign one; its own as it is."""
-    if isinstance(error, FileToolsError):
-        return error
-    return of_sqlite(error) if isinstance(error, sqlite3.Error) else of_system(error)
 
 
 def of_system(error: OSError) -> FileToolsError:

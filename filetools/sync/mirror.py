@@ -9,8 +9,11 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 import filetools.events as events
@@ -19,7 +22,6 @@ from filetools.journal.changes import MirrorRow, RecordsForgottenError
 from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MirrorFiles
-from filetools.sync.progress import MirrorProgress, ProgressNote
 from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
 
@@ -31,6 +33,31 @@ _POLL_SECONDS: Final = 0.002
 """How often a call looks how far the process has come that writes to the mirror."""
 
 _log = logging.getLogger(__name__)
+
+
+class MirrorProgress(Struct, frozen=True, kw_only=True):
+    """How far a mirror has come, and whether it answers."""
+
+    reached: int = 0
+    """Every change up to this number is in the mirror, except those that it refused, or that were not applied yet."""
+    unsettled: int | None = None
+    """The first change that was not applied yet."""
+    is_ready: bool = True
+    is_filling: bool = False
+    error: str | None = None
+
+
+def write_note(place: Path, progress: MirrorProgress) -> None:
+    """Tell other processes how far a mirror has come. A note may be lost or old: it only shortens waiting."""
+    with suppress(OSError):  # a full disk, or one that was removed
+        place.write_bytes(msgspec.json.encode(progress))
+
+
+def read_note(place: Path) -> MirrorProgress | None:
+    """Return what the process that writes to a mirror has told last; None if it told nothing, or is telling it now."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(place.read_bytes(), type=MirrorProgress)
+    return None
 
 
 class Waiter(NamedTuple):
@@ -66,7 +93,7 @@ class Mirror:
         self._context = context
         digest = hashlib.sha256(row.place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self._leadership = Leadership(context.directory, f"mirror-{digest}.lock")
-        self._note = ProgressNote(context.directory / f"mirror-{digest}.json")
+        self._place_of_note = context.directory / f"mirror-{digest}.json"
         self._thread: threading.Thread | None = None
         self._failures = 0
         self._changed = threading.Condition()
@@ -255,7 +282,6 @@ class Mirror:
             self._work()
         finally:
             self._leadership.close()
-            self._note.close()
             with self._changed:
                 self._is_closed = True
                 self._changed.notify_all()
@@ -346,13 +372,13 @@ class Mirror:
             progress = replace(progress, error=None)
         is_news = replace(progress, reached=self._progress.reached) != self._progress
         if is_news or not self._is_told or time.monotonic() < self._heard_until:
-            self._note.write(progress)
+            write_note(self._place_of_note, progress)
             self._is_told = True
         self._know(progress)
 
     def _take_note(self) -> None:
         """Know what the process that writes has told."""
-        progress = self._note.read()
+        progress = read_note(self._place_of_note)
         if progress is not None:
             self._know(progress)
 

@@ -253,7 +253,7 @@ class BacklogWorker:
         journal, page = self._context.journal, _BATCH
         while page >= _BATCH:
             # In this order: what is recorded in between is looked at again.
-            own = journal.own_position()
+            own = journal.own_position
             entries = journal.backlog.since(self._seen, limit=_BATCH)
             for several in _together(entries):
                 self._go_on()

@@ -12,7 +12,7 @@ import pytest
 
 import filetools
 from filetools.errors import DiskFullError, StorageFailedError
-from filetools.sync.progress import MirrorProgress, ProgressNote
+from filetools.sync.mirror import MirrorProgress, read_note, write_note
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.mirror_worlds import QUICK, Hang, caught_up, local_store, scripted, tree
@@ -162,8 +162,8 @@ async def test_a_new_writer_takes_back_what_a_dead_one_said_of_the_mirror(tmp_pa
         await files.write_file("a.txt", "1")
         await caught_up(files)
     (place,) = (tmp_path / "root" / ".filetools" / "state").glob("mirror-*.json")
-    ProgressNote(place).write(MirrorProgress(is_ready=False, error="it was down"))
+    write_note(place, MirrorProgress(is_ready=False, error="it was down"))
     async with opened() as files:
         await caught_up(files)
-        assert (told := ProgressNote(place).read()) is not None
+        assert (told := read_note(place)) is not None
         assert (told.is_ready, told.error) == (True, None)

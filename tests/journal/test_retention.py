@@ -14,7 +14,7 @@ from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.journal import Journal
-from filetools.journal.retention import LIVE_SECONDS, Retention, RetentionLimits
+from filetools.journal.retention import LIVE_SECONDS, Retention
 from filetools.journal.seen_versions import SeenVersion
 from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, delete_folder, move_folder, put
@@ -126,10 +126,10 @@ def test_age_counts_only_if_asked(relaxed: Journal) -> None:
     (third,) = relaxed.records(since=numbers[1])
     now = [third.time + 50]
     retention = Retention(relaxed._database, relaxed._retention._blobs, clock=lambda: now[0])
-    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH)) == 0
-    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH, seconds=100)) == 0
+    assert retention.collect(MUCH, MUCH) == 0
+    assert retention.collect(MUCH, MUCH, 100) == 0
     now[0] += 100
-    assert retention.collect(RetentionLimits(bytes=MUCH, records=MUCH, seconds=100)) == 2
+    assert retention.collect(MUCH, MUCH, 100) == 2
     assert left(relaxed) == [3]
 
 

@@ -92,7 +92,7 @@ DISK: Final[Mapping[str, str]] = {
     "paths/": "opens what paths name, without a race",
     "journal/": "owns the database and the contents beside it",
     "tree/": "watches folders by their descriptors, owns the lock file of the process that listens, and the bell",
-    "sync/progress.py": "owns the note that tells other processes how far a mirror has come",
+    "sync/mirror.py": "owns the note that tells other processes how far a mirror has come",
     "settings.py": "reads settings.toml before there is a workspace",
     "app/state.py": "makes the state directory before there is a store, and owns the token in it",
     "app/trust.py": "decides whose a state directory is, before anything in it is opened",
