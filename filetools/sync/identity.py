@@ -8,7 +8,6 @@ what stands at its place while its disk is away is left alone.
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
 from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError, PathNotFoundError, SyncFailedError
@@ -22,7 +21,7 @@ _MOST_BYTES: Final = 1024
 
 
 class MirrorIdentity:
-    """What is known of one mirror's folder. Its methods block, and run in the mirror's workers; lives as the mirror."""
+    """What is known of one mirror's folder. Its methods block, and run in the mirror's thread; lives as the mirror."""
 
     def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
         """Know nothing of the folder until `check` or `establish` looks.
@@ -41,7 +40,6 @@ class MirrorIdentity:
         self._context = context
         self._is_marked: bool | None = None
         """Whether the folder had a marker at the last look; None before the first."""
-        self._lock = threading.Lock()
 
     def check(self) -> None:
         """Make sure, before the mirror is changed, that its place holds the folder that was looked at; costs next to nothing.
@@ -62,36 +60,31 @@ class MirrorIdentity:
         Raises:
             SyncFailedError: The mirror was removed from the root; or it was added to the root, and is not what stands there.
         """
-        with self._lock:
-            mirrors = self._context.journal.mirrors
+        mirrors = self._context.journal.mirrors
+        row = self._registered()
+        marker = self._marker()
+        is_older = row.is_or_was(marker)
+        if row.root is not None and not is_older:
+            raise SyncFailedError(None, "another folder stands at its place")
+        is_known = marker == row.identity and row.is_filled and not self._is_emptied()
+        if not is_known and row.is_filled:
+            # Before anything is written here: if the former folder comes back, it lacks what goes to this one.
+            mirrors.renew(row)
             row = self._registered()
-            marker = self._marker()
-            is_older = row.is_or_was(marker)
-            if row.root is not None and not is_older:
-                raise SyncFailedError(None, "another folder stands at its place")
-            is_known = marker == row.identity and row.is_filled and not self._is_emptied()
-            if not is_known and row.is_filled:
-                # Before anything is written here: if the former folder comes back, it lacks what goes to this one.
-                mirrors.renew(row)
-                row = self._registered()
-            self._row, self._is_marked, self.is_filled = row, marker is not None, is_known
-            self.is_older = is_older
-            return row
+        self._row, self._is_marked, self.is_filled = row, marker is not None, is_known
+        self.is_older = is_older
+        return row
 
     def renew(self) -> None:
         """Have the folder be compared as a whole: nobody knows any more what it lacks."""
-        with self._lock:
-            self._context.journal.mirrors.renew(self._row)
-            self._row, self.is_filled = self._registered(), False
+        self._context.journal.mirrors.renew(self._row)
+        self._row, self.is_filled = self._registered(), False
 
     def confirm(self) -> None:
         """Mark the folder as filled: it holds all that was there before it followed changes, or is behind with it."""
-        with self._lock:
-            if self.is_filled:
-                return
-            mark(self._store, self._row.identity)
-            self._context.journal.mirrors.filled(self._row)
-            self._is_marked = self.is_filled = True
+        mark(self._store, self._row.identity)
+        self._context.journal.mirrors.filled(self._row)
+        self._is_marked = self.is_filled = True
 
     def _marker(self) -> str | None:
         try:

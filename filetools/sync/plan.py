@@ -27,8 +27,6 @@ class Plan(Struct, kw_only=True):
     """Files that are the same in both."""
     failed: dict[WorkspacePath, FileToolsError] = field(default_factory=dict)
     """Paths that could not be compared."""
-    directories: set[WorkspacePath] = field(default_factory=set)
-    """Those of the added and modified ones that are directories."""
 
     @property
     def changes(self) -> list[WorkspacePath]:
@@ -40,7 +38,7 @@ class Versions:
     """Versions of one store's files by identity, so that what did not change is hashed once. Lives as its store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self._known: IdentityCache[str] = IdentityCache(max_entries=200_000)
 
     def of(self, path: WorkspacePath, stat: FileStat, *, fresh: bool) -> str:
@@ -54,84 +52,76 @@ class Versions:
         version = None if fresh else self._known.get(stat.identity)
         if version is None:
             taken_ns = time.time_ns()
-            version = file_version(self._store, path)
-            if self._store.stat(path) == stat:
+            version = file_version(self.store, path)
+            if self.store.stat(path) == stat:
                 self._known.put(stat.identity, version, taken_ns=taken_ns)
         return version
 
 
-class Comparison:
-    """One walk through both trees. Its methods may block; it holds no lock, so its plan is a list of suspicions."""
+def compared(
+    top: WorkspacePath,
+    primary: Versions,
+    mirror: Versions,
+    left_out: Callable[[str, bool], bool],
+    *,
+    is_fresh: bool,
+    go_on: Callable[[], None],
+) -> Plan:
+    """Walk through both trees below `top`, which may be missing in either. May block; holds no lock: a plan of suspicions.
 
-    def __init__(
-        self,
-        primary: Versions,
-        mirror: Versions,
-        stores: tuple[Store, Store],
-        left_out: Callable[[str, bool], bool],
-        *,
-        fresh: bool,
-        go_on: Callable[[], None],
-    ) -> None:
-        self._versions = (primary, mirror)
-        self._primary, self._mirror = stores
-        self._left_out = left_out
-        self._fresh = fresh
-        self._go_on = go_on
-        self.plan = Plan()
-
-    def walk(self, top: WorkspacePath) -> Plan:
-        """Compare everything below `top`; directories on either side may be missing."""
-        pending = [top]
-        while pending:
-            folder = pending.pop()
-            self._go_on()
-            try:
-                here, there = _names(self._primary, folder), _names(self._mirror, folder)
-            except FileToolsError as exc:
-                # What cannot be listed is not missing: nothing below it may be added or deleted for that.
-                self.plan.failed[folder] = exc
-                continue
-            for name in sorted({*here, *there}):
-                path = folder.child(name)
-                is_directory = "directory" in (here.get(name), there.get(name))
-                if self._left_out(path, is_directory):
-                    continue
-                self._compare(path, here.get(name), there.get(name))
-                if is_directory:
-                    pending.append(path)
-        self.plan.emptied.sort(key=lambda path: len(path.parts), reverse=True)
-        return self.plan
-
-    def _compare(self, path: WorkspacePath, here: EntryType | None, there: EntryType | None) -> None:
-        plan = self.plan
-        if here not in ("file", "directory"):
-            if there is not None:
-                (plan.emptied if there == "directory" else plan.deleted).append(path)
-        elif there is None:
-            plan.added.append(path)
-        elif here != there:
-            plan.modified.append(path)
-        elif here == "file":
-            self._compare_files(path)
-        if here == "directory" != there:
-            plan.directories.add(path)
-
-    def _compare_files(self, path: WorkspacePath) -> None:
-        self._go_on()
+    Args:
+        top: The folder.
+        primary: What there should be.
+        mirror: What there is.
+        left_out: Whether a path, or one of a directory, is never mirrored.
+        is_fresh: Whether every file is read, even if it looks unchanged.
+        go_on: Asked before each folder and file; what it raises ends the comparison.
+    """
+    plan, pending = Plan(), [top]
+    while pending:
+        folder = pending.pop()
+        go_on()
         try:
-            (self.plan.equal if self._are_equal(path) else self.plan.modified).append(path)
-        except GONE:
-            self.plan.modified.append(path)
+            here, there = _names(primary.store, folder), _names(mirror.store, folder)
         except FileToolsError as exc:
-            self.plan.failed[path] = exc
+            # What cannot be listed is not missing: nothing below it may be added or deleted for that.
+            plan.failed[folder] = exc
+            continue
+        for name in sorted({*here, *there}):
+            path = folder.child(name)
+            is_directory = "directory" in (here.get(name), there.get(name))
+            if left_out(path, is_directory):
+                continue
+            if (kind := here.get(name)) == there.get(name) == "file":
+                go_on()
+                _compare_files(plan, path, primary, mirror, is_fresh=is_fresh)
+            elif kind not in ("file", "directory"):
+                if name in there:
+                    (plan.emptied if is_directory else plan.deleted).append(path)
+            elif name not in there:
+                plan.added.append(path)
+            elif kind != there[name]:
+                plan.modified.append(path)
+            if is_directory:
+                pending.append(path)
+    plan.emptied.sort(key=lambda path: len(path.parts), reverse=True)
+    return plan
 
-    def _are_equal(self, path: WorkspacePath) -> bool:
-        here, there = self._primary.stat(path), self._mirror.stat(path)
-        if here is None or there is None or (here.size, here.mode) != (there.size, there.mode):
-            return False
-        first, second = self._versions
-        return first.of(path, here, fresh=self._fresh) == second.of(path, there, fresh=self._fresh)
+
+def _compare_files(plan: Plan, path: WorkspacePath, primary: Versions, mirror: Versions, *, is_fresh: bool) -> None:
+    try:
+        here, there = primary.store.stat(path), mirror.store.stat(path)
+        is_equal = (
+            here is not None
+            and there is not None
+            and (here.size, here.mode) == (there.size, there.mode)
+            and primary.of(path, here, fresh=is_fresh) == mirror.of(path, there, fresh=is_fresh)
+        )
+        (plan.equal if is_equal else plan.modified).append(path)
+    except GONE:
+        plan.modified.append(path)
+    except FileToolsError as exc:
+        plan.failed[path] = exc
 
 
 def _names(store: Store, folder: WorkspacePath) -> dict[str, EntryType]:

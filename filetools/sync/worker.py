@@ -39,7 +39,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, twins_of
-from filetools.sync.plan import Comparison, Plan, Versions
+from filetools.sync.plan import Plan, Versions, compared
 from filetools.sync.wanted import UnsettledError, Wanted, wanted
 
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ class BacklogWorker:
             is_fresh: Whether every file is read, even if it looks unchanged.
             go_on: Asked before each folder and file; what it raises ends the comparison.
         """
-        stores = (self._context.primary, self.files.store)
-        return Comparison(*self._versions, stores, self._context.left_out, fresh=is_fresh, go_on=go_on).walk(top)
+        return compared(top, *self._versions, self._context.left_out, is_fresh=is_fresh, go_on=go_on)
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath]) -> list[str]:
         """Have paths looked at that may differ; any thread may call. Returns their keys."""
