@@ -116,6 +116,11 @@ def filters_of_run(
     return [own, structs.replace(wanted, numbers=tuple(foreign))]
 
 
+def effective_after(history: History, number: int) -> list[ChangeRecord]:
+    """Return the changes after a record that are not taken back, newest first."""
+    return _effective(history, changes_after(history, number))
+
+
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
     """Return all changes after a record, whoever made them, newest first."""
     return history.select(RecordFilter(since=number + 1), limit=MOST_NUMBER)

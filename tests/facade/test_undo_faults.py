@@ -206,6 +206,7 @@ async def test_a_folder_comes_back_with_the_names_in_it_that_no_call_can_write(
     wanted = grow_odd(tmp_path)
     async with filetools.open(tmp_path, settings=QUIET) as files:
         alice = files.for_actor(ALICE)
+        await files.checkpoint("start")
         if deletes_in_transaction:
             async with alice.transaction() as transaction:
                 await transaction.delete_directory("d", recursive=True)
@@ -216,6 +217,12 @@ async def test_a_folder_comes_back_with_the_names_in_it_that_no_call_can_write(
             assert files_below(tmp_path) == wanted
             await alice.redo()
             assert not (tmp_path / "d").exists()
+        for _ in range(2):
+            await files.restore("start")
+            assert files_below(tmp_path) == wanted
+            await alice.delete_directory("d", recursive=True)
+            await alice.undo()
+        await alice.redo()
     async with filetools.open(tmp_path, settings=QUIET) as files:
         await files.for_actor(ALICE).undo()
         assert files_below(tmp_path) == wanted
