@@ -19,7 +19,7 @@ from filetools.facade.runner import CallRunner, is_late
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.put_back import RestoreFolder, UndoStep, opened
 from filetools.facade.steps.texts import PutMode
-from filetools.facade.undoing import Phase, UndoPlan, make_plan
+from filetools.facade.undoing import UndoPlan, make_plan
 from filetools.facade.way import Outcome
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import RecordFilter
@@ -69,7 +69,8 @@ async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: Rel
     folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
     try:
         for phase in plan.phases:
-            outcomes.append(await _transaction(runner, actor, phase))
+            happened = partial(record_steps, parts, actor, phase.steps)
+            outcomes.append(await runner.change(phase.steps, actor, happened=happened))
     except BaseException:
         if outcomes:
             await _take_back(runner, actor, outcomes, kind)
@@ -84,11 +85,6 @@ async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: Rel
     )
 
 
-async def _transaction(runner: CallRunner, actor: Actor, phase: Phase) -> Outcome:
-    happened = partial(record_steps, runner.parts, actor, phase.steps)
-    return await runner.change(phase.steps, actor, happened=happened)
-
-
 async def _take_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
     """Take back the transactions that were made before one that failed."""
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
@@ -101,7 +97,7 @@ async def _take_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcom
             )
         )
         for phase in plan.phases:
-            await _transaction(runner, actor, phase)
+            await runner.change(phase.steps, actor, happened=partial(record_steps, runner.parts, actor, phase.steps))
     except FileToolsError as exc:
         _log.error("an undo that failed half way could not be taken back: %s", exc)
 

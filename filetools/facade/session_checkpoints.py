@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from functools import partial
 from typing import Final
 
@@ -20,26 +19,16 @@ PREFIX: Final = "auto: "
 """What names of automatic checkpoints begin with."""
 MOST_SHOWN_CHARACTERS: Final = 100
 """Characters of a session in the name of its checkpoint."""
-_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 _log = logging.getLogger(__name__)
 
 
 def automatic_name(what: str) -> str:
-    """Return the name of an automatic checkpoint made now: what it was made for, and the local time."""
-    return f"{_start(what)}{time.strftime(_MOMENT)}"
-
-
-def _start(what: str) -> str:
+    """Return the name of the automatic checkpoint that is made for something."""
     if len(what) > MOST_SHOWN_CHARACTERS:
         digest = version_of(what.encode("utf-8", "surrogatepass")).removeprefix(VERSION_PREFIX)
         what = f"{what[:MOST_SHOWN_CHARACTERS]}… {digest[:12]}"
-    return f"{PREFIX}{what} "
-
-
-def _is_of(name: str, what: str) -> bool:
-    """Whether a name is that of an automatic checkpoint made for something."""
-    return name[: -len(time.strftime(_MOMENT))] == _start(what)
+    return f"{PREFIX}{what}"
 
 
 class SessionCheckpoints:
@@ -72,12 +61,10 @@ class SessionCheckpoints:
     async def _make(self, session: str) -> None:
         parts = self._parts
         try:
-            known = await parts.crew.run(parts.journal.checkpoints.all)
+            name = automatic_name(session)
             # By another process, or by an opening before this one.
-            if any(one.automatic and _is_of(one.name, session) for one in known):
-                return
-            seen = await self._runner.look_at_tree()
-            await parts.crew.run(partial(take, parts, automatic_name(session), seen, automatic=True))
+            if await parts.crew.run(partial(parts.journal.checkpoints.get, name)) is None:
+                await parts.crew.run(partial(take, parts, name, await self._runner.look_at_tree(), automatic=True))
         except WorkspaceGoneError:
             raise
         except FileToolsError as exc:

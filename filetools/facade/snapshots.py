@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -73,12 +74,8 @@ def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[
         if (row.size or 0) > min(most_bytes, left):
             too_large.append(row.path)
             continue
-        try:
-            content = _bytes_of(parts, row, most_bytes)
-        except FileToolsError:
-            changed.append(row.path)
-            continue
-        if version_of(content) != version:
+        content = _content_of(parts, row, most_bytes)
+        if content is None:
             changed.append(row.path)
             continue
         portion[version] = content
@@ -93,8 +90,10 @@ def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[
     return {key for key, row in tree.items() if row.version in versions} if lost else set()
 
 
-def _bytes_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes:
+def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None:
+    """Return the bytes that a row is about; None if there are others by now, or they cannot be read."""
     path = WorkspacePath(row.path)
-    if row.kind == "symlink":
-        return parts.store.read_link(path)
-    return parts.store.read(path, limit=most_bytes)[0]
+    with suppress(FileToolsError):
+        content = parts.store.read_link(path) if row.kind == "symlink" else parts.store.read(path, limit=most_bytes)[0]
+        return content if version_of(content) == row.version else None
+    return None

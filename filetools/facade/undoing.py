@@ -38,7 +38,7 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import Past, is_within
+from filetools.versions.past import is_within
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
@@ -268,9 +268,8 @@ def _take_back(
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
     history = parts.journal.history
-    past = Past(history, parts.workspace.key)
     numbers = {record.number for record in chosen}
-    undoing = Undoing(tree, past, chosen, is_prose=parts.settings.is_prose)
+    undoing = Undoing(tree, history, chosen, is_prose=parts.settings.is_prose)
     since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
     moves = [record for record in history.select(since, limit=MOST_NUMBER) if record.number not in numbers]
     undoers = history.undoers(move.number for move in moves)

@@ -23,11 +23,10 @@ from filetools.journal.birth import NEWEST, boot_id, mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change, Head, ObservedChanges, View
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import CommitDraft, Recorder, next_number
+from filetools.journal.commit import CommitDraft, Recorder, drop_rows_aside, next_number
 from filetools.journal.contents import LARGEST_ROW_BYTES, Contents, version_from
 from filetools.journal.database import Database
 from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
-from filetools.journal.folders import drop_rows_aside
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
 from filetools.journal.reserve import Reserve

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database
-from filetools.journal.folders import NEW_FILE_ID
-from filetools.journal.tree_rows import Identity, folder_of
+from filetools.journal.tree_rows import NEW_FILE_ID, Identity, folder_of
 from filetools.models.words import EntryType
 
 T = TypeVar("T")

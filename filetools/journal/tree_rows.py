@@ -43,6 +43,7 @@ class TreeRow(Struct, frozen=True, kw_only=True):
         return self.kind != "absent"
 
 
+NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
 TREE_COLUMNS: Final = "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied"
 KEY, PATH, KIND, IDENTITY = 0, 2, 3, slice(7, 12)
 """Where these are among the values of a row."""

@@ -13,9 +13,8 @@ from msgspec import Struct
 from filetools.errors import FileToolsError, HiddenPathError, ToolBlockedError
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.permissions.approvals import Approvals
+from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
-from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
 from filetools.permissions.requests import AskReason, Proposal, Settled
 from filetools.permissions.rules import SavedPermissions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -76,53 +76,44 @@ class FileState(Struct, frozen=True, kw_only=True):
     mode: int | None
 
 
-class Past:
-    """What the journal knows of the time before a record. Lives for one plan."""
-
-    def __init__(self, history: History, key_of: Callable[[str], str]) -> None:
-        """Know the records, and what returns the key of a path."""
-        self._history = history
-        self._key_of = key_of
-
-    def mode_before(self, record: ChangeRecord) -> int | None:
-        """Return the permission bits of a file before a record, where they are known."""
-        if record.operation is Operation.DELETE and record.mode is not None:
-            return record.mode
-        key = self._key_of(record.path)
-        former = next(lineage(self._history, key, self._key_of, below=record.number, page=1), None)
-        return former.mode if former is not None and former.after == record.before else None
-
-    def deletions(self, record: ChangeRecord) -> list[int]:
-        """Return the records that deleted what one did, newest first: a redo is one of its own."""
-        undoers = _all_undoers(self._history.undoers, [record.number])
-        numbers = {record.number, *(each for several in undoers.values() for each in several)}
-        related = self._history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
-        return [
-            each.number
-            for each in related
-            if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
-        ]
-
-    def has_restored(self, record: ChangeRecord) -> bool:
-        """Whether a record brought something back."""
-        return bool(self._history.taken_back([record.number]))
-
-    def tree_before(self, record: ChangeRecord) -> dict[str, FileState | None]:
-        """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
-        # Nobody may have read its files before it came back and went once more.
-        found = [row for number in self.deletions(record) for row in self._history.gone_below(number)]
-        return {
-            path: None if version is None else FileState(version=version, mode=mode)
-            for path, version, mode in found
-            if path != record.path
-        }
+def mode_before(history: History, record: ChangeRecord, key_of: Callable[[str], str]) -> int | None:
+    """Return the permission bits of a file before a record, where they are known."""
+    if record.operation is Operation.DELETE and record.mode is not None:
+        return record.mode
+    former = next(lineage(history, key_of(record.path), key_of, below=record.number, page=1), None)
+    return former.mode if former is not None and former.after == record.before else None
 
 
-def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
+def deletions(history: History, record: ChangeRecord) -> list[int]:
+    """Return the records that deleted what one did, newest first: a redo is one of its own."""
+    newer = numbers = {record.number}
+    while newer:
+        newer = {number for several in history.undoers(newer).values() for number in several} - numbers
+        numbers = numbers | newer
+    related = history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
+    return [
+        each.number
+        for each in related
+        if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
+    ]
+
+
+def tree_before(history: History, record: ChangeRecord) -> dict[str, FileState | None]:
+    """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
+    # Nobody may have read its files before it came back and went once more.
+    found = [row for number in deletions(history, record) for row in history.gone_below(number)]
+    return {
+        path: None if version is None else FileState(version=version, mode=mode)
+        for path, version, mode in found
+        if path != record.path
+    }
+
+
+def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[int]:
     """Return which creations must stay: something stood there before that nobody had seen, and it may be that.
 
     Args:
-        past: What the journal knows.
+        history: The records.
         records: All that will be taken back, newest first.
     """
     unknown: set[int] = set()
@@ -130,7 +121,7 @@ def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
     seen: dict[str, dict[str, FileState | None]] = {}
     for record in reversed(records):
         if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
-            seen[record.path] = past.tree_before(record)
+            seen[record.path] = tree_before(history, record)
         elif record.operation is Operation.DELETE and record.before_unknown and record.actor.kind == "external":
             gone.add(record.path)
         elif record.operation is Operation.CREATE and (
@@ -140,19 +131,6 @@ def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
             unknown.add(record.number)
             gone.discard(record.path)
     return unknown
-
-
-def _all_undoers(
-    undoers: Callable[[Iterable[int]], dict[int, list[int]]], numbers: Iterable[int]
-) -> dict[int, list[int]]:
-    """Return for records, and for those that take them back, and so on, which records take each back."""
-    found: dict[int, list[int]] = {}
-    wanted = set(numbers)
-    while wanted:
-        newer = undoers(wanted)
-        found |= newer
-        wanted = {number for several in newer.values() for number in several} - found.keys()
-    return found
 
 
 def is_within(path: str, folder: str) -> bool:

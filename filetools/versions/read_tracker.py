@@ -15,7 +15,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from itertools import accumulate, takewhile
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -257,7 +256,7 @@ class ReadTracker:
         """Write what is new to the journal; call it in a worker thread."""
         with self._saving:
             with self._lock:
-                texts, rows = self._waiting.newest(BATCH_BYTES), self._unsaved
+                texts, rows = dict(self._waiting), self._unsaved
                 self._unsaved = []
             try:
                 self._journal.contents.keep_read(texts)
@@ -418,8 +417,6 @@ MOST_HELD_BYTES: Final = 32 * 1024 * 1024
 """Texts that stay in memory; beyond it those not used longest are kept in the journal, too."""
 MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 """Texts that wait in memory to be kept; beyond it those not used longest go."""
-BATCH_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of texts that are kept at once, the newest first; the rest waits for the next time."""
 
 
 class _Texts(OrderedDict[str, bytes]):
@@ -445,9 +442,3 @@ class _Texts(OrderedDict[str, bytes]):
             out.append(self.popitem(last=False))
             self.size -= len(out[-1][1])
         return out
-
-    def newest(self, limit: int) -> dict[str, bytes]:
-        """Return the newest, of at most so many bytes."""
-        sizes = accumulate(map(len, reversed(self.values())))
-        newest = zip(reversed(self.items()), sizes, strict=True)
-        return dict(item for item, _ in takewhile(lambda one: one[1] <= limit, newest))

@@ -16,9 +16,10 @@ from filetools.content.facts import inspect, text_of
 from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
+from filetools.journal.history import History
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import FileState, Past, is_within, unknown_creations
+from filetools.versions.past import FileState, deletions, is_within, mode_before, tree_before, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -60,22 +61,22 @@ class Undoing:
     """Works out what a tree would be without some changes. Lives for one plan; gets the records newest first."""
 
     def __init__(
-        self, tree: DraftTree, past: Past, records: Sequence[ChangeRecord], *, is_prose: Callable[[str], bool]
+        self, tree: DraftTree, history: History, records: Sequence[ChangeRecord], *, is_prose: Callable[[str], bool]
     ) -> None:
         """Begin with what stands now.
 
         Args:
             tree: The draft.
-            past: What the journal knows.
+            history: The records of the journal.
             records: All that will be taken back, newest first.
             is_prose: Whether a file is merged within its lines, too.
         """
         self._tree = tree
-        self._past = past
+        self._history = history
         self._is_prose = is_prose
         self.names = FormerNames()
         """The moves that were passed; whoever goes back tells it of those that stay."""
-        self._unknown = unknown_creations(past, records)
+        self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
         self._puts: dict[int, tuple[DraftNode, DraftNode | None, UndoFinding]] = {}
         """By the identity of what was put in the tree: that, so that it lives, what it took the place of, and what was said."""
@@ -126,7 +127,9 @@ class Undoing:
             return
         after = None if record.after is None else FileState(version=record.after, mode=record.mode)
         before = (
-            None if record.before is None else FileState(version=record.before, mode=self._past.mode_before(record))
+            None
+            if record.before is None
+            else FileState(version=record.before, mode=mode_before(self._history, record, self._tree.key))
         )
         key = self._tree.key(where)
         run = self._runs.get(key)
@@ -234,17 +237,20 @@ class Undoing:
         elif self._is_free_of_others(record, where):
             for path in [*self._tree.below(where), where]:
                 self._tree.put(path, None)
-            if self._past.has_restored(record):
+            if self._has_restored(record):
                 self._tree.wholes.add(self._tree.key(where))
             self._find([record], where, "undone")
         else:
             self._find([record], where, "kept")
 
+    def _has_restored(self, record: ChangeRecord) -> bool:
+        return bool(self._history.taken_back([record.number]))
+
     def _is_free_of_others(self, record: ChangeRecord, where: str) -> bool:
         """Whether nothing is in a folder but links that came back with it."""
         inside = [self._tree.at(path) for path in self._tree.below(where)]
         has_files = any(node is None or node.kind not in WITHOUT_RECORDS for node in inside)
-        return not has_files and (not inside or self._past.has_restored(record))
+        return not has_files and (not inside or self._has_restored(record))
 
     def _put_text_back(self, record: ChangeRecord) -> None:
         where, before = self.names.now(record.path), record.before
@@ -296,14 +302,14 @@ class Undoing:
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
     def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, DraftNode]]:
-        found = (self._tree.trashed(where, str(number), record.mode) for number in self._past.deletions(record))
+        found = (self._tree.trashed(where, str(number), record.mode) for number in deletions(self._history, record))
         return next((each for each in found if each), [])
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
         if self._tree.at(where) is None:
             self._tree.put(where, DraftNode(kind="folder", mode=record.mode))
-        for path, state in self._past.tree_before(record).items():
+        for path, state in tree_before(self._history, record).items():
             target = f"{where}{path[len(record.path) :]}"
             if state is not None:
                 self._settle(_UndoRun(path=target, after=None, before=state, records=[record]))

@@ -302,6 +302,22 @@ async def test_what_was_seen_is_known_after_a_restart(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "person"), 9, "bob")
 
 
+async def test_many_large_texts_that_were_read_last_are_merged_on_after_a_restart(tmp_path: Path) -> None:
+    bob = Actor(kind="agent", id="bob", session="s")
+    texts = {f"{number}.txt": f"one {number}\n{'x' * 900_000}\nlast\n" for number in range(12)}
+    for path, text in texts.items():
+        (tmp_path / path).write_text(text)
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        for path in texts:
+            await files.for_actor(bob).read_file(path)
+    for path, text in texts.items():
+        (tmp_path / path).write_text(text.replace("last", "LAST"))
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        for path, text in texts.items():
+            await files.for_actor(bob).write_file(path, text.replace("one", "ONE"))
+            assert (tmp_path / path).read_text() == text.replace("one", "ONE").replace("last", "LAST")
+
+
 async def test_sessions_of_one_actor_know_for_themselves(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         first = files.for_actor(Actor(kind="agent", id="bob", session="1"))

@@ -12,9 +12,8 @@ from filetools.journal.approvals import MOST_REQUESTS, ApprovalTable
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.approvals import Approvals
+from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
-from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import RunTrust
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from tests.support.opened import steps_until

@@ -17,9 +17,8 @@ from filetools.journal.approvals import ApprovalTable
 from filetools.journal.journal import Journal
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.approvals import Approvals
+from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.gatekeeper import Gatekeeper
-from filetools.permissions.ledger import CallRun
 from filetools.permissions.policy import PermissionPolicy
 from filetools.permissions.requests import Proposal
 from filetools.permissions.rules import Rule
