@@ -92,7 +92,7 @@ class BlobFolder:
         """Remove the unfinished work of dead writers; returns the names of blobs that have had the time to be committed."""
         with os.scandir(self._directory) as entries:
             # By age, not by the process in the name: its number says nothing across containers that share a root.
-            old = [entry.name for entry in entries if self._age_seconds(entry.name) > YOUNG_SECONDS]
+            old = [entry.name for entry in entries if _is_old(entry)]
         self.remove(name for name in old if not _NAME.fullmatch(name))
         return [name for name in old if _NAME.fullmatch(name)]
 
@@ -112,11 +112,11 @@ class BlobFolder:
                 temporary.unlink()
             raise
 
-    def _age_seconds(self, name: str) -> float:
-        try:
-            return time.time() - (self._directory / name).lstat().st_mtime
-        except FileNotFoundError:
-            return 0.0
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    with suppress(FileNotFoundError):
+        return time.time() - entry.stat(follow_symlinks=False).st_mtime > YOUNG_SECONDS
+    return False
 
 
 def make_private_folder(directory: Path) -> None:

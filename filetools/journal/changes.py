@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -139,19 +139,13 @@ class HeadMovedError(Exception):
         self.path = path
 
 
-class NumberedChange(NamedTuple):
-    """The draft of a record."""
-
-    number: int
-    change: Change
-
-
 class ObservedChanges:
     """What other programs did, in the order in which it is recorded. Lives for one transaction."""
 
     def __init__(self, newest: int) -> None:
         """Begin after the number of the newest record."""
-        self.changes: list[NumberedChange] = []
+        self.changes: list[tuple[int, Change]] = []
+        """With the numbers of their records."""
         self._newest = newest
 
     def add(
@@ -192,5 +186,5 @@ class ObservedChanges:
             before_unknown=before is None and operation in (Operation.MODIFY, Operation.DELETE),
             after=version_from(after), size=size, mode=mode, applied=True, external=True,
         )  # fmt: skip
-        self.changes.append(NumberedChange(self._newest, change))
+        self.changes.append((self._newest, change))
         return self._newest

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct, field, structs
 
 from filetools.journal.birth import NEWEST
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, NumberedChange, Relation
+from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.contents import Contents, digest_of
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.history import discount, refresh_undone, targets_between
@@ -119,7 +119,7 @@ class Recorder:
         return tuple(records)
 
     def record_observed(
-        self, connection: sqlite3.Connection, found: Sequence[NumberedChange], unseen: Set[int]
+        self, connection: sqlite3.Connection, found: Sequence[tuple[int, Change]], unseen: Set[int]
     ) -> tuple[ChangeRecord, ...]:
         """Record what an observation found, of which the rows of the tree tell already.
 

@@ -57,7 +57,7 @@ class FaultyJournal(Journal):
         def planned(found: ObservedChanges, rows: TreeTable) -> None:
             look(found, rows)
             if found.changes:
-                self.plan.run("journal", "Journal.commit", found.changes[0].change.path, lambda: None)
+                self.plan.run("journal", "Journal.commit", found.changes[0][1].path, lambda: None)
 
         return super().observe(key_of, planned)
 
