@@ -160,20 +160,19 @@ def found(looks: Iterable[Look]) -> Sequence[Change]:
 
 
 def keep_seen(parts: Parts, seen: Look) -> None:
-    """Keep the bytes of a file before it is displaced, unless they were kept when they were recorded, or will be then.
+    """Keep the bytes of a file before it is displaced, unless they are kept already, or its commit brings them.
 
     Raises:
         FileTooLargeError: It is larger than any file that filetools writes, so it cannot be kept.
         HeadMovedError: It has changed since the look.
     """
-    if seen.stat is None or seen.version is None:
-        return
-    head = seen.view.head
-    is_kept = head is None or (head.number > 0 and head.version == seen.version)
-    if is_kept and seen.stat.size <= parts.settings.max_foreign_bytes:
+    if seen.stat is None or seen.version is None or (seen.view.head is None and seen.content is not None):
         return
     if seen.is_opaque:
-        raise FileTooLargeError(seen.path, seen.stat.size, parts.settings.max_write_bytes)
+        if seen.stat.size > parts.settings.max_write_bytes:
+            raise FileTooLargeError(seen.path, seen.stat.size, parts.settings.max_write_bytes)
+        return
+    # That a version is recorded does not say so: of a file that has only been hashed, a move is recorded, too.
     if not parts.journal.contents.has(seen.version):
         content = seen.content
         if content is None:

@@ -44,7 +44,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What a walk of the way has changed."""
 
     records: tuple[ChangeRecord, ...]
-    """All new records in order, foreign changes noticed on the way included."""
+    """All new records in order, files found and foreign saves of the same instant included."""
     changes: tuple[ChangeRecord | None, ...]
     """For each step the record of its own change; None if it had nothing to change."""
     mirror: MirrorStatus
@@ -60,7 +60,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 Beat = Callable[[int, int], None]
 Noticed = Callable[[Sequence[ChangeRecord]], None]
-"""Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""
+"""Told of records that stand whatever becomes of the call: foreign changes."""
 
 
 def no_beat(_done: int, _total: int) -> None:
@@ -117,7 +117,8 @@ class Walk:
                 break  # what was seen is what is recorded
             noticed(news)
             for step in steps:
-                step.look(parts)
+                if step.unrecorded:
+                    step.look(parts)
         self._active = _decided(parts, steps, beat)
         if not self._active:
             self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())

@@ -95,8 +95,8 @@ class CommitDraft(Struct, frozen=True, kw_only=True):
     @property
     def makes_room(self) -> bool:
         """Whether it takes files away or elsewhere, so that it must be possible on a full disk."""
-        own = [change.operation for change in self.changes if not change.external]
-        return bool(own) and all(operation in _TAKING_AWAY for operation in own)
+        own = [change for change in self.changes if not change.external]
+        return bool(own) and all(change.operation in _TAKING_AWAY or change.compensates is not None for change in own)
 
 
 class Recorder:
@@ -272,7 +272,7 @@ def _head_of(change: Change, number: int) -> tuple[Any, ...]:
 def _abort(connection: sqlite3.Connection, number: int) -> None:
     """Mark a record as set back, and with it what its commit had still to do at the same path, as before a move over it.
 
-    Foreign changes and new parents that were recorded along with it have happened all the same.
+    Foreign changes that were recorded along with it have happened all the same; new parents are set back one by one.
     """
     row = connection.execute(_ABORT, (number,)).fetchone()
     if row is None:

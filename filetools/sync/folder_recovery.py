@@ -98,11 +98,12 @@ class FolderRecovery:
         """Return the moves and deletions of folders after a record."""
         return FolderMoves(self._journal.history.removals_since(number), self._workspace.key)
 
-    def make(self, path: WorkspacePath) -> None:
-        """Make a folder that is missing, and those above it."""
+    def make(self, path: WorkspacePath, record: ChangeRecord) -> None:
+        """Make a folder that is missing, with the mode that its record says, and those above it."""
         make_parents(self._store, path)
         if self._store.stat(path) is None:
             self._store.make_directory(path)
+            self.set_mode(path, record)
 
     def bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Have what a record brings back out of the trash stand there with all that was in it."""

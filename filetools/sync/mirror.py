@@ -217,12 +217,12 @@ class Mirror:
             return not any(map(self.worker.is_unsettled, keys))
         return progress.unsettled is None or number < progress.unsettled
 
-    def wait_for_round(self, seconds: float) -> None:
-        """Wait until all of the backlog was worked off once more and made durable, or the time is over."""
+    def wait_for_round(self, seconds: float) -> bool:
+        """Wait until all of the backlog was worked off once more and made durable; False if the time is over."""
         with self._changed:
             goal = self._rounds + (2 if self._is_at_work else 1)
             self.wake(is_whole=True, is_hasty=True)
-            self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
+            return self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
 
     def wait_for_look(self, seconds: float) -> None:
         """Wait until it is known how the mirror is, or the time is over."""

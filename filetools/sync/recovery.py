@@ -115,10 +115,12 @@ class Recovery:
         match record.operation:
             case _ if record.operation in DIRECTORY_REMOVALS or _is_opaque(record):
                 pass  # it was synced
+            case Operation.CREATE_DIRECTORY if record.state is RecordState.ABORTED:
+                pass  # it was set back
             case Operation.CREATE_DIRECTORY:
                 for place in places:
                     self._clear_way(place)
-                    self._folders.make(place)
+                    self._folders.make(place, record)
             case _:
                 if record.operation is Operation.MOVE and places == own_places(record):
                     with suppress(FileToolsError):
@@ -154,9 +156,7 @@ class Recovery:
             return
         match record.operation:
             case Operation.CREATE_DIRECTORY:
-                self._clear_way(path)
-                self._folders.bring_back(path, record)
-                self._folders.make(path)
+                self._finish_folder(path, record)
             case Operation.DELETE_DIRECTORY:
                 self._folders.remove_again(path, record.number)
             case Operation.MOVE_DIRECTORY:
@@ -175,6 +175,22 @@ class Recovery:
                 self.settle(path, self._workspace.key(path))
             case _:
                 self.settle(path, self._workspace.key(path))
+
+    def _finish_folder(self, path: WorkspacePath, record: ChangeRecord) -> None:
+        """Make a folder, unless another program has put something in its place, or in that of one above it, since."""
+        self._clear_way(path)
+        row = self._journal.tree_index.get(self._workspace.key(path))
+        if row is None or row.kind != "directory":
+            return  # recorded by now, with what went along
+        for folder in (*path.folders, path):
+            stat = self._store.stat(folder)
+            if stat is not None and stat.type != "directory":
+                key = self._workspace.key(folder)
+                gone = Change(operation=Operation.DELETE_DIRECTORY, path=folder, key=key, applied=True, external=True)
+                self._journal.commit([gone], SYSTEM)
+                return
+        self._folders.bring_back(path, record)
+        self._folders.make(path, record)
 
     def _opaque(self, key: str, head: Head) -> ChangeRecord | None:
         """Return the change that a head waits for, if it is of something that nobody knows the bytes of."""

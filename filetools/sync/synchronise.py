@@ -127,7 +127,9 @@ class Synchronisation:
                 return
             if left:
                 await self._refuse_if_aborted({key: path for key, path in left.items() if key not in known})
-        await in_thread(partial(mirror.wait_for_round, PROBE_SECONDS))  # until it is durable
+        if paths and not await in_thread(partial(mirror.wait_for_round, self._context.times.strict_wait_seconds)):
+            raise SyncFailedError(None, "the mirror could not be made durable in time")
+        mirror.check()
 
     def _entries(self) -> dict[str, BacklogEntry]:
         """Return all that the mirror is behind with, by key."""

@@ -102,8 +102,7 @@ class BacklogWorker:
         self._versions = (Versions(context.primary), Versions(files.store))
         self._is_whole_due = True
         self._seen = 0
-        """Number of the last record followed."""
-        self._reached = 0
+        """Number up to which records were followed: what they are about is there, refused, or waits for others."""
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
         """What was written since it was last made durable, by key and whether a record tells of it."""
         self._sync_at = math.inf
@@ -197,7 +196,7 @@ class BacklogWorker:
         self._must_write -= keys
         if batch:
             unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
-            self._context.journal.backlog.advance(self._place, self._reached, batch.values(), unsettled)
+            self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
 
     def is_unsettled(self, key: str) -> bool:
         """Whether a path waits for others who are at work on it; any thread may ask."""
@@ -259,10 +258,10 @@ class BacklogWorker:
                 self._bring_together(several)
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
-        self._seen = self._reached = max(own, self._seen)
+        self._seen = max(own, self._seen)
         unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
         is_filling = self._is_lacking or not self.identity.is_filled
-        self._told.reached(self._reached, unsettled=unsettled, is_filling=is_filling)
+        self._told.reached(self._seen, unsettled=unsettled, is_filling=is_filling)
 
     def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
         """Bring over the paths of one change, both of a move; what is to be there goes first."""

@@ -287,6 +287,41 @@ def test_a_file_that_was_only_found_is_lost_at_no_death_of_its_move_over_another
         assert reopened(death.root) in (before, {"b.txt": b"a"}), death
 
 
+@pytest.mark.parametrize("place", ["made", "made/deep"])
+def test_what_a_program_put_in_the_place_of_a_folder_of_a_dead_call_stays(place: str, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+
+    async def write(files: FileToolsFacade) -> None:
+        await files.write_file("made/deep/a.txt", "a")
+
+    first = ("make_directory", "'made'")
+    death = next(one for one in deaths(root, write, most=60) if all(each in one.where for each in first))
+    (death.root / place).parent.mkdir(exist_ok=True)
+    (death.root / place).write_text("a program's")
+    assert reopened(death.root) == with_folders({place: b"a program's"})
+
+
+def test_a_folder_whose_making_was_interrupted_is_as_private_as_it_was(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "own").mkdir(parents=True, mode=0o700)
+
+    async def remove(files: FileToolsFacade) -> None:
+        await files.checkpoint("before")
+        await files.delete_directory("own")
+
+    async def restore(files: FileToolsFacade) -> None:
+        await files.restore("before")
+
+    asyncio.run(acted(root, remove))
+    death = next(
+        one for one in deaths(root, restore, most=60) if "make_directory" in one.where and "'own'" in one.where
+    )
+    recover(death.root)
+    own = death.root / "own"
+    assert not own.exists() or own.stat().st_mode & 0o777 == 0o700  # it may have died before the commit
+
+
 def test_fifty_files_are_wholly_changed_or_wholly_not_after_a_death_at_any_step(tmp_path: Path) -> None:
     root, mirror = tmp_path / "model/root", tmp_path / "model/mirror"
     grow(root, MANY)

@@ -176,3 +176,37 @@ async def test_a_stranger_s_save_that_cannot_be_looked_at_waits_for_the_sweep(tm
             ("modify", "a.txt", "external"),
             ("modify", "a.txt", "system"),
         ]
+
+
+async def test_a_folder_that_a_stranger_made_meanwhile_stays_when_the_call_fails(tmp_path: Path) -> None:
+    made = Once("make_directory", (tmp_path / "x").mkdir)
+    async with ScriptedOpening(tmp_path, before=several(made, Once("Prepared.exchange", failing(full_disk)))) as files:
+        await files.look()
+        await refused("DISK_FULL", files.write_file("x/y/1.txt", "1"))
+        assert snapshot(tmp_path) == {"x": None}
+        await files.look()
+        assert await recorded(files) == [("create_directory", "x", "external")]
+        await assert_at_rest(files, tmp_path)
+
+
+async def test_a_move_into_a_new_folder_where_nothing_may_be_made_is_refused_before_it_is_recorded(
+    tmp_path: Path,
+) -> None:
+    grow(tmp_path, {"a.txt": b"a"})
+    async with ScriptedOpening(tmp_path, before=Once("prepare", failing(full_disk), at=1)) as files:
+        await refused("DISK_FULL", files.move_file("a.txt", "x/a.txt"))
+        assert (snapshot(tmp_path), files._parts.journal.position()) == ({"a.txt": b"a"}, 0)
+        await files.move_file("a.txt", "x/a.txt")
+
+
+async def test_a_file_that_was_only_hashed_is_kept_before_it_is_replaced_though_its_move_is_recorded(
+    tmp_path: Path,
+) -> None:
+    grow(tmp_path, {"a.txt": b"precious"})
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.look()  # which hashes it
+        for name in ("b.txt", "c.txt"):
+            await files.move_file("a.txt" if name == "b.txt" else "b.txt", name)
+        await files.write_file("c.txt", "other")
+        await files.undo()
+        assert snapshot(tmp_path) == {"c.txt": b"precious"}

@@ -376,10 +376,10 @@ async def test_a_place_that_is_cleared_first_is_as_it_was_if_the_rest_fails(
     before, store = snapshot(root), parts(alice).store
     prepare = store.prepare
 
-    def full(path: WorkspacePath, *arguments: Any, **options: Any) -> object:
-        if path == "a.txt":
+    def full(path: WorkspacePath, content: bytes, **options: Any) -> object:
+        if path == "a.txt" and content:
             raise DiskFullError(path)
-        return prepare(path, *arguments, **options)
+        return prepare(path, content, **options)
 
     monkeypatch.setattr(store, "prepare", full)
     await refused("DISK_FULL", alice.undo(since=1))

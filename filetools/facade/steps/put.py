@@ -98,13 +98,13 @@ class PutFile(Step):
         return self.path if self.seen.stat is None and self._create_parents and not self._in_buffer else None
 
     def prepare(self, parts: Parts) -> None:
-        """Keep what is large, create missing parents and the temporary file."""
+        """Keep what the journal lacks, and make the temporary file."""
         assert self.decision is not None
         keep_unsaved(parts, self.seen, self.decision)
         if self._in_buffer:
             return
         keep_seen(parts, self.seen)
-        super().prepare(parts)
+        self._draft_folders(parts)
         self._prepared = parts.store.prepare(
             self.path, self.content, new=self.seen.stat is None, mode=self.decision.mode, like=self.decision.like,
             within=self._missing[0].parent if self._missing else None,

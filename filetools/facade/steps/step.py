@@ -31,7 +31,8 @@ class Step(ABC):
         """What its record says besides: which records an undo takes back with it."""
         self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
-        self._made: list[ChangeRecord] = []
+        self._made: list[WorkspacePath] = []
+        self._made_records: Sequence[ChangeRecord] = ()
         self._displaced: Displaced | None = None
         self._number = 0
 
@@ -65,6 +66,11 @@ class Step(ABC):
 
     def prepare(self, parts: Parts) -> None:
         """Do all that can fail for space or rights, without changing anything that others see."""
+        if self._missing:
+            parts.store.prepare(self._missing[0], b"", new=True).discard()  # where this fails, a folder cannot be made
+        self._draft_folders(parts)
+
+    def _draft_folders(self, parts: Parts) -> None:
         self._parents = [folder_change(parts, folder) for folder in self._missing]
 
     @abstractmethod
@@ -74,7 +80,7 @@ class Step(ABC):
     def recorded(self, records: Sequence[ChangeRecord]) -> None:
         """Know the records of its drafts."""
         self._number = records[-1].number
-        self._made = [record for record in records if record.path in self._missing]
+        self._made_records = [record for record in records if record.path in self._missing]
 
     def make_folders(self, parts: Parts) -> None:
         """Make the folders that are missing; called before `exchange`.
@@ -84,21 +90,22 @@ class Step(ABC):
         """
         for folder in self._missing:
             try:
-                parts.store.make_directory(folder)
+                if parts.store.make_directory(folder):
+                    self._made.append(folder)
             except PathExistsError as exc:
                 raise PathNotDirectoryError(folder) from exc
 
     def remove_folders(self, parts: Parts) -> None:
-        """Take back the folders that were made, innermost first; one that others use by now stays, as theirs."""
-        for record in reversed(self._made):
+        """Take back the folders that it has made, innermost first; one that others use by now stays, as theirs."""
+        for folder in reversed(self._made):
             with suppress(FileToolsError):
-                parts.store.remove_empty_directory(WorkspacePath(record.path))
+                parts.store.remove_empty_directory(folder)
 
     def without_folders(self) -> Sequence[Change]:
         """Return the records that those are gone again."""
         return [
             structs.replace(change, operation=Operation.DELETE_DIRECTORY, applied=True, compensates=record.number)
-            for record in reversed(self._made) for change in self._parents if change.path == record.path
+            for record in reversed(self._made_records) for change in self._parents if change.path == record.path
         ]  # fmt: skip
 
     @abstractmethod
