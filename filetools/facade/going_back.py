@@ -17,7 +17,8 @@ from filetools.facade.parts import Parts
 from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import CallRunner, is_late
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
-from filetools.facade.steps.put_back import RestoreFolder, UndoStep, opened
+from filetools.facade.steps.put_back import RestoreFolder, opened
+from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutMode
 from filetools.facade.undoing import UndoPlan, make_plan
 from filetools.facade.way import Outcome
@@ -102,7 +103,7 @@ async def _take_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcom
         _log.error("an undo that failed half way could not be taken back: %s", exc)
 
 
-def _open_folders(parts: Parts, steps: Sequence[UndoStep]) -> dict[str, int]:
+def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
     """Give their owner all rights on the read-only folders in which names will change; returns the modes they had."""
     modes: dict[str, int] = {}
     for folder in sorted({folder for step in steps for folder in _folders_of(step)}):
@@ -114,14 +115,14 @@ def _open_folders(parts: Parts, steps: Sequence[UndoStep]) -> dict[str, int]:
     return modes
 
 
-def _folders_of(step: UndoStep) -> Iterator[WorkspacePath]:
+def _folders_of(step: Step) -> Iterator[WorkspacePath]:
     paths = step.paths[:1] if isinstance(step, RestoreFolder) else step.paths
     yield from (path.parent for path in paths if not path.parent.is_root)
     if isinstance(step, MoveFolder) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
         yield step.paths[0]  # its own entry for the folder above changes
 
 
-def _as_left(modes: dict[str, int], steps: Sequence[UndoStep]) -> dict[str, int]:
+def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
     """Return the modes that folders have yet to get after all steps, where they are then."""
     moved = {str(step.paths[0]): str(step.paths[1]) for step in steps if isinstance(step, MoveFolder)}
     given = {str(step.paths[0]) for step in steps if isinstance(step, PutMode)}

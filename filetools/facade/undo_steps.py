@@ -25,10 +25,10 @@ from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put_back import (
     PutBack,
     RestoreFolder,
-    UndoStep,
     opened,
 )
 from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.steps.unsaved import put_beside, unsaved_text
 from filetools.journal.changes import Relation, RelationKind
@@ -113,7 +113,7 @@ class StepMaker:
         self._tree = tree
         self._left = {tree.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
-        self.steps: list[UndoStep] = []
+        self.steps: list[Step] = []
         self.blocked: dict[str, Clash] = {one.path: refused[one.path] for one in drafted if one.path in refused}
         """Paths whose open documents have unsaved text that is in the way, or whose change was refused."""
         for path in self.blocked:
@@ -268,7 +268,7 @@ class StepMaker:
             return None
         return node.origin.path
 
-    def _do(self, step: UndoStep | None, *paths: str) -> None:
+    def _do(self, step: Step | None, *paths: str) -> None:
         """Have a step, or one that is there already, do what is left to do at some paths."""
         if step is not None:
             self.steps.append(step)
@@ -281,19 +281,19 @@ class StepMaker:
             del self._left[one]
 
 
-def _turn(step: UndoStep) -> tuple[int, int]:
+def _turn(step: Step) -> tuple[int, int]:
     """Folders are made first: others would make them on their way, and they be recorded twice. Modes come last, inside out."""
     if isinstance(step, PutMode):
         return 2, -step.paths[0].count("/")
     return (0 if isinstance(step, MakeFolderStep) else 1), 0
 
 
-def place_of(step: UndoStep) -> WorkspacePath:
+def place_of(step: Step) -> WorkspacePath:
     """Return the path that a step is about: of a move, where it goes."""
     return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
-def assign(steps: Sequence[UndoStep], numbers: dict[str, list[int]], kind: RelationKind) -> None:
+def assign(steps: Sequence[Step], numbers: dict[str, list[int]], kind: RelationKind) -> None:
     """Have each step say which records it takes back, by their paths.
 
     The first one speaks for records that need no step; and one that only helps another, as a deletion does where a file

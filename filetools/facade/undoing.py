@@ -24,7 +24,7 @@ from filetools.facade.restoring import RestoreTarget, completed
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.put_back import RestoreFolder, UndoStep
+from filetools.facade.steps.put_back import RestoreFolder
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
@@ -55,7 +55,7 @@ _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "other
 class Phase(Struct, frozen=True):
     """What one transaction of an undo does."""
 
-    steps: tuple[UndoStep, ...]
+    steps: tuple[Step, ...]
     drafted: Mapping[str, Drafted]
     """What is drafted for each path."""
 
@@ -73,12 +73,12 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """Paths that stay as they are: nobody knows what was there, or where they come from."""
 
     @cached_property
-    def planned(self) -> list[tuple[UndoStep, Drafted | None]]:
+    def planned(self) -> list[tuple[Step, Drafted | None]]:
         """The steps with what is drafted at the path that each is about."""
         return [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
 
     @cached_property
-    def steps(self) -> tuple[UndoStep, ...]:
+    def steps(self) -> tuple[Step, ...]:
         """The steps of all phases."""
         return tuple(step for phase in self.phases for step in phase.steps)
 
@@ -348,7 +348,7 @@ def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState)
     return content if text is None else text
 
 
-def file_of(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
+def file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
     """Return what a step does; with `shown` the hunks of a text, too."""
     now: str | None = None
     then: str | None = None

@@ -15,12 +15,9 @@ from filetools.errors import (
     FileToolsError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.folders import FolderStep
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import sync_names
-from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal.changes import Change, Relation
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -151,8 +148,3 @@ class RestoreFolder(FolderStep):
         if not parts.journal.contents.has(version):
             parts.journal.contents.keep(content, version)
         return Change(operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode)
-
-
-UndoStep = (
-    PutBack | RemoveFile | MoveFile | MoveFolder | MakeFolderStep | RemoveFolderStep | RestoreFolder | PutLink | PutMode
-)
