@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
@@ -11,7 +11,6 @@ from typing import Any, Final
 from msgspec import structs
 
 from filetools.errors import FileToolsError, HardLinkedError
-from filetools.facade.linked import other_names
 from filetools.facade.look import Look, keep_seen, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decide, PutDecision
@@ -21,9 +20,10 @@ from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
 from filetools.journal.changes import Change
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import Operation
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.printable import printable
-from filetools.stores.store import FileStat, Prepared
+from filetools.search.walk import walk_tree
+from filetools.stores.store import FileStat, Prepared, Store
 from filetools.tree.reading import settled_identity
 
 MOST_NAMES: Final = 10
@@ -222,3 +222,23 @@ class PutFile(Step):
 
     def _on_top(self, before: str) -> Change:
         return structs.replace(self._change(), before=before, applied=True, document=None)
+
+
+def other_names(store: Store, path: WorkspacePath, stat: FileStat) -> Iterator[WorkspacePath]:
+    """Yield the names below the root that a file had beside a path. Call it in a worker thread: it walks the whole tree.
+
+    Args:
+        store: The tree.
+        path: The name that is left out.
+        stat: Facts of the file.
+    """
+    for name, entry in walk_tree(store, ROOT):
+        # Layered file systems may list other inodes than their files have: those names are not found.
+        if entry.type != "file" or entry.inode not in (0, stat.inode) or name == path:
+            continue
+        try:
+            found = store.stat(name)
+        except FileToolsError:
+            continue
+        if found is not None and (found.device, found.inode) == (stat.device, stat.inode):
+            yield name
