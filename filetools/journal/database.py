@@ -108,32 +108,29 @@ class Database:
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
-        with self._lent() as connection:
-            return connection.execute(query, arguments).fetchall()
+        with TRANSLATED:
+            connection = self._take()
+            try:
+                return connection.execute(query, arguments).fetchall()
+            finally:
+                self._give_back(connection)
 
     def row(self, query: str, arguments: Arguments = ()) -> Any:
-        """Return the first row of a query, or None."""
-        with self._lent() as connection:
-            return connection.execute(query, arguments).fetchone()
+        """Return the first row of a query that has few, or None."""
+        found = self.rows(query, arguments)
+        return found[0] if found else None
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection for reading; all that is read in the block is of one moment. Leave no cursor open."""
-        with self._lent() as connection:
-            connection.execute("BEGIN")
+        with TRANSLATED:
+            connection = self._take()
             try:
+                connection.execute("BEGIN")
                 yield connection
             finally:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
-
-    @contextmanager
-    def _lent(self) -> Iterator[sqlite3.Connection]:
-        with TRANSLATED:
-            connection = self._take()
-            try:
-                yield connection
-            finally:
                 self._give_back(connection)
 
     def write(
