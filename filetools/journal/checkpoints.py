@@ -240,8 +240,8 @@ def _begin(draft: Checkpoint, number: int, ended: Tree, added: Tree, connection:
     connection.executemany(_END_ROW, [(snapshot - 1, key) for key in ended])
     connection.executemany(_ADD_ROW, ((key, *_values(row), snapshot) for key, row in added.items()))
     connection.execute(
-        f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (NULL,?,0,?,?,?,?,0)",
-        (draft.number, snapshot, draft.files, draft.bytes, draft.rows),
+        f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (NULL,?,?,?,?,?,?,0)",
+        (draft.number, time.time(), snapshot, draft.files, draft.bytes, draft.rows),
     )
     return snapshot
 

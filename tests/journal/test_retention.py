@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.journal import Journal
-from filetools.journal.retention import LIVE_SECONDS, Retention
+from filetools.journal.retention import LIVE_SECONDS, SWEEP_SECONDS, Retention
 from filetools.journal.seen_versions import SeenVersion
 from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, delete_folder, move_folder, put
@@ -224,3 +225,11 @@ def test_automatic_checkpoints_are_as_old_as_records_may_be_at_most(relaxed: Jou
     assert len(relaxed.checkpoints.all()) == 3
     keep(relaxed, seconds=-60.0)
     assert [one.name for one in relaxed.checkpoints.all()] == ["a", "c"]
+
+
+@pytest.mark.parametrize(("age", "stays"), [(60.0, True), (2 * SWEEP_SECONDS, False)])
+def test_a_checkpoint_whose_saver_died_holds_nothing_up_for_long(relaxed: Journal, age: float, stays: bool) -> None:
+    written(relaxed, *(str(number).encode() for number in range(20)))
+    unnamed = "INSERT INTO checkpoints VALUES (1, NULL, 1, ?, 0, 0, 0, 0)"
+    database_of(relaxed).write(lambda connection: connection.execute(unnamed, (time.time() - age,)))
+    assert (keep(relaxed, records=5) <= 1) is stays
