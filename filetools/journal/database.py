@@ -202,8 +202,8 @@ class Database:
                     self._sync_failed = True
                     self._take_back()
                 raise
-            # Looked at again: a folder removed during the commit took the commit with it.
-            self.identities.check()
+            if durable:  # looked at again: a folder removed during the commit took the commit with it
+                self.identities.check()
             return result
 
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:

@@ -434,12 +434,12 @@ class FormerNames:
 
     def _relocate(self, where: str, home: str) -> None:
         """Have all that the draft had at a place, or below, at another one."""
-        above = {"", *within(where)}
-        for name, place in list(self._places.items()):
-            if place is None:
-                continue
-            inside = f"{name}{where[len(place) :]}"
-            if is_within(place, where):
+        above, below = {"", *within(where)}, f"{where}/"
+        for name, place in [
+            each for each in self._places.items() if each[1] in above or (each[1] or "").startswith(below)
+        ]:
+            inside = name if place is None else f"{name}{where[len(place) :]}"
+            if place is not None and is_within(place, where):
                 self._places[name] = f"{home}{place[len(where) :]}"
-            elif place in above and self._place(inside) == where:
+            elif self._place(inside) == where:
                 self._places[inside] = home
