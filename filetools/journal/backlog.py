@@ -25,7 +25,7 @@ _SINCE: Final = (
     f" WHERE number > ? AND {_COUNTS} ORDER BY number LIMIT ?)"
 )
 _ABOVE: Final = f"{_COUNTS} AND number > (SELECT position FROM mirrors WHERE place = :mirror)"
-_SELECT: Final = "SELECT key, path, number, tries, reason FROM behind"
+_SELECT: Final = "SELECT key, path, number, below, tries, reason FROM behind"
 # With a plus, so that the newest records are read, and not all that have moved.
 _LACKING: Final = (
     f"SELECT CAST(key AS BLOB) AS key, CAST(path AS BLOB) AS path FROM records WHERE {_ABOVE}"
@@ -33,10 +33,12 @@ _LACKING: Final = (
     " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
 )
 _COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
-_ADD: Final = "INSERT OR IGNORE INTO behind (mirror, key, path, number) VALUES (?, ?, ?, ?)"
+# What is to be compared below a folder stays so until the folder is there.
+_BELOW: Final = " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below)"
+_ADD: Final = f"INSERT INTO behind (mirror, key, path, number, below) VALUES (?, ?, ?, ?, ?){_BELOW}"
 _REFUSE: Final = (
-    "INSERT INTO behind (mirror, key, path, number, tries, reason) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (mirror, key)"
-    " DO UPDATE SET path = excluded.path, number = excluded.number, tries = excluded.tries, reason = excluded.reason"
+    f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
+    " path = excluded.path, number = excluded.number, tries = excluded.tries, reason = excluded.reason"
 )
 # What is below a folder that moves is brought over where it was, and then along with the folder: until that is done, all of
 # it counts as lacking.
@@ -122,9 +124,9 @@ class Backlog:
         """Forget the failed tries of a mirror, for an explicit synchronisation."""
         self._change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
-    def add(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
-        """Record that these (key, path) pairs differ in a mirror; entries that exist stay as they are."""
-        self._change(_ADD, [_values(mirror, BacklogEntry(key=key, path=path, number=0)) for key, path in paths])
+    def add(self, mirror: str, entries: Iterable[BacklogEntry]) -> None:
+        """Record that paths differ in a mirror; entries that exist stay as they are."""
+        self._change(_ADD, [_values(mirror, entry) for entry in entries])
 
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         if rows:
@@ -199,9 +201,11 @@ def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def _values(mirror: str, entry: BacklogEntry) -> tuple[Any, ...]:
-    return (mirror, os.fsencode(entry.key), os.fsencode(entry.path), entry.number)
+    return (mirror, os.fsencode(entry.key), os.fsencode(entry.path), entry.number, int(entry.below))
 
 
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:
-    key, path, number, tries, reason = row
-    return BacklogEntry(key=os.fsdecode(key), path=os.fsdecode(path), number=number, tries=tries, reason=reason)
+    key, path, number, below, tries, reason = row
+    return BacklogEntry(
+        key=os.fsdecode(key), path=os.fsdecode(path), number=number, below=bool(below), tries=tries, reason=reason
+    )

@@ -209,13 +209,17 @@ class Checkpoints:
     def _forget(self, snapshot: int) -> None:
         """Remove what a save has written that failed."""
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM checkpoints WHERE snapshot = ? AND name IS NULL", (snapshot,))
-            _next_number(connection)
-            connection.execute(_DROP_NEEDLESS)
-
         with suppress(FileToolsError):  # the next save removes it
-            self._database.write(work, durable=False, may_use_reserve=lambda: True)
+            forget = partial(forget_unnamed, "snapshot = ?", snapshot)
+            self._database.write(forget, durable=False, may_use_reserve=lambda: True)
+
+
+def forget_unnamed(condition: str, value: float, connection: sqlite3.Connection) -> None:
+    """Forget checkpoints that have no name yet, by a condition on one value, and the rows that they alone needed."""
+    found = connection.execute(f"DELETE FROM checkpoints WHERE name IS NULL AND {condition}", (value,))
+    if found.rowcount:
+        _next_number(connection)
+        connection.execute(_DROP_NEEDLESS)
 
 
 def oldest_kept(connection: sqlite3.Connection) -> int | None:
@@ -249,13 +253,14 @@ def _begin(draft: Checkpoint, number: int, ended: Tree, added: Tree, connection:
 def _name(draft: Checkpoint, snapshot: int, replace: bool, connection: sqlite3.Connection) -> Checkpoint | None:
     """Give a checkpoint its name; None if another save has removed it, or another checkpoint has the name."""
     made = structs.replace(draft, snapshot=snapshot, time=time.time())
-    if replace:
-        connection.execute("DELETE FROM checkpoints WHERE name = ?", (draft.name,))
-    named = connection.execute(
-        "UPDATE OR IGNORE checkpoints SET name = ?, time = ?, automatic = ? WHERE snapshot = ? AND name IS NULL",
-        (made.name, made.time, made.automatic, snapshot),
+    is_there = connection.execute(
+        "UPDATE checkpoints SET time = ?, automatic = ? WHERE snapshot = ? AND name IS NULL",
+        (made.time, made.automatic, snapshot),
     ).rowcount
-    if not named:
+    if is_there and replace:
+        connection.execute("DELETE FROM checkpoints WHERE name = ?", (draft.name,))
+    name = "UPDATE OR IGNORE checkpoints SET name = ? WHERE snapshot = ? AND name IS NULL"
+    if not connection.execute(name, (made.name, snapshot)).rowcount:
         return None
     if made.automatic:
         connection.execute(_SURPLUS)

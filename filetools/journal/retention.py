@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.checkpoints import Checkpoints, oldest_kept
+from filetools.journal.checkpoints import Checkpoints, forget_unnamed, oldest_kept
 from filetools.journal.contents import IS_BLOB, IS_FREE, remove_unused
 from filetools.journal.database import Database, Row
 from filetools.journal.seen_versions import tidy_seen_versions
@@ -236,18 +236,13 @@ class Retention:
             return
         self._swept_at = now
         tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
-        unfinished = partial(_forget_unfinished, self._clock() - SWEEP_SECONDS)
+        unfinished = partial(forget_unnamed, "time < ?", self._clock() - SWEEP_SECONDS)  # their savers are dead
         self._database.write(unfinished, durable=False, may_use_reserve=lambda: True)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
             self._database.write(partial(_forget_rows, keys), durable=False, may_use_reserve=lambda: True)
         orphans = [bytes.fromhex(name) for name in self._blobs.sweep()]
         for start in range(0, len(orphans), SLICE):
             remove_unused(self._database, self._blobs, orphans[start : start + SLICE])
-
-
-def _forget_unfinished(began_before: float, connection: sqlite3.Connection) -> None:
-    """Forget checkpoints of savers that died before they named them."""
-    connection.execute("DELETE FROM checkpoints WHERE name IS NULL AND time < ?", (began_before,))
 
 
 def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:

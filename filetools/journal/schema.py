@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 33
+SCHEMA_VERSION: Final = 34
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -101,6 +101,7 @@ _TABLES: Final = (
         key BLOB NOT NULL,
         path BLOB NOT NULL,
         number INTEGER NOT NULL,
+        below INTEGER NOT NULL,
         tries INTEGER NOT NULL DEFAULT 0,
         reason TEXT,
         PRIMARY KEY (mirror, key)

@@ -192,7 +192,7 @@ class Mirror:
         with self._changed:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
-                self._late_until = waiter.number
+                self._late_until = max(self._late_until, waiter.number)
 
     def _answer(self) -> None:
         with self._changed:

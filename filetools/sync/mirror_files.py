@@ -287,10 +287,15 @@ class MirrorFiles:
         return None if displaced is None else (displaced, is_own)
 
     def remove_if_empty(self, path: WorkspacePath) -> bool:
-        """Remove a directory unless something is in it; False if it stays."""
+        """Remove a directory unless something is in it; False if it stays.
+
+        Raises:
+            HoldsStateError: It is the root of somebody, with a state and nothing else.
+        """
         before = self.store.stat(path)
         if before is None or before.type != "directory" or any(True for _ in self.store.scan(path)):
             return False
+        self.refuse_state_below(path)
         displaced = self.store.remove(path)
         # Names made since the look have changed its mtime; they are nobody's to take away.
         is_empty = displaced.stat.modified_ns == before.modified_ns

@@ -217,11 +217,11 @@ class BacklogWorker:
         """
         return compared(top, *self._versions, self._context.left_out, is_fresh=is_fresh, go_on=go_on)
 
-    def add_to_backlog(self, paths: Iterable[WorkspacePath]) -> list[str]:
-        """Have paths looked at that may differ; any thread may call. Returns their keys."""
-        places = [(self._context.key(path), path) for path in paths]
-        self._context.journal.backlog.add(self._place, places)
-        return [key for key, _ in places]
+    def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
+        """Have paths looked at that may differ, with all below them if so said; any thread may call. Returns their keys."""
+        entries = [BacklogEntry(key=self._context.key(path), path=path, number=0, below=below) for path in paths]
+        self._context.journal.backlog.add(self._place, entries)
+        return [entry.key for entry in entries]
 
     # -- the backlog -------------------------------------------------------------------------------------------------
 
@@ -384,22 +384,22 @@ class BacklogWorker:
         for path in plan.changes:
             self._bring_place(path)
         for path in plan.emptied:
-            self.files.remove(path, only_empty=True)
+            with suppress(HoldsStateError):  # somebody's root, which stays
+                self.files.remove(path, only_empty=True)
         for error in plan.failed.values():
             raise error
 
     def _bring_place(self, path: WorkspacePath) -> None:
-        """Bring over a path that has no entry of its own."""
-        if self._context.left_out(path, False):
-            return
+        """Bring over a path that has no entry of its own, or gets one: it holds up no other."""
         entry = BacklogEntry(key=self._context.key(path), path=path, number=0)
-        self._put_there(path, self._wanted(path, entry), entry)
-        self._note_written(entry)
+        self._bring(entry)
+        if entry.key in self._waiting:
+            self.add_to_backlog([path])
 
     def _prune(self, folder: WorkspacePath) -> None:
         """Remove a directory, and those above it, that the primary does not have and that are empty."""
         while not folder.is_root and self._context.primary.stat(folder) is None:
-            with suppress(*GONE):
+            with suppress(*GONE, HoldsStateError):
                 found = self.files.store.stat(folder)
                 if found is not None and not self.files.remove_if_empty(folder):
                     return
@@ -471,7 +471,10 @@ class BacklogWorker:
         self._told.reached(0, is_filling=True)
         journal = self._context.journal
         plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
-        lacking = [*plan.added, *plan.modified, *plan.failed]
+        if ROOT in plan.failed:
+            raise plan.failed[ROOT]
+        self.add_to_backlog(plan.failed, below=True)
+        lacking = [*plan.added, *plan.modified]
         if self.identity.is_older:
             lacking += [*plan.deleted, *plan.emptied]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}

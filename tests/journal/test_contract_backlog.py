@@ -10,6 +10,10 @@ from filetools.models.records import Operation
 from tests.support.journals import ALICE, draft, folder, move_folder, put
 
 
+def lacked(key: str, path: str) -> BacklogEntry:
+    return BacklogEntry(key=key, path=path, number=0)
+
+
 def position(journal: Journal) -> int:
     return journal.mirrors.register("m").position
 
@@ -47,8 +51,8 @@ def test_a_position_stays_while_the_move_of_a_folder_waits(journal: Journal) -> 
 
 
 def test_what_lies_below_a_folder_counts_as_new_or_refused_names(journal: Journal) -> None:
-    journal.backlog.add("m", [("d/r", "d/r"), ("d0", "d0")])
-    journal.backlog.add("n", [("d/n", "d/n")])
+    journal.backlog.add("m", [lacked("d/r", "d/r"), lacked("d0", "d0")])
+    journal.backlog.add("n", [lacked("d/n", "d/n")])
     put(journal, "d/x", b"1", mirrors=["m"])
     move = draft(journal, "b", b"1", operation=Operation.MOVE, content=None, old_path="d/y", old_key="d/y")
     journal.commit([move, folder(Operation.CREATE_DIRECTORY, "d/z", applied=True)], ALICE)
@@ -63,7 +67,7 @@ def test_a_path_that_is_there_stays_behind_if_it_was_refused_or_differs_since(jo
     assert backlog.behind("m") == [BacklogEntry(key="a", path="A", number=3, tries=1, reason="INVALID_PATH: no")]
     backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=4)])
     assert backlog.get("m", "a") is None
-    backlog.add("m", [("a", "A")])
+    backlog.add("m", [lacked("a", "A")])
     backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=4)], [refused])
     assert backlog.get("m", "a") == BacklogEntry(key="a", path="A", number=0)
     backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=0)], [refused])
@@ -72,12 +76,12 @@ def test_a_path_that_is_there_stays_behind_if_it_was_refused_or_differs_since(jo
 
 def test_refusals_are_counted_until_they_are_reset(journal: Journal) -> None:
     backlog, bad = journal.backlog, os.fsdecode(b"b-\xff")
-    backlog.add("m", [("a", "a"), (bad, bad)])
+    backlog.add("m", [lacked("a", "a"), lacked(bad, bad)])
     (first, second) = backlog.behind("m")
     assert (first.key, second.path, second.tries) == ("a", bad, 0)
     assert backlog.behind("m", "a", limit=5) == [second]
     backlog.refuse("m", second, "INVALID_PATH: not here")
-    backlog.add("m", [(bad, bad)])
+    backlog.add("m", [lacked(bad, bad)])
     assert [(each.tries, each.reason) for each in backlog.behind("m")] == [(0, None), (1, "INVALID_PATH: not here")]
     backlog.reset("m")
     assert backlog.behind("m") == [first, second]

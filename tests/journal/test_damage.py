@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
+from filetools.journal.changes import BacklogEntry
 from filetools.journal.examination import examine_journal
 from filetools.journal.journal import Journal
 from filetools.journal.schema import SCHEMA_VERSION
@@ -189,7 +190,7 @@ def test_a_journal_that_vanishes_while_open_acknowledges_nothing(state: Path, ha
         with pytest.raises(StateDamagedError):
             put(journal, key, b"2")
     with pytest.raises(StateDamagedError):
-        journal.backlog.add("m", [("a", "a")])
+        journal.backlog.add("m", [BacklogEntry(key="a", path="a", number=0)])
     with pytest.raises(StateDamagedError):
         journal.contents.keep(b"2", v(b"2"))
     journal.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from filetools.errors import DiskFullError
 from filetools.journal.birth import PAGE_BYTES
 from filetools.journal.blobs import YOUNG_SECONDS
 from filetools.journal.checkpoints import SnapshotRow
@@ -233,3 +234,20 @@ def test_a_checkpoint_whose_saver_died_holds_nothing_up_for_long(relaxed: Journa
     unnamed = "INSERT INTO checkpoints VALUES (1, NULL, 1, ?, 0, 0, 0, 0)"
     database_of(relaxed).write(lambda connection: connection.execute(unnamed, (time.time() - age,)))
     assert (keep(relaxed, records=5) <= 1) is stays
+
+
+def test_a_checkpoint_stays_if_the_save_that_would_replace_it_fails(relaxed: Journal) -> None:
+    checkpoint(relaxed, "good", b"1", automatic=False)
+    tries: list[object] = []
+
+    def keep_badly(_: object) -> frozenset[str]:
+        tries.append(None)
+        if len(tries) > 1:
+            raise DiskFullError("good")
+        # As another save does.
+        database_of(relaxed).write(lambda connection: connection.execute("DELETE FROM checkpoints WHERE name IS NULL"))
+        return frozenset()
+
+    with pytest.raises(DiskFullError):
+        relaxed.checkpoints.save("good", {}, relaxed.position(), replace=True, keep=keep_badly)
+    assert [one.name for one in relaxed.checkpoints.all()] == ["good"]

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import filetools
 from filetools.errors import (
+    AccessDeniedError,
     DiskFullError,
     FileToolsError,
     StateDamagedError,
@@ -20,11 +22,14 @@ from filetools.events.activity import SyncError, SyncPaused, SyncResumed
 from filetools.stores.local import LocalStore
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MARKER
+from tests.support.crashing import grow, snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
+    QUICK,
     Hang,
     World,
     at,
+    caught_up,
     hurry,
     local_store,
     scripted,
@@ -32,6 +37,7 @@ from tests.support.mirror_worlds import (
     world,
 )
 from tests.support.mounts import CASELESS, caseless
+from tests.support.opened import Once, ScriptedOpening, failing, steps_until
 
 
 def identity_of(opened: World) -> MirrorIdentity:
@@ -362,3 +368,50 @@ async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_e
         inner.remove(MARKER).discard()
         with pytest.raises(SyncFailedError, match="emptied"):
             identity.check()
+
+
+async def test_a_folder_that_could_not_be_listed_when_a_mirror_was_filled_comes_later(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    grow(root, {"d": None, "d/x": b"x", "d/e": None, "d/e/y": b"y"})
+    refuse = Once("scan", failing(lambda: AccessDeniedError("d", "a fault of the test")), path="d")
+    async with ScriptedOpening(root, before=refuse, mirror=mirror, settings=QUICK) as files:
+        await steps_until(lambda: snapshot(mirror) == snapshot(root))
+        await caught_up(files)
+
+
+async def test_what_a_refused_folder_lacks_below_is_known_after_a_restart(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    grow(root, {"d": None, "d/x": b"x", "d/y": b"y"})
+
+    def refuse(method: str, path: str) -> None:
+        if method == "remove":
+            raise AccessDeniedError(path, "a fault of the test")
+
+    store = local_store(mirror)
+    async with filetools.open(root, mirror=scripted(store, before=refuse), settings=QUICK) as files:
+        await caught_up(files)
+        await files.delete_directory("d", recursive=True)
+        await files.create_directory("d")
+        await files.write_file("other", "1")
+        journal = files._parts.journal
+        await steps_until(lambda: journal.mirrors.register("store mirror").position == journal.position())
+        assert (mirror / "d/x").exists()
+    async with filetools.open(root, mirror=store, settings=QUICK) as files:
+        await caught_up(files)
+        assert snapshot(mirror) == {"d": None, "other": b"1"}
+
+
+async def test_a_mirror_leaves_the_root_of_somebody_alone(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    grow(root, {"a": b"a"})
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await caught_up(files)
+    (mirror / "strange").mkdir()
+    async with filetools.open(mirror / "strange", settings=QUICK) as strange:
+        await strange.write_file("a", "precious")
+        await strange.delete_file("a")
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        result = await files.sync_all()
+        assert [error["path"] for error in result.errors] == ["strange"]
+    async with filetools.open(mirror / "strange", settings=QUICK) as strange:
+        assert len((await strange.versions("a")).versions) == 1
