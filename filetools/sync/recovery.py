@@ -191,6 +191,7 @@ class Recovery:
                 return
         self._folders.bring_back(path, record)
         self._folders.make(path, record)
+        self._folders.set_mode(path, record)  # it may have died between the two
 
     def _opaque(self, key: str, head: Head) -> ChangeRecord | None:
         """Return the change that a head waits for, if it is of something that nobody knows the bytes of."""
