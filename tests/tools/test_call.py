@@ -22,7 +22,7 @@ from filetools.events.activity import ToolCompleted, ToolProgress, ToolStarted
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.call_watch import current_watch, uncounted
-from filetools.tools import call
+from filetools.tools import registry as call
 from filetools.tools.arguments import NoParameters
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
