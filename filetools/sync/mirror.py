@@ -227,7 +227,7 @@ class Mirror:
     def wait_for_look(self, seconds: float) -> None:
         """Wait until it is known how the mirror is, or the time is over."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_known or self._thread is None, seconds)
+            self._changed.wait_for(lambda: self._is_known or self.is_paused or self._thread is None, seconds)
 
     def restart(self) -> None:
         """Have the worker look at its backlog anew: something was taken out of it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Literal
+import time
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -14,11 +15,13 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror_files import file_version
 
+_YOUNG_NS: Final = 250_000_000
+"""Age up to which a file that nobody has recorded is left: a temporary one goes again, and no record would tell of it."""
 _log = logging.getLogger(__name__)
 
 
 class UnsettledError(Exception):
-    """Raised if a change of the path is committed but not applied yet: what it will be is for others to settle."""
+    """Raised if it is for others to settle what a path will be: a change is not applied yet, or a file too young."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -45,7 +48,7 @@ def wanted(
         is_settled: Whether a change that is not marked as applied counts as applied.
 
     Raises:
-        UnsettledError: A change of the path is not applied yet.
+        UnsettledError: A change of the path is not applied yet, or an unrecorded file is too young.
         FileToolsError: The primary or the content store cannot be read.
     """
     head = _head(context, path, key, is_settled=is_settled)
@@ -59,6 +62,8 @@ def wanted(
         return Wanted(kind="directory", mode=stat.mode)
     if is_told and head is not None and head.number:
         return Wanted(kind="nothing")
+    if head is None and 0 <= time.time_ns() - stat.changed_ns < _YOUNG_NS and is_recordable(path):
+        raise UnsettledError
     content, stat = context.primary.read(path)
     return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
 

@@ -142,8 +142,12 @@ class BacklogWorker:
         due = [waiting.entry for waiting in self._waiting.values() if waiting.at <= time.monotonic()]
         for entry in due:
             self._go_on()
-            self._bring(entry)
+            if entry.number or self._context.journal.backlog.get(self._place, entry.key) is not None:
+                self._bring(entry)
+            else:
+                del self._waiting[entry.key]  # somebody has taken it back
         if due or self._is_whole_due:
+            self._is_lacking = any(each.unsettled == 0 for each in self._waiting.values())
             self._follow()
         self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
@@ -244,7 +248,6 @@ class BacklogWorker:
                     self._follow()
                     looked_at = time.monotonic()
             page, after = len(entries), entries[-1].key if entries else after
-        self._is_lacking = any(each.unsettled == 0 for each in self._waiting.values())
 
     def _follow(self) -> None:
         """Bring over the changes that are recorded since the last time."""
