@@ -16,12 +16,12 @@ from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror_files import file_version
 
 _YOUNG_NS: Final = 250_000_000
-"""Age up to which a file that nobody has recorded is left: a temporary one goes again, and no record would tell of it."""
+"""Age up to which what has no row is left: something temporary goes again, and no record would tell of it."""
 _log = logging.getLogger(__name__)
 
 
 class UnsettledError(Exception):
-    """Raised if it is for others to settle what a path will be: a change is not applied yet, or a file too young."""
+    """Raised if it is for others to settle what a path will be: a change is not applied yet, or what nobody knows too young."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ def wanted(
         is_settled: Whether a change that is not marked as applied counts as applied.
 
     Raises:
-        UnsettledError: A change of the path is not applied yet, or an unrecorded file is too young.
+        UnsettledError: A change of the path is not applied yet, or what nobody knows is too young.
         FileToolsError: The primary or the content store cannot be read.
     """
     head = _head(context, path, key, is_settled=is_settled)
@@ -58,12 +58,13 @@ def wanted(
     stat = context.primary.stat(path)
     if stat is None or stat.type not in ("file", "directory"):
         return Wanted(kind="nothing")
+    if stat.type == "file" and is_told and head is not None and head.number:
+        return Wanted(kind="nothing")
+    is_young = 0 <= time.time_ns() - stat.changed_ns < _YOUNG_NS
+    if is_young and is_recordable(path) and context.journal.tree_index.get(key) is None:
+        raise UnsettledError
     if stat.type == "directory":
         return Wanted(kind="directory", mode=stat.mode)
-    if is_told and head is not None and head.number:
-        return Wanted(kind="nothing")
-    if head is None and 0 <= time.time_ns() - stat.changed_ns < _YOUNG_NS and is_recordable(path):
-        raise UnsettledError
     content, stat = context.primary.read(path)
     return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
 
