@@ -152,7 +152,8 @@ class BacklogWorker:
         self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
-        soonest = min(*self._pauses(), self._sync_at, now + self._context.times.probe_seconds)
+        waiting = (each.at for each in self._waiting.values())
+        soonest = min(*waiting, self._sync_at, now + self._context.times.probe_seconds)
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
@@ -228,9 +229,6 @@ class BacklogWorker:
         return [entry.key for entry in entries]
 
     # -- the backlog -------------------------------------------------------------------------------------------------
-
-    def _pauses(self) -> list[float]:
-        return [math.inf, *(each.at for each in self._waiting.values())]
 
     def _bring_behind(self) -> None:
         """Bring over what the mirror refused, and what differs in it; and what is new in between."""

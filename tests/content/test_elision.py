@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.content.elision import left_out
+from filetools.changes.writing import left_out
 
 OLD = "".join(f"def f{number}():\n    return {number}\n\n" for number in range(40))
 
