@@ -23,6 +23,7 @@ from filetools.stores.local import LocalStore
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MARKER
 from tests.support.crashing import grow, snapshot
+from tests.support.inside import parts
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
     QUICK,
@@ -393,7 +394,7 @@ async def test_what_a_refused_folder_lacks_below_is_known_after_a_restart(tmp_pa
         await files.delete_directory("d", recursive=True)
         await files.create_directory("d")
         await files.write_file("other", "1")
-        journal = files._parts.journal
+        journal = parts(files).journal
         await steps_until(lambda: journal.mirrors.register("store mirror").position == journal.position())
         assert (mirror / "d/x").exists()
     async with filetools.open(root, mirror=store, settings=QUICK) as files:
