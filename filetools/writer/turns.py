@@ -318,6 +318,7 @@ class Turns:
                 self._gate.leave()
             if calls:
                 self._end_all(calls, again)
+                self._made()
             else:
                 self._untold.pop()
 
@@ -442,7 +443,6 @@ class Turns:
         except FileToolsError as exc:
             # All of it is made, and the next turn finds that out.
             _log.warning("changes are made, and cannot be marked: %s", exc)
-        self._made()
 
     def _settle(self) -> None:
         """Finish what dead processes left, before anything else is looked at."""
