@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AccessDeniedError, ApprovalDeniedError, ApprovalRequiredError, InvalidArgumentError
-from filetools.journal.approvals import MOST_REQUESTS, ApprovalTable
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.approval_table import MOST_REQUESTS, ApprovalTable
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
 from filetools.permissions.policy import RunTrust
@@ -52,7 +52,7 @@ class Desk:
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[ApprovalTable]:
     journal = Journal(tmp_path, durability="relaxed")
-    yield journal.approvals
+    yield ApprovalTable(journal.approvals)
     journal.close()
 
 

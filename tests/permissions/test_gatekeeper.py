@@ -13,10 +13,10 @@ from filetools.errors import (
     StateDamagedError,
     ToolBlockedError,
 )
-from filetools.journal.approvals import ApprovalTable
 from filetools.journal.journal import Journal
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.approval_table import ApprovalTable
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
@@ -34,7 +34,7 @@ MCP = WorkspacePath(".mcp.json")
 def book(tmp_path: Path) -> Iterator[ApprovalTable]:
     (tmp_path / "state").mkdir()
     journal = Journal(tmp_path / "state", durability="relaxed")
-    yield journal.approvals
+    yield ApprovalTable(journal.approvals)
     journal.close()
 
 
