@@ -35,7 +35,6 @@ from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath
 from filetools.paths.patterns import compile_patterns
 from filetools.paths.workspace import Workspace
-from filetools.permissions.approval_table import ApprovalTable
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
@@ -282,8 +281,7 @@ class Opening:
             settings.permissions, protected=settings.protected_paths, hidden=settings.hidden_paths
         )
         wait_seconds = settings.approval_wait_seconds
-        table = ApprovalTable(journal.approvals)
-        approvals = Approvals(policy.trust, table, crew.run, notify=notify, wait_seconds=wait_seconds)
+        approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
         rules = (state.rules or state.directory) / "permissions.json"
         gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=crew.run, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)

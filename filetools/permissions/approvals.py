@@ -22,6 +22,7 @@ from filetools.errors import (
     InvalidArgumentError,
     StateDamagedError,
 )
+from filetools.journal.table import Table
 from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Approver, Attendance, Audience, Case, Ticket
@@ -65,8 +66,8 @@ class Approvals:
 
     Args:
         trust: Where "allow for this run" is kept.
-        book: What all processes know of requests and answers.
-        run: Runs the book's work.
+        table: Where all processes know of requests and answers.
+        run: Runs the table's work.
         notify: Receives a notice for every request that opens, is allowed or refused, in whatever process.
         wait_seconds: How long a call waits for its answer.
         open_seconds: How long a request stays open, then it is denied; and how long an answer waits for a call that uses it.
@@ -76,7 +77,7 @@ class Approvals:
     def __init__(
         self,
         trust: RunTrust,
-        book: ApprovalTable,
+        table: Table,
         run: CallRun,
         *,
         notify: Notify = ignore_notice,
@@ -92,7 +93,7 @@ class Approvals:
         self._presence: asyncio.Task[None] | None = None
         """Says that this process lives, and looks at the others, while there is something to be present for."""
         self._audience = Audience(self.tickets, self._give, self.stir)
-        self._book = book
+        self._book = ApprovalTable(table)
         self._run = run
         self._trust = trust
         self._notify = notify
