@@ -309,17 +309,12 @@ class MirrorFiles:
         for leftover in self.store.leftovers():
             # Every process that has this mirror sweeps it: what is gone by now, another one has dealt with.
             with suppress(*GONE):
-                self._sweep_one(leftover)
-
-    def _sweep_one(self, leftover: Displaced) -> None:
-        if leftover.stat.type == "file":
-            if leftover.stat.size > self._max_foreign_bytes or leftover.is_being_written():
-                return
-            content = leftover.read()
-            version = version_of(content)
-            if content and not self._contents.has(version):
-                self._contents.keep(content, version)
-        leftover.discard()
+                is_file = leftover.stat.type == "file"
+                if is_file and (leftover.stat.size > self._max_foreign_bytes or leftover.is_being_written()):
+                    continue
+                if is_file and (content := leftover.read()) and not self._contents.has(version := version_of(content)):
+                    self._contents.keep(content, version)
+                leftover.discard()
 
     def _keep_in_place(self, path: WorkspacePath, stat: FileStat) -> None:
         if stat.size > self._max_foreign_bytes:
@@ -374,6 +369,19 @@ def make_parents(store: Store, path: WorkspacePath) -> None:
         parent = parent.parent
     for folder in reversed(missing):
         store.make_directory(folder)
+
+
+def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:
+    """Make durable what is at a path, or that it is gone; returns whether a file or a folder is there."""
+    place = path
+    while True:
+        try:
+            return store.sync(place, synced=synced) and place == path
+        except (*GONE, SymlinkNotAllowedError, NotRegularFileError):
+            # It went, or something else took the place, on the way or at the end: that it did must last.
+            if place.is_root:
+                raise
+            place = place.parent
 
 
 def files_below(

@@ -13,6 +13,7 @@ from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, InvalidPathError, StorageFailedError
 from filetools.events.activity import SyncError
 from filetools.journal.changes import Change
+from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
 from filetools.sync.worker import MOST_COPIED
@@ -353,3 +354,15 @@ async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compar
     await opened.until_paid()
     assert opened.journal.mirrors.register("mirror").is_filled
     assert opened.manager.standing() == "in_sync"
+
+
+async def test_what_came_and_went_before_the_first_look_had_ended_is_met(tmp_path: Path, inner: LocalStore) -> None:
+    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+        (opened.root / "goes").write_bytes(b"1")
+        (tmp_path / "mirror" / "theirs").write_bytes(b"a stranger's")
+        await opened.manager.start()
+        await opened.until(lambda: opened.manager.standing() == "in_sync" and "goes" in tree(inner))
+        (opened.root / "goes").unlink()
+        (opened.root / "comes").write_bytes(b"2")
+        opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules").text()))
+        await opened.until(lambda: tree(inner) == {"comes": b"2", "theirs": b"a stranger's"})
