@@ -133,13 +133,11 @@ class BacklogWorker:
         """
         now = time.monotonic()
         self._look_at_folder(now)
-        if not self.identity.is_filled:
-            # Who only asks for something, such as a preview, has asked by then.
-            if now < self._fill_at and not is_hasty:
-                self._follow()
-                return self._fill_at - now
-            self._fill()
-        elif self._is_early and self._context.journal.tree_index.looked() is not None:
+        if self.identity.is_filled:
+            is_to_be_filled = self._is_early and self._context.journal.tree_index.looked() is not None
+        else:  # who only asks for something, such as a preview, has asked by then
+            is_to_be_filled = is_hasty or self._fill_at <= now
+        if is_to_be_filled:
             self._fill()
         self._is_whole_due |= is_whole
         self._follow()
@@ -158,8 +156,9 @@ class BacklogWorker:
         self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
+        fill_at = math.inf if self.identity.is_filled else self._fill_at
         waiting = (each.at for each in self._waiting.values())
-        soonest = min(*waiting, self._sync_at, now + self._context.times.probe_seconds)
+        soonest = min(*waiting, self._sync_at, fill_at, now + self._context.times.probe_seconds)
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:

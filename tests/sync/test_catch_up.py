@@ -22,6 +22,7 @@ from tests.support.faulty import FaultyStore, Plan
 from tests.support.journals import folder
 from tests.support.mirror_worlds import (
     ALICE,
+    FOR_EVER_SECONDS,
     Hang,
     World,
     at,
@@ -180,16 +181,18 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
         assert tree(inner) == {"a": b"1"}
 
 
-async def test_a_pending_change_is_not_written_before_somebody_settles_it(opened: World, inner: LocalStore) -> None:
+@pytest.mark.parametrize("is_filled", [True, False])
+async def test_a_pending_change_is_not_written_before_somebody_settles_it(
+    tmp_path: Path, inner: LocalStore, is_filled: bool
+) -> None:
     change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
-    (record,) = opened.journal.commit([change], ALICE)
-    await opened.write("b", b"2")
-    await opened.until(lambda: opened.owed() == 1)
-    assert tree(inner) == {"b": b"2"}
-    (opened.root / "a").write_bytes(b"1")
-    opened.journal.marks.applied([record.number])
-    await opened.until_paid()
-    assert tree(inner) == {"a": b"1", "b": b"2"}
+    async with world(tmp_path, inner, is_filled=is_filled, sync_after_seconds=FOR_EVER_SECONDS) as opened:
+        (record,) = opened.journal.commit([change], ALICE)
+        await opened.write("b", b"2")
+        assert tree(inner) == {"b": b"2"}
+        (opened.root / "a").write_bytes(b"1")
+        opened.journal.marks.applied([record.number])
+        await opened.until(lambda: tree(inner) == {"a": b"1", "b": b"2"})
 
 
 async def test_a_folder_that_is_about_to_go_is_not_taken_for_one_that_stays(opened: World, inner: LocalStore) -> None:
