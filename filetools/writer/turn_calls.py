@@ -107,7 +107,8 @@ class TurnCall:
         self.timeout_seconds = timeout_seconds
         self.tell = tell
         self.notice = notice
-        self.hop: Hop[None] = Hop()
+        self.hop: Hop[None]
+        """Its outcome, from when it waits."""
         self.begun: asyncio.Future[None] | None = None
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
@@ -142,7 +143,7 @@ class TurnCall:
 
     def wait(self, withdraw: Callable[[], bool]) -> None:
         """Begin to wait; `withdraw` takes the call back as long as it does."""
-        self.hop.withdraw = withdraw
+        self.hop = Hop(withdraw)
         self._deadline = time.monotonic() + self.timeout_seconds
         if current_watch() is not None:
             self.begun = self.hop.get_loop().create_future()

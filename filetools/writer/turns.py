@@ -154,10 +154,6 @@ class Turns:
             return None
         return other if self._workspace.key(other.path) == key else None
 
-    def is_at_work_on(self, key: str) -> bool:
-        """Whether anybody is; as `holder_of`."""
-        return self.holder_of(key) is not None
-
     def held(self) -> list[LockInfo]:
         """Return who of this process is at work."""
         self._check()
@@ -297,7 +293,7 @@ class Turns:
     def _serve(self) -> None:
         while self._is_due():
             try:
-                if not self._gate.enter_if(self._is_wanted):
+                if not self._gate.enter_if(lambda: bool(self._waiting)):
                     continue
             except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 self._fail(exc)
@@ -341,9 +337,6 @@ class Turns:
                 with suppress(RuntimeError):  # the loop is closed, and nobody waits
                     self._waiting[0].hop.get_loop().call_soon_threadsafe(self._wake_at, soonest)
             return self._is_served
-
-    def _is_wanted(self) -> bool:
-        return bool(self._waiting)
 
     def _due(self) -> Sequence[TurnCall]:
         now = time.monotonic()
