@@ -13,7 +13,7 @@ from filetools.content.facts import inspect
 from filetools.content.version import version_of
 from filetools.content.whole import whole_start
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
-from filetools.facade import going_back, information, restoring, tree_diff, undoing
+from filetools.facade import information, restoring, tree_diff, undoing
 from filetools.facade.calls import ActorCalls
 from filetools.facade.expected import full_version
 from filetools.facade.feed import PAGE_RECORDS, number_of
@@ -418,7 +418,7 @@ class HistoryCalls(ActorCalls):
             if allowed is not None:
                 bind(plan.steps, allowed.check)
             try:
-                outcome = await going_back.carry_out(self._runner, self.actor, plan, kind)
+                outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:
                 again = await self._parts.crew.run(make)
                 if again.facts != plan.facts:

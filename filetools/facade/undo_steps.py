@@ -50,8 +50,8 @@ class Drafted(Struct, frozen=True, kw_only=True):
         return None if self.then is None or self.now is not None else self.then.origin
 
 
-def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
-    """Return what a draft changes, and the paths where that is impossible.
+def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], dict[str, Clash]]:
+    """Return what a draft changes, and the paths where that is impossible, with the reason.
 
     Where a file, a folder or a link stands in the place of another kind, that goes with all in it in a transaction before
     the others, since no two steps of one transaction touch one path.
@@ -59,7 +59,7 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
     drafted = [Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()]
     swaps = [one for one in drafted if one.now is not None and one.then is not None and one.now.kind != one.then.kind]
     if not swaps:
-        return [drafted], []
+        return [drafted], {}
     impossible = {tree.key(one.path): one.path for one in swaps if not _can_go(tree, one)}
     places = {tree.key(one.path) for one in swaps} - impossible.keys()
     first, second = [], []
@@ -78,7 +78,7 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
             first.append(structs.replace(one, then=None))
         if one.then is not None:
             second.append(structs.replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
-    return [first, second], list(impossible.values())
+    return [first, second], {path: _impossible(path) for path in impossible.values()}
 
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
@@ -100,9 +100,7 @@ class StepMaker:
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[Step] = []
         self.blocked: dict[str, Clash] = {}
-        """Paths whose open documents have unsaved text that is in the way, or whose change was refused."""
-        self.impossible: list[str] = []
-        """Paths of what cannot come back by itself, such as a pipe."""
+        """Paths whose open documents have unsaved text that is in the way, whose change was refused or is impossible."""
         for one in self._rest():
             if (clash := refused.get(one.path) or _unsaved_clash(parts, tree, one)) is not None:
                 self.blocked[one.path] = clash
@@ -192,23 +190,23 @@ class StepMaker:
         if "link" in kinds:
             texts = (None if node is None else self._tree.content(node) for node in (now, then))
             self.steps.append(PutLink(path, *texts))
-        elif "file" in kinds and then is not None:
-            self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
-        elif "file" in kinds:
-            self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
-        elif "folder" not in kinds:
-            # Such as a pipe out of the trash, in a folder whose files change.
-            self.impossible += [] if then is None else [one.path]
-        elif then is None:
-            if not any(other.startswith(f"{one.path}/") for other in self._others):
-                self._remove_folder(one, lambda: None, recursive=False)
-        else:
+        elif then is not None and then.kind == "folder":
             if now is None:
                 # Its owner has all rights until all else is done in it.
                 mode = None if then.mode is None else opened(then.mode)
                 self.steps.append(MakeFolderStep(path, mode))
                 now = replace(then, mode=mode)
             self._change_mode(path, now, then)
+        elif then is not None and then.kind == "file":
+            self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
+        elif then is not None:
+            self.blocked[one.path] = _impossible(
+                one.path
+            )  # such as a pipe out of the trash, in a folder whose files change
+        elif "file" in kinds:
+            self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
+        elif "folder" in kinds and not any(other.startswith(f"{path}/") for other in self._others):
+            self._remove_folder(one, lambda: None, recursive=False)
 
     def _change_mode(self, path: str, now: DraftNode | None, then: DraftNode | None) -> None:
         if now is None or then is None or now.mode is None or then.mode is None or now.kind != "folder":
@@ -231,6 +229,16 @@ def _turn(step: Step) -> tuple[int, int]:
     """Folders are made first: others would make them on their way, and they be recorded twice. They go inside out."""
     turn = _TURNS.get(type(step), 1)
     return turn, -step.paths[0].count("/") if turn > 1 else 0
+
+
+def shown_name(path: str) -> str:
+    """Return a path to be shown; its name may be no UTF-8."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def _impossible(path: str) -> Clash:
+    reason = f"something stands there, or in it, that cannot go, or come back ({shown_name(path)})"
+    return Clash(code="EDIT_CONFLICT", reason=reason)
 
 
 def place_of(step: Step) -> WorkspacePath:
