@@ -15,12 +15,12 @@ from filetools.content.whole import whole_start
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade import information, restoring, tree_diff, undoing
 from filetools.facade.calls import ActorCalls
+from filetools.facade.checkpoints import take
 from filetools.facade.expected import full_version
 from filetools.facade.feed import PAGE_RECORDS, number_of
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import bind, taken_by
 from filetools.facade.run_calls import runs_of
-from filetools.facade.snapshots import take
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint
 from filetools.journal.history import RecordFilter
