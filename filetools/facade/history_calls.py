@@ -330,7 +330,7 @@ class HistoryCalls(ActorCalls):
             return target
 
         result = await self._take_back(
-            lambda history: selection.effective_after(history, found.number),
+            lambda history: selection.effective(history, selection.changes_after(history, found.number)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
         return result.model_copy(update={"unread": unread})

@@ -87,7 +87,7 @@ def _can_go(tree: DraftTree, swap: Drafted) -> bool:
     assert swap.then is not None
     if "other" in (swap.now.kind, swap.then.kind):
         return False
-    return swap.now.kind != "folder" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
+    return swap.now.kind != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
 
 
 class StepMaker:
@@ -148,8 +148,9 @@ class StepMaker:
         tree, path = self._tree, one.path
         if origin.trash is None:
             source = self._left.get(tree.key(origin.path))
-            is_going = source is not None and source.then is None and not any(True for _ in tree.below(origin.path))
-            if not is_going or one.then is None or one.then.kind != "folder":
+            if source is None or source.then is not None or one.then is None or one.then.kind != "directory":
+                return False
+            if next(iter(tree.below(origin.path)), None) is not None:
                 return False
             inside = [each[len(origin.path) :] for each in tree.standing_below(origin.path)]
         elif path == origin.path == origin.top:
@@ -173,7 +174,7 @@ class StepMaker:
 
     def _move_files(self) -> None:
         # Where links are refused, they are made anew.
-        kinds = ("file", "link", "other") if self._parts.workspace.follow_symlinks else ("file", "other")
+        kinds = ("file", "symlink", "other") if self._parts.workspace.follow_symlinks else ("file", "other")
         for one in self._rest():
             origin, then = one.origin, one.then
             if origin is None or origin.trash is not None or then is None or then.version or then.kind not in kinds:
@@ -187,10 +188,10 @@ class StepMaker:
         """Make the steps of one path."""
         path, now, then = WorkspacePath(one.path), one.now, one.then
         kinds = {node.kind for node in (now, then) if node is not None}
-        if "link" in kinds:
+        if "symlink" in kinds:
             texts = (None if node is None else self._tree.content(node) for node in (now, then))
             self.steps.append(PutLink(path, *texts))
-        elif then is not None and then.kind == "folder":
+        elif then is not None and then.kind == "directory":
             if now is None:
                 # Its owner has all rights until all else is done in it.
                 mode = None if then.mode is None else opened(then.mode)
@@ -205,11 +206,11 @@ class StepMaker:
             )  # such as a pipe out of the trash, in a folder whose files change
         elif "file" in kinds:
             self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
-        elif "folder" in kinds and not any(other.startswith(f"{path}/") for other in self._others):
+        elif "directory" in kinds and not any(other.startswith(f"{path}/") for other in self._others):
             self._remove_folder(one, lambda: None, recursive=False)
 
     def _change_mode(self, path: str, now: DraftNode | None, then: DraftNode | None) -> None:
-        if now is None or then is None or now.mode is None or then.mode is None or now.kind != "folder":
+        if now is None or then is None or now.mode is None or then.mode is None or now.kind != "directory":
             return
         if now.mode != then.mode:
             self.steps.append(PutMode(WorkspacePath(path), now.mode, then.mode))
