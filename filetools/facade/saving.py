@@ -122,7 +122,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         if opened is None:
             return None
         content, version = parts.documents.texts.bytes_of(opened)
-        closing = DocumentClosing(id=document.id, key=opened.document.key, expected_version=opened.document.version)
+        closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
         draft = structs.replace(aside(parts, opened.document, content), document=closing)
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
