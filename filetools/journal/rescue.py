@@ -67,14 +67,16 @@ def start_again(directory: Path, aside: Path) -> Rescue:
         DiskFullError, AccessDeniedError, StateDamagedError: It could not be done; nothing was changed.
     """
     with TRANSLATED, closing(Gate(directory, timeout_seconds=GATE_SECONDS)) as gate, gate:
+        is_new = not aside.exists()
         aside.mkdir(mode=0o700, exist_ok=True)
-        create_empty(aside / _FRESH)
         try:
+            create_empty(aside / _FRESH)
             _move(PARTS, directory, aside)
             rescue = _rebuild(directory, aside)
         except BaseException:
             _move(PARTS[::-1], aside, directory)
-            shutil.rmtree(aside)
+            if is_new:
+                shutil.rmtree(aside)
             raise
         install(aside / _FRESH, directory)
         # Numbers begin anew. Until the database is there, the note says that there was one.

@@ -167,9 +167,12 @@ def test_a_repair_that_fails_changes_nothing(state: Path) -> None:
     (state / "blobs").write_text("in the way")
     with pytest.raises(StateDamagedError):
         repaired(state)
-    (state / "blobs").unlink()
-    (state / "elsewhere").rename(state / "blobs")
-    assert {place.name for place in state.iterdir()} == before
+    names = {place.name for place in state.iterdir()}
+    (state / "aside").mkdir()
+    (state / "aside/misplaced").touch()
+    with pytest.raises(StateDamagedError):
+        start_again(state, state / "aside")
+    assert (names, (state / "aside/misplaced").exists()) == (before | {"elsewhere"}, True)
 
 
 CALLS = ("link", "unlink", "rename", "replace", "fsync", "mkdir", "open")
