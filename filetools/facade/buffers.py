@@ -242,10 +242,9 @@ class Buffers:
 
     def _close(self, name: str) -> tuple[Document, str | None]:
         _, opened = self._parts.documents.held(name, self._actor)
-        documents = self._parts.journal.documents
-        documents.release(name)
-        left = [keep_and_close(self._parts, each) for each in documents.abandoned() if each.id == opened.document.id]
-        return opened.document, next(iter(left), None)
+        self._parts.journal.documents.release(name)
+        left = [each for each in self._parts.journal.documents.abandoned() if each.id == opened.document.id]
+        return opened.document, keep_and_close(self._parts, left[0]) if left else None
 
     async def _described(self, name: str, opened: OpenText) -> BufferResult:
         return await self._parts.crew.run(partial(self._describe, name, opened))
