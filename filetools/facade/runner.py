@@ -60,7 +60,12 @@ class CallRunner:
         """Called before a change waits for its turn."""
         self._at_work: Counter[str] = Counter()
         self.turns = Turns(
-            parts.workspace, parts.journal, parts.crew, parts.recovery.settle_all, lambda: parts.sync.is_strict
+            parts.workspace,
+            parts.journal,
+            parts.crew,
+            parts.recovery.settle_all,
+            lambda: parts.sync.is_strict,
+            parts.sync.wake,
         )
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
@@ -266,7 +271,6 @@ class CallRunner:
             records = [*taken(), *(walk.outcome.records if walk.outcome is not None else ())]
             self.notice(records)  # first: what the call itself makes known is newer than what it met on the way
             if walk.outcome is not None:
-                parts.sync.wake()
                 happened()
             self._publish(records, call.acquired)
 

@@ -82,7 +82,9 @@ class Contents:
 
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept; those that nobody has synced do not count."""
-        return not self.missing([version])
+        digest = digest_of(version)
+        row = self._database.row(_STORED, (digest,))
+        return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
@@ -96,9 +98,10 @@ class Contents:
         remove_unused(self._database, self._blobs, [digest_of(version) for version in versions])
 
     def keep(self, content: bytes, version: str) -> None:
-        """Keep bytes that no record refers to, until retention takes them as the oldest."""
-        self.put_all({version: content})
-        self._database.write(lambda connection: self.record(connection, content, version, 0))
+        """Keep bytes that no record refers to, if they are not kept yet, until retention takes them as the oldest."""
+        if not self.has(version):
+            self.put_all({version: content})
+            self._database.write(lambda connection: self.record(connection, content, version, 0))
 
     def keep_inside(self, digest: bytes, content: bytes) -> None:
         """As `keep`, inside a transaction; large content is durable before its commit.
@@ -118,8 +121,7 @@ class Contents:
 
     def missing(self, versions: Iterable[str]) -> set[str]:
         """Return those of these versions whose bytes are not kept."""
-        with self._database.reading() as connection:
-            return {version for version in versions if not self._is_kept(connection, digest_of(version))}
+        return {version for version in versions if not self.has(version)}
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice."""
@@ -155,10 +157,6 @@ class Contents:
     def _keep_portion(self, portion: Portion, used: int, connection: sqlite3.Connection) -> None:
         for version, content, stored in portion:
             self._enter(connection, digest_of(version), content, used, stored)
-
-    def _is_kept(self, connection: sqlite3.Connection, digest: bytes) -> bool:
-        row = connection.execute(_STORED, (digest,)).fetchone()
-        return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
 
     def _read(self, digest: bytes, stored: bytes | None, size: int) -> bytes | None:
         """Return what stands where a row says, intact or not; None if that cannot be read."""

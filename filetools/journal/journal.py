@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
-from filetools.journal.approvals import ApprovalTable
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.birth import NEWEST, boot_id, mark_of
 from filetools.journal.blobs import BlobFolder, sync_directory
@@ -112,7 +111,7 @@ class Journal:
         self.mirrors = Mirrors(database)
         self.seen_versions = SeenVersions(database)
         self.documents = DocumentTable(database, on_visible)
-        self.approvals = ApprovalTable(database, f"{database.opening:x}", on_visible)
+        self.approvals = SqliteTable(database, "approvals", on_visible)
         self.descriptors = SqliteTable(database, "descriptors")
         self.registry = SqliteTable(database, "registry")
         self.runs = SqliteTable(database, "runs")
@@ -302,7 +301,7 @@ class Journal:
             How many records were removed.
         """
         self.checkpoint()
-        self.approvals.tidy(now=time.time())
+        self.approvals.release(0, unused_since=time.time())
         self._database.write(drop_rows_aside, durable=False)
         return self._retention.collect(retention_bytes, retention_records, retention_seconds)
 

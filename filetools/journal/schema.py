@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 34
+SCHEMA_VERSION: Final = 35
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -194,22 +194,6 @@ _TABLES: Final = (
     ),
     "CREATE TRIGGER document_changes_kept AFTER INSERT ON document_changes WHEN new.number % 128 = 0"
     " BEGIN DELETE FROM document_changes WHERE number <= new.number - 1024; END",
-    """CREATE TABLE approvals (
-        id TEXT NOT NULL UNIQUE,
-        call TEXT NOT NULL,
-        process TEXT NOT NULL,
-        request TEXT NOT NULL,
-        expires REAL NOT NULL,
-        asks INTEGER NOT NULL DEFAULT 0,
-        answer TEXT,
-        edited_text TEXT,
-        used INTEGER NOT NULL DEFAULT 0
-    )""",
-    """CREATE TABLE approval_processes (
-        process TEXT PRIMARY KEY,
-        listens INTEGER NOT NULL,
-        leased_until REAL NOT NULL
-    ) WITHOUT ROWID""",
     # Small rows of JSON, those of each system in a space of its own.
     """CREATE TABLE rows (
         space TEXT NOT NULL,

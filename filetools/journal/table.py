@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -75,11 +75,18 @@ class Table(Protocol):
 
 
 class SqliteTable:
-    """The rows of a space in an embedded journal; implements `Table`."""
+    """The rows of a space in an embedded journal; implements `Table`.
 
-    def __init__(self, database: Database, space: str) -> None:
+    Args:
+        database: Where they are.
+        space: Name of the system whose rows they are.
+        on_put: Called, in the calling thread, after rows were put.
+    """
+
+    def __init__(self, database: Database, space: str, on_put: Callable[[], None] = lambda: None) -> None:
         self._database = database
         self._space = space
+        self._on_put = on_put
 
     def get(self, key: str) -> TableRow | None:
         """Return a row, or None."""
@@ -92,6 +99,7 @@ class SqliteTable:
             self._database.write(partial(self._put, rows), durable=durable)
         except _MovedOnError:
             return False
+        self._on_put()
         return True
 
     def scan(self, prefix: str = "") -> list[TableRow]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -23,8 +22,9 @@ from filetools.errors import (
     InvalidArgumentError,
     StateDamagedError,
 )
-from filetools.journal.approvals import ApprovalRow, ApprovalTable
+from filetools.journal.table import Table
 from filetools.models.records import Actor
+from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Approver, Attendance, Audience, Case, Ticket
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.permissions.policy import RunTrust
@@ -37,7 +37,6 @@ from filetools.permissions.requests import (
     ShownChange,
     decided,
     ignore_notice,
-    known_answer,
 )
 from filetools.permissions.rules import DELETING_TOOLS, READING_TOOLS
 
@@ -67,8 +66,8 @@ class Approvals:
 
     Args:
         trust: Where "allow for this run" is kept.
-        book: What all processes know of requests and answers.
-        run: Runs the book's work.
+        table: Where all processes know of requests and answers.
+        run: Runs the table's work.
         notify: Receives a notice for every request that opens, is allowed or refused, in whatever process.
         wait_seconds: How long a call waits for its answer.
         open_seconds: How long a request stays open, then it is denied; and how long an answer waits for a call that uses it.
@@ -78,7 +77,7 @@ class Approvals:
     def __init__(
         self,
         trust: RunTrust,
-        book: ApprovalTable,
+        table: Table,
         run: CallRun,
         *,
         notify: Notify = ignore_notice,
@@ -94,7 +93,7 @@ class Approvals:
         self._presence: asyncio.Task[None] | None = None
         """Says that this process lives, and looks at the others, while there is something to be present for."""
         self._audience = Audience(self.tickets, self._give, self.stir)
-        self._book = book
+        self._book = ApprovalTable(table)
         self._run = run
         self._trust = trust
         self._notify = notify
@@ -110,7 +109,6 @@ class Approvals:
         self._opening: set[str] = set()
         """Requests of this process that may be in the book already: their calls admit them, not a look."""
         self._looking = asyncio.Lock()
-        self._looks = 0
 
     def listen(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
         """Let a callback answer requests; with several, the first answer counts.
@@ -199,14 +197,13 @@ class Approvals:
     async def aclose(self) -> None:
         """Stop asking; calls that wait are told that nobody answers. May be called twice."""
         self._is_closed = True
-        is_first = bool(self.tickets) or self._is_needed
-        if self._presence is not None:
-            self._presence.cancel()
-            await asyncio.gather(self._presence, return_exceptions=True)
+        presence, self._presence = self._presence, None
         for ticket in list(self.tickets.values()):
             self._end(ticket)
         await self._audience.aclose()
-        if self._presence is not None and is_first:
+        if presence is not None:
+            presence.cancel()
+            await asyncio.gather(presence, return_exceptions=True)
             with suppress(FileToolsError):
                 await self._run(self._book.leave)
 
@@ -248,7 +245,7 @@ class Approvals:
         Raises:
             ApprovalRequiredError: Too many requests are open.
         """
-        ask = partial(self._book.ask, request.id, case.key, json.dumps(request.to_dict()))
+        ask = partial(self._book.ask, request.id, case.key, request.to_dict())
         here = self._audience.is_here
         self._opening.add(request.id)
         try:
@@ -276,13 +273,12 @@ class Approvals:
         Raises:
             InvalidArgumentError: It is not open (any more).
         """
-        now = self._clock()
-        answer, text, approval_id = decision.answer, decision.edited_text, ticket.request.id
-        expires = now + self._open_seconds
-        if not await self._run(lambda: self._book.answer(approval_id, answer, text, now=now, expires=expires)):
+        now, approval_id = self._clock(), ticket.request.id
+        answer = partial(self._book.answer, approval_id, decision, now=now, expires=now + self._open_seconds)
+        row = await self._run(answer)
+        if row is None:
             raise not_open(approval_id)
-        ticket.expires = expires
-        self._settle(ticket, decision)
+        self._see(row)
 
     async def _take(self, ticket: Ticket) -> bool:
         """Use an answer; whether no identical call did before."""
@@ -299,12 +295,6 @@ class Approvals:
         """Whether other processes rely on this one being there."""
         return self._audience.is_for_all or self._asks_for_all > 0
 
-    def _next_end(self) -> float | None:
-        if not self.tickets and not self._is_needed:
-            return None
-        now = self._clock()
-        return min((ticket.expires for ticket in self.tickets.values()), default=now + OPEN_SECONDS) - now
-
     def stir(self) -> None:
         """Renew soon: something began, or has ended."""
         self._stirred.set()
@@ -312,17 +302,16 @@ class Approvals:
             self._presence = asyncio.create_task(self._be_present(), name="filetools approvals")
 
     async def _be_present(self) -> None:
-        while self._next_end() is not None or self._stirred.is_set():
+        while self.tickets or self._is_needed or self._stirred.is_set():
             self._stirred.clear()
             try:
                 await self.renew()
             except FileToolsError as exc:
                 logger.warning("approvals of other processes are not seen now: %s", exc)
-            end = self._next_end()
-            if end is not None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(min(RENEW_SECONDS, max(0.001, end))):
-                        await self._stirred.wait()
+            pause = min([RENEW_SECONDS, *(ticket.expires - self._clock() for ticket in self.tickets.values())])
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.001, pause)):
+                    await self._stirred.wait()
 
     def must_ask(self) -> bool:
         """Whether somebody, in whatever process, wants every agent asked."""
@@ -350,9 +339,8 @@ class Approvals:
     async def look(self) -> None:
         """Take in what other processes asked and answered."""
         async with self._looking:  # an older look must not be taken in after a newer one
-            self._looks += 1
             now = self._clock()
-            known = set(self.tickets)
+            known = list(self.tickets)
             rows, others_listen, new = await self._run(partial(self._read, known, now))
             for request in new:
                 if not any(request.id in known for known in (self.tickets, self._ended, self._opening)):
@@ -360,18 +348,17 @@ class Approvals:
             for row in rows:
                 self._see(row)
             live = {row.id for row in rows}
-            for ticket in list(self.tickets.values()):
-                if ticket.request.id not in live and ticket.born < self._looks:
-                    self._vanish(ticket, is_late=ticket.expires <= now)
+            for ticket in [self.tickets[each] for each in known if each in self.tickets and each not in live]:
+                self._vanish(ticket, is_late=ticket.expires <= now)
             self._audience.note_others(others_listen)
 
-    def _read(self, known: set[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
+    def _read(self, known: Collection[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
         rows, others_listen = self._book.live(now=now)
-        texts = [self._book.request(row.id) for row in rows if row.id not in known and row.answer is None]
-        return rows, others_listen, [ApprovalRequest.from_dict(json.loads(text)) for text in texts if text is not None]
+        new = [self._book.shown(row.call) for row in rows if row.id not in known and row.answer is None]
+        return rows, others_listen, [ApprovalRequest.from_dict(shown) for shown in new if shown is not None]
 
     def _admit(self, request: ApprovalRequest) -> Ticket:
-        ticket = Ticket(request=request, born=self._looks, expires=request.expires)
+        ticket = Ticket(request=request, expires=request.expires)
         self.tickets[request.id] = ticket
         self.stir()
         self._notify(ApprovalNotice(request=request, outcome="asked", reason=request.reason))
@@ -393,7 +380,7 @@ class Approvals:
             return
         ticket.expires = row.expires
         if row.answer is not None:
-            self._settle(ticket, ApprovalDecision(answer=known_answer(row.answer), edited_text=row.edited_text))
+            self._settle(ticket, ApprovalDecision(answer=row.answer, edited_text=row.edited_text))
         elif row.asks > ticket.asks:
             ticket.asks = row.asks
             self._audience.ask(ticket)

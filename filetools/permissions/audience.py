@@ -51,8 +51,6 @@ class Ticket(Struct, kw_only=True, eq=False):
     """A request as this process knows it: who works on it, and its answer until a call has used it."""
 
     request: ApprovalRequest
-    born: int
-    """Number of the look before it was known; only a later look can miss it."""
     expires: float
     """When it ends, or its answer does if no call uses it; seconds since the epoch."""
     is_own: bool = False

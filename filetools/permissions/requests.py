@@ -131,18 +131,6 @@ def short_diff(request: ApprovalRequest) -> str:
     return shown if shown == diff else f"{shown}'filetools approvals --diff' shows them.\n"
 
 
-def known_answer(answer: object) -> ApprovalAnswer:
-    """Return an answer that is one of the known.
-
-    Raises:
-        InvalidArgumentError: It is none of them.
-    """
-    for known in ANSWERS:
-        if answer == known:
-            return known
-    raise InvalidArgumentError(f"An approval is answered with allow, allow_for_run, deny or merge, not {answer!r}")
-
-
 def decided(answer: object, request: ApprovalRequest, edited_text: str | None = None) -> ApprovalDecision:
     """Return a decision that came from outside.
 
@@ -159,7 +147,9 @@ def decided(answer: object, request: ApprovalRequest, edited_text: str | None = 
         return decided(answer.answer, request, answer.edited_text)
     if answer == "cancel" and request.reason == "conflict":
         answer = "deny"
-    known = known_answer(answer)
+    known = next((one for one in ANSWERS if one == answer), None)
+    if known is None:
+        raise InvalidArgumentError(f"An approval is answered with allow, allow_for_run, deny or merge, not {answer!r}")
     if known == "allow_for_run" and request.reason == "conflict":
         raise InvalidArgumentError("A conflict is answered with allow, cancel or merge: each is a decision of its own")
     if known == "merge" and not request.can_merge:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from itertools import chain, count
@@ -168,13 +169,13 @@ class SyncManager:
 
     async def _has_followed(self, mirror: Mirror, number: int, keys: Sequence[str]) -> bool:
         # No thread waits for the mirror's thread: they would only take the interpreter from each other.
-        waiter = mirror.wait_for(number, keys)
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        waiter = mirror.wait_for(number, keys, partial(_tell_loop, answer))
+        timer = answer.get_loop().call_later(self.context.times.wait_seconds, _settle, answer, False)
         try:
-            async with asyncio.timeout(self.context.times.wait_seconds):
-                return await asyncio.wrap_future(waiter.answer)
-        except TimeoutError:
-            return False
+            return await answer
         finally:
+            timer.cancel()
             mirror.give_up(waiter)
 
     def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:
@@ -187,9 +188,10 @@ class SyncManager:
         number, keys = self._reach(records)
         for mirror in self._mirrors:
             mirror.wake()
-            waiter, has_followed = mirror.wait_for(number, keys), False
+            answer, has_followed = Future[bool](), False
+            waiter = mirror.wait_for(number, keys, answer.set_result)
             with suppress(TimeoutError):
-                has_followed = waiter.answer.result(seconds)
+                has_followed = answer.result(seconds)
             mirror.give_up(waiter)
             if not has_followed:
                 reason = mirror.error or f"did not answer in {seconds:g} s"
@@ -350,6 +352,16 @@ class SyncManager:
             return
         with suppress(RuntimeError):  # the loop is closed, and nobody listens
             self._loop.call_soon_threadsafe(self._publish, event)
+
+
+def _tell_loop(answer: asyncio.Future[bool], has_followed: bool) -> None:
+    with suppress(RuntimeError):  # the loop is closed, and nobody waits
+        answer.get_loop().call_soon_threadsafe(_settle, answer, has_followed)
+
+
+def _settle(answer: asyncio.Future[bool], has_followed: bool) -> None:
+    if not answer.done():
+        answer.set_result(has_followed)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

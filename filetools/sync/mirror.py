@@ -6,8 +6,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -65,7 +64,8 @@ class Waiter(NamedTuple):
 
     number: int
     keys: Sequence[str]
-    answer: Future[bool]
+    tell: Callable[[bool], object]
+    """Told once, in any thread, whether the mirror has followed."""
 
 
 class Mirror:
@@ -170,9 +170,9 @@ class Mirror:
             self._is_hasty |= is_hasty
             self._changed.notify_all()
 
-    def wait_for(self, number: int, keys: Iterable[str]) -> Waiter:
+    def wait_for(self, number: int, keys: Iterable[str], tell: Callable[[bool], object]) -> Waiter:
         """Have a call told whether the mirror has everything up to a number: once it does, or fails, or refused a key."""
-        waiter = Waiter(number, tuple(keys), Future())
+        waiter = Waiter(number, tuple(keys), tell)
         with self._changed:
             # Also if it is late: the process that writes is asked for the last time that anybody has heard of it.
             takes_calls = self.takes_calls and not self._is_closed
@@ -182,7 +182,7 @@ class Mirror:
                 self._is_asked = True
                 self.wake()
         if not takes_calls:
-            waiter.answer.set_result(False)
+            tell(False)
         elif self._leadership.is_leading:
             self._answer()  # it may have come as far before it was asked
         return waiter
@@ -200,8 +200,7 @@ class Mirror:
             done = [each for each in self._waiters if is_over or self._has(each.number, each.keys)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:
-            if each.answer.set_running_or_notify_cancel():
-                each.answer.set_result(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
+            each.tell(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
 
     def _is_refused(self, key: str) -> bool:
         if self._leadership.is_leading:

@@ -142,7 +142,7 @@ class TurnCall:
 
     def wait(self, withdraw: Callable[[], bool]) -> None:
         """Begin to wait; `withdraw` takes the call back as long as it does."""
-        self.hop = Hop(withdraw)
+        self.hop.withdraw = withdraw
         self._deadline = time.monotonic() + self.timeout_seconds
         if current_watch() is not None:
             self.begun = self.hop.get_loop().create_future()

@@ -63,6 +63,7 @@ class Turns:
         crew: WorkerPool,
         settle: Callable[[Sequence[ChangeRecord]], Iterable[int]],
         is_each_alone: Callable[[], bool],
+        made: Callable[[], object],
     ) -> None:
         """Lead nobody yet.
 
@@ -72,12 +73,14 @@ class Turns:
             crew: The threads in which turns are taken.
             settle: Finishes what dead processes left of some records; returns the numbers of those that cannot be finished.
             is_each_alone: Whether no two calls may share a turn now.
+            made: Called in a worker thread after changes are made, before anybody is told.
         """
         self._workspace = workspace
         self._journal = journal
         self._crew = crew
         self._settle_all = settle
         self._is_each_alone = is_each_alone
+        self._made = made
         self._gate = journal.turn_gate
         self._lock = Lock()
         # Guarded by the lock:
@@ -220,7 +223,7 @@ class Turns:
                 return
             self._is_served = True
         try:
-            self._crew.submit(self._serve)
+            self._crew.put(self._serve)
         except FileToolsError:
             self._is_served = False
             self.close()
@@ -315,6 +318,7 @@ class Turns:
                 self._gate.leave()
             if calls:
                 self._end_all(calls, again)
+                self._made()
             else:
                 self._untold.pop()
 

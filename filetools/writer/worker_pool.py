@@ -63,14 +63,14 @@ class Hop(asyncio.Future[T]):
     is_cancelled = False
     """Whether its caller was cancelled meanwhile; work that takes long may ask, from any thread."""
 
-    def __init__(self, withdraw: Callable[[], bool] = lambda: False) -> None:
-        """Begin; `withdraw` takes the work back if it has not begun."""
+    def __init__(self) -> None:
         super().__init__()
-        self._withdraw = withdraw
+        self.withdraw: Callable[[], bool] = lambda: False
+        """Takes the work back if it has not begun."""
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Only note that the caller is cancelled; asyncio then raises CancelledError in it after the end of the work."""
-        if self._withdraw():
+        if self.withdraw():
             return super().cancel(msg)
         self.is_cancelled = True
         return False
@@ -143,7 +143,7 @@ class WorkerPool(Executor):
                 except BaseException as exc:  # noqa: BLE001 - raised again where the future is awaited
                     future.set_exception(exc)
 
-        self._put(work)
+        self.put(work)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -169,7 +169,7 @@ class WorkerPool(Executor):
 
     def _start(self, work: Callable[[], T], hop: Hop[T] | None = None) -> Hop[T]:
         started: Hop[T] = Hop() if hop is None else hop
-        self._put(lambda: self._do(started, work))
+        self.put(lambda: self._do(started, work))
         self._hops.add(started)
         self._in_flight.begin()
         return started
@@ -201,7 +201,12 @@ class WorkerPool(Executor):
             self._in_flight.end()
             settle()
 
-    def _put(self, work: Callable[[], None]) -> None:
+    def put(self, work: Callable[[], None]) -> None:
+        """Have a thread do work of which nobody hears; from any thread.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
         with self._lock:
             if self._is_closed:
                 raise WorkspaceGoneError(CLOSED)

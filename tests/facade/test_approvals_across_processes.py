@@ -11,7 +11,8 @@ import pytest
 import filetools
 from filetools import ApprovalDecision
 from filetools.facade.facade import FileToolsFacade
-from tests.support.facade_worker import RELAXED, is_told_of
+from tests.support.facade_worker import RELAXED
+from tests.support.inside import end_leases_of_others, is_told_of
 from tests.support.opened import refused, steps_until, told
 from tests.support.peers import peer
 from tests.support.people import EDITOR, Person
@@ -35,11 +36,7 @@ async def is_known(files: FileToolsFacade) -> None:
 
 async def lease_ended(files: FileToolsFacade) -> None:
     """Let the time be over that a killed process had said it would be there."""
-    journal: Any = files._parts.journal
-    update = "UPDATE approval_processes SET leased_until = 0 WHERE process != ?"
-    await files._parts.crew.run(
-        lambda: journal._database.write(lambda connection: connection.execute(update, (journal.approvals._process,)))
-    )
+    await files._parts.crew.run(lambda: end_leases_of_others(files))
 
 
 async def open_request(files: FileToolsFacade, besides: str = "") -> filetools.ApprovalRequest:

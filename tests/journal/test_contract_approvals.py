@@ -1,14 +1,15 @@
-"""The contract of every journal: requests are seen by all, answered once, used once, and end with their process or time."""
+"""Approvals as rows: requests are seen by all, answered once, used once, and end with their process or time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import pytest
 
-from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow, ApprovalTable
 from filetools.journal.journal import Journal
+from filetools.permissions.approval_table import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow, ApprovalTable
+from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision
 from tests.support.journals import OpenJournal
 
 NOW: Final = 1000.0
@@ -17,24 +18,24 @@ LATER: Final = NOW + 600
 
 @pytest.fixture
 def mine(journal: Journal) -> ApprovalTable:
-    return journal.approvals
+    return ApprovalTable(journal.approvals)
 
 
 @pytest.fixture
 def others(journal: Journal, open_journal: OpenJournal) -> ApprovalTable:
-    return open_journal().approvals
+    return ApprovalTable(open_journal().approvals)
 
 
 def ask(
     approvals: ApprovalTable, name: str = "r1", call: str = "c1", *, now: float = NOW, is_heard: bool = False
 ) -> tuple[ApprovalRow, bool]:
-    asked = approvals.ask(name, call, f"{name}?", now=now, expires=now + 600, is_heard=is_heard)
+    asked = approvals.ask(name, call, {"path": name}, now=now, expires=now + 600, is_heard=is_heard)
     assert asked is not None
     return asked
 
 
-def answer(approvals: ApprovalTable, name: str = "r1", said: str = "allow", *, now: float = NOW) -> bool:
-    return approvals.answer(name, said, None, now=now, expires=now + 600)
+def answer(approvals: ApprovalTable, name: str = "r1", said: ApprovalAnswer = "allow", *, now: float = NOW) -> bool:
+    return approvals.answer(name, ApprovalDecision(answer=said), now=now, expires=now + 600) is not None
 
 
 def names(approvals: ApprovalTable, now: float = NOW) -> list[str]:
@@ -52,12 +53,10 @@ def test_what_is_not_open_is_neither_answered_nor_used(mine: ApprovalTable) -> N
 
 def test_a_request_is_seen_and_answered_by_another_process(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
-    assert (names(others), others.request("r1")) == (["r1"], "r1?")
-    assert others.answer("r1", "merge", "text", now=NOW, expires=LATER)
-    (row,), _ = mine.live(now=NOW)
-    assert row == ApprovalRow(
-        id="r1", call="c1", asks=0, expires=LATER, answer="merge", edited_text="text", is_used=False
-    )
+    assert (names(others), others.shown("c1")) == (["r1"], {"path": "r1"})
+    others.answer("r1", ApprovalDecision(answer="merge", edited_text="text"), now=NOW, expires=LATER + 1)
+    (row,), _ = mine.live(now=LATER)
+    assert (row.answer, row.edited_text, row.expires, row.is_used) == ("merge", "text", LATER + 1, False)
 
 
 def test_of_two_answers_the_first_counts(mine: ApprovalTable, others: ApprovalTable) -> None:
@@ -71,7 +70,7 @@ def test_an_answer_is_used_once_by_whatever_process(mine: ApprovalTable, others:
     answer(others)
     assert [mine.take("r1"), others.take("r1")] == [True, False]
     (row,), _ = others.live(now=NOW)
-    assert (row.is_used, others.request("r1")) == (True, None)
+    assert (row.is_used, others.shown("c1")) == (True, None)
 
 
 def test_identical_calls_share_a_request_until_it_was_used(mine: ApprovalTable, others: ApprovalTable) -> None:
@@ -87,15 +86,15 @@ def test_what_has_expired_is_gone(mine: ApprovalTable, others: ApprovalTable) ->
     assert names(mine, LATER) == []
     assert not answer(mine, now=LATER)
     assert ask(mine, "r2", now=LATER)[0].id == "r2"
-    mine.attend(now=LATER, listens=False)
-    assert others.request("r1") is None
+    mine.attend(now=LATER + 601, listens=False)
+    assert others.shown("c1") is None
 
 
 def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: ApprovalTable) -> None:
     ask(others)  # long ago, by the clock of the wall
     journal.maintain(retention_bytes=10**9, retention_records=10**9)
-    assert not journal.approvals.has_any()
-    assert others.request("r1") is None
+    assert journal.approvals.scan() == []
+    assert others.shown("c1") is None
 
 
 def test_a_request_ends_with_the_lease_of_its_process_and_comes_back_with_it(
@@ -114,9 +113,7 @@ def test_an_answer_outlives_its_process(mine: ApprovalTable, others: ApprovalTab
     ask(mine)
     answer(others)
     mine.leave()
-    assert ask(others, "r2")[0] == ApprovalRow(
-        id="r1", call="c1", asks=0, expires=LATER, answer="allow", edited_text=None, is_used=False
-    )
+    assert (ask(others, "r2")[0].id, ask(others, "r2")[0].answer) == ("r1", "allow")
 
 
 def test_whoever_asked_last_keeps_a_request_open(mine: ApprovalTable, others: ApprovalTable) -> None:
@@ -142,7 +139,7 @@ def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approv
 def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTable) -> None:
     for number in range(MOST_REQUESTS):
         ask(mine, f"r{number}", f"c{number}")
-    assert others.ask("more", "another", "?", now=NOW, expires=LATER, is_heard=False) is None
+    assert others.ask("more", "another", {}, now=NOW, expires=LATER, is_heard=False) is None
     assert ask(others, "same", "c0")[0].id == "r0"
     answer(mine, "r0")
     mine.take("r0")
@@ -150,27 +147,20 @@ def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTabl
 
 
 def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
-    assert mine.ask("r1", "c1", "x" * (MOST_BYTES + 1), now=NOW, expires=LATER, is_heard=False) is None
+    assert mine.ask("r1", "c1", {"x": "x" * MOST_BYTES}, now=NOW, expires=LATER, is_heard=False) is None
     assert names(mine) == []
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        ask,
-        answer,
-        lambda approvals: approvals.attend(now=NOW, listens=True),
-        lambda approvals: approvals.attend(now=NOW, listens=False, asks_for_all=True),
-        lambda approvals: approvals.leave(),
-    ],
-)
-def test_others_are_woken_by_what_they_wait_for(
-    open_journal: OpenJournal, act: Callable[[ApprovalTable], object]
-) -> None:
+def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal) -> None:
     rung: list[bool] = []
-    approvals = open_journal(on_visible=lambda: rung.append(True)).approvals
-    act(approvals)
-    assert rung == [True]
+    approvals = ApprovalTable(open_journal(on_visible=lambda: rung.append(True)).approvals)
+    approvals.attend(now=NOW, listens=True)
+    approvals.attend(now=NOW, listens=False, asks_for_all=True)
+    ask(approvals)
+    assert answer(approvals)
+    assert approvals.take("r1")
+    approvals.leave()
+    assert len(rung) == 6
 
 
 def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(
@@ -180,8 +170,18 @@ def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(
     assert not mine.must_ask(now=NOW)
     others.attend(now=NOW, listens=False, asks_for_all=True)
     assert (mine.must_ask(now=NOW), others.must_ask(now=NOW), mine.live(now=NOW)[1]) == (True, False, False)
-    others.ask("r1", "c1", "r1?", now=NOW, expires=LATER, is_heard=False)  # renews its lease alone
+    others.ask("r1", "c1", {}, now=NOW, expires=LATER, is_heard=False)  # renews its lease alone
     assert mine.must_ask(now=NOW)
     assert not mine.must_ask(now=NOW + LEASE_SECONDS + 1)
     others.leave()
     assert not mine.must_ask(now=NOW)
+
+
+def test_of_many_at_once_one_opens_and_one_uses_a_request(journal: Journal, open_journal: OpenJournal) -> None:
+    several = [ApprovalTable(one.approvals) for one in (journal, open_journal()) for _ in range(4)]
+    with ThreadPoolExecutor(len(several)) as pool:
+        asked = [pool.submit(ask, each, f"r{number}", is_heard=True) for number, each in enumerate(several)]
+        (name,) = {each.result()[0].id for each in asked}
+        assert several[0].live(now=NOW)[0][0].asks == len(several)
+        assert answer(several[0], name)
+        assert sum(pool.map(lambda each: each.take(name), several)) == 1

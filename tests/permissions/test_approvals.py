@@ -3,15 +3,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from filetools.errors import AccessDeniedError, ApprovalDeniedError, ApprovalRequiredError, InvalidArgumentError
-from filetools.journal.approvals import MOST_REQUESTS, ApprovalTable
 from filetools.journal.journal import Journal
+from filetools.journal.table import Table
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.approval_table import MOST_REQUESTS
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
 from filetools.permissions.policy import RunTrust
@@ -29,7 +31,7 @@ class Desk:
 
     def __init__(
         self,
-        book: ApprovalTable,
+        book: Table,
         *,
         wait_seconds: float = 30.0,
         open_seconds: float = 600.0,
@@ -50,21 +52,20 @@ class Desk:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[ApprovalTable]:
-    journal = Journal(tmp_path, durability="relaxed")
-    yield journal.approvals
-    journal.close()
+def book(tmp_path: Path) -> Iterator[Table]:
+    with closing(Journal(tmp_path, durability="relaxed")) as journal:
+        yield journal.approvals
 
 
 @pytest.fixture
-async def desk(book: ApprovalTable) -> AsyncIterator[Desk]:
+async def desk(book: Table) -> AsyncIterator[Desk]:
     made = Desk(book)
     yield made
     await made.approvals.aclose()
 
 
 @pytest.fixture
-async def passing(book: ApprovalTable) -> AsyncIterator[Desk]:
+async def passing(book: Table) -> AsyncIterator[Desk]:
     """A desk whose requests and answers are soon forgotten."""
     made = Desk(book, open_seconds=SHORT_SECONDS)
     yield made
@@ -110,7 +111,7 @@ async def test_an_expired_request_can_no_longer_be_answered(passing: Desk) -> No
         await desk.approvals.answer(approval_id, "allow", by=EDITOR)
 
 
-async def test_a_late_permission_that_no_call_uses_expires_too(book: ApprovalTable) -> None:
+async def test_a_late_permission_that_no_call_uses_expires_too(book: Table) -> None:
     passed = 0.0
     desk = Desk(book, open_seconds=600, clock=lambda: time.time() + passed)
     approval_id = await refused_id(desk, case())

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,8 +14,8 @@ from filetools.errors import (
     StateDamagedError,
     ToolBlockedError,
 )
-from filetools.journal.approvals import ApprovalTable
 from filetools.journal.journal import Journal
+from filetools.journal.table import Table
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals, CallRun
@@ -31,19 +32,16 @@ MCP = WorkspacePath(".mcp.json")
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[ApprovalTable]:
+def book(tmp_path: Path) -> Iterator[Table]:
     (tmp_path / "state").mkdir()
-    journal = Journal(tmp_path / "state", durability="relaxed")
-    yield journal.approvals
-    journal.close()
+    with closing(Journal(tmp_path / "state", durability="relaxed")) as journal:
+        yield journal.approvals
 
 
 class Gate:
     """A gatekeeper with everything a test looks at."""
 
-    def __init__(
-        self, book: ApprovalTable, preset: Preset, *rules: Rule, path: Path | None = None, run: CallRun = run
-    ) -> None:
+    def __init__(self, book: Table, preset: Preset, *rules: Rule, path: Path | None = None, run: CallRun = run) -> None:
         self.policy = PermissionPolicy(preset, rules)
         self.notices = Notices()
         self.described = 0
@@ -60,13 +58,13 @@ class Gate:
 
 
 @pytest.fixture
-async def asking(book: ApprovalTable) -> AsyncIterator[Gate]:
+async def asking(book: Table) -> AsyncIterator[Gate]:
     gate = Gate(book, "ask")
     yield gate
     await gate.keeper.aclose()
 
 
-async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: ApprovalTable) -> None:
+async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: Table) -> None:
     gate = Gate(book, "ask", Rule(tool="move_file", path="b.txt", level="block"))
     person = Person("allow")
     gate.keeper.approvals.listen(person)
@@ -100,12 +98,12 @@ async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_o
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_became_trusted(
-    book: ApprovalTable, moment: str
+    book: Table, moment: str
 ) -> None:
     on_its_way, go_on = asyncio.Event(), asyncio.Event()
 
     async def held_up_once(work: Callable[[], T]) -> T:
-        is_first = getattr(work, "func", None) == book.ask and not on_its_way.is_set()
+        is_first = getattr(getattr(work, "func", None), "__name__", "") == "ask" and not on_its_way.is_set()
         if is_first and moment == "before":
             on_its_way.set()
             await go_on.wait()
@@ -130,7 +128,7 @@ async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_bec
 
 
 async def test_what_the_file_says_is_put_in_force_but_for_a_preset_given_at_opening(
-    book: ApprovalTable, tmp_path: Path
+    book: Table, tmp_path: Path
 ) -> None:
     path = tmp_path / "permissions.json"
     path.write_text('{"preset": "guarded", "rules": [{"tool": "delete_*", "path": "docs/**", "level": "block"}]}')
@@ -142,7 +140,7 @@ async def test_what_the_file_says_is_put_in_force_but_for_a_preset_given_at_open
     assert (strict.policy.rules, strict.policy.preset) == (rules, "read_only")
 
 
-async def test_a_damaged_file_stops_the_opening(book: ApprovalTable, tmp_path: Path) -> None:
+async def test_a_damaged_file_stops_the_opening(book: Table, tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text("{")
     with pytest.raises(StateDamagedError):

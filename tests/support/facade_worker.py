@@ -22,6 +22,7 @@ from filetools.models.records import Actor
 from filetools.models.words import Preset
 from tests.support.crashing import CrashingOpening
 from tests.support.faulty import Plan
+from tests.support.inside import is_told_of
 
 RELAXED: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 
@@ -142,13 +143,6 @@ async def answer_agents(root: Path, answer: str) -> None:
         say(ready=True)
         async for _ in lines_of_input():
             attendance.close()
-
-
-def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:
-    """Whether the journal says that somebody answers in this process, or that nobody does."""
-    query = "SELECT listens FROM approval_processes WHERE process = ?"
-    row = files._parts.journal._database.row(query, (files._parts.journal.approvals._process,))
-    return row is not None and bool(row[0]) == listens
 
 
 async def type_texts(root: Path, name: str) -> None:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
+from msgspec import structs
+
 from filetools.app import trust
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
@@ -96,6 +98,20 @@ async def written_notes(registration: Registration) -> None:
     """Wait until all that a server noted of its calls is written."""
     assert registration._task is not None
     await registration._task
+
+
+def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:
+    """Whether the journal says that somebody answers in this process, or that nobody does."""
+    table = files._parts.gatekeeper.approvals._book
+    row = files._parts.journal.approvals.get(table._process)
+    return row is not None and row.value["listens"] == listens
+
+
+def end_leases_of_others(files: FileToolsFacade) -> None:
+    """Let the time be over that other processes, which are dead, had said they would be there to answer."""
+    table, own = files._parts.journal.approvals, files._parts.gatekeeper.approvals._book._process
+    for row in table.scan("process "):
+        assert row.key == own or table.put([structs.replace(row, used=0.0)])
 
 
 def database_of(journal: Journal) -> Database:

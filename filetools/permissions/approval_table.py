@@ -1,0 +1,202 @@
+"""Requests for approval, their answers, and who is there to answer: rows of the journal, which every process sees.
+
+Nothing here is synced: a power cut ends every call that waits, and an answer that is lost is given again.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct, structs
+
+from filetools.journal.table import Table, TableRow
+from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision
+
+T = TypeVar("T")
+
+LEASE_SECONDS: Final = 6.0
+"""How long a process counts as alive after it last said so."""
+MOST_REQUESTS: Final = 256
+"""Requests that wait for an answer; more are refused, so that an agent cannot fill a person's screen."""
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Size of all requests together, so that an agent cannot fill the disk with them."""
+_APPROVAL: Final = "approval "
+_PROCESS: Final = "process "
+_SHOWN: Final = "shown "
+"""Beginnings of keys. What a person is shown is large, and has a row of its own: one a call, so that one opens a request."""
+
+
+class ApprovalRow(Struct, frozen=True, kw_only=True):
+    """A request as every process sees it."""
+
+    id: str
+    call: str
+    """Equal for identical calls."""
+    process: str
+    """Whose call asked last; it ends with that process unless it is answered."""
+    asked: float
+    """When it was opened, in seconds since the epoch."""
+    expires: float
+    """Seconds since the epoch; without an answer until then it is denied."""
+    size: int
+    """Bytes of what is shown."""
+    asks: int = 0
+    """How often a call began to wait for it."""
+    answer: ApprovalAnswer | None = None
+    edited_text: str | None = None
+    is_used: bool = False
+    """Whether a call has used the answer."""
+    revision: int = 0
+    """That of its row in the table."""
+
+
+class ApprovalTable:
+    """The approvals of a root, for one process. Any thread may call.
+
+    Args:
+        table: Where the rows are; whoever waits for one hears of it when it is put. `used` is until when a row counts.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._process = _PROCESS + secrets.token_hex(8)
+        self._state = {"listens": False, "asks_for_all": False}
+
+    def ask(
+        self, new_id: str, call: str, shown: Mapping[str, Any], *, now: float, expires: float, is_heard: bool
+    ) -> tuple[ApprovalRow, bool] | None:
+        """Return the request of an identical call, or open a new one, and whether another process listens.
+
+        Args:
+            new_id: Name of the request if a new one is needed.
+            call: Equal for identical calls.
+            shown: What is asked; JSON.
+            now: Seconds since the epoch.
+            expires: Until when a new request is open.
+            is_heard: Whether somebody in this process can answer.
+
+        Returns:
+            None if too many requests are open.
+        """
+        size = len(json.dumps(shown))
+
+        def work() -> tuple[tuple[ApprovalRow, bool] | None, list[TableRow]]:
+            live, others_listen = self.live(now=now)
+            unused = [row for row in live if not row.is_used]
+            row = next((row for row in unused if row.call == call), None)
+            added = []
+            if row is None:
+                if len(unused) >= MOST_REQUESTS or sum(row.size for row in unused) + size > MOST_BYTES:
+                    return None, []
+                row = ApprovalRow(id=new_id, call=call, process="", asked=now, expires=expires, size=size)
+                added = [self._new(_SHOWN + call, shown, size, expires)]
+            # Whoever asked last keeps it open: the process that asked first may end before this one.
+            row = structs.replace(row, asks=row.asks + (is_heard or others_listen), process=self._process)
+            return (row, others_listen), [self._lease(now), _put(row), *added]
+
+        return self._changed(work)
+
+    def answer(self, approval_id: str, given: ApprovalDecision, *, now: float, expires: float) -> ApprovalRow | None:
+        """Answer a request that nobody has answered; None if it is not open (any more).
+
+        Args:
+            approval_id: Its name.
+            given: What a person said.
+            now: Seconds since the epoch.
+            expires: Until when the answer waits for a call that uses it.
+        """
+
+        def work() -> tuple[ApprovalRow | None, list[TableRow]]:
+            row = next((row for row in self.live(now=now)[0] if row.id == approval_id), None)
+            if row is None or row.answer is not None:
+                return None, []
+            row = structs.replace(row, answer=given.answer, edited_text=given.edited_text, expires=expires)
+            return row, [_put(row)]
+
+        return self._changed(work)
+
+    def take(self, approval_id: str) -> bool:
+        """Use an answer, which one call can do once; what it was about is forgotten."""
+
+        def work() -> tuple[bool, list[TableRow]]:
+            row = next((row for row in self._rows() if row.id == approval_id), None)
+            if row is None or row.is_used or row.answer is None:
+                return False, []
+            used = structs.replace(row, is_used=True, edited_text=None)
+            return True, [_put(used), *_gone(self._table.scan(_SHOWN + row.call))]
+
+        return self._changed(work)
+
+    def live(self, *, now: float) -> tuple[list[ApprovalRow], bool]:
+        """Return the requests that are open or were answered, oldest first, and whether another process listens."""
+        rows = self._rows()
+        others = self._others(now)  # after the requests, each of which was put along with its process
+        present = {self._process, *(other.key for other in others)}
+        live = [row for row in rows if row.expires > now and (row.answer is not None or row.process in present)]
+        return live, any(other.value["listens"] for other in others)
+
+    def shown(self, call: str) -> Mapping[str, Any] | None:
+        """Return what is asked about a call, or None if nothing is."""
+        found = self._table.get(_SHOWN + call)
+        return None if found is None else found.value
+
+    def has_any(self) -> bool:
+        """Whether there is anything to look at; costs next to nothing."""
+        return bool(self._table.scan(_APPROVAL))
+
+    def must_ask(self, *, now: float) -> bool:
+        """Whether another process wants agents asked in all of them; costs next to nothing."""
+        return any(other.value["asks_for_all"] for other in self._others(now))
+
+    def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
+        """Say that this process lives, whether somebody in it answers, and whether agents of all processes must ask.
+
+        What has expired is removed.
+        """
+        self._table.release(0, unused_since=now)
+        self._state = {"listens": listens, "asks_for_all": asks_for_all}
+        self._changed(lambda: (None, [self._lease(now)]))
+
+    def leave(self) -> None:
+        """Say that this process ends, and with it the requests that it has open."""
+
+        def work() -> tuple[None, list[TableRow]]:
+            own = [row for row in self._rows() if row.process == self._process and row.answer is None]
+            shown = [row for each in own for row in self._table.scan(_SHOWN + each.call)]
+            return None, _gone([*map(_put, own), *shown, *self._table.scan(self._process)])
+
+        self._changed(work)
+
+    def _changed(self, work: Callable[[], tuple[T, list[TableRow]]]) -> T:
+        """Put the rows that `work` gives, which looks again if others have put one of them meanwhile."""
+        while True:
+            result, rows = work()
+            if not rows or self._table.put(rows, durable=False):
+                return result
+
+    def _rows(self) -> list[ApprovalRow]:
+        rows = (ApprovalRow(**{**row.value, "revision": row.revision}) for row in self._table.scan(_APPROVAL))
+        return sorted(rows, key=lambda row: row.asked)
+
+    def _others(self, now: float) -> list[TableRow]:
+        return [row for row in self._table.scan(_PROCESS) if row.key != self._process and row.used > now]
+
+    def _lease(self, now: float) -> TableRow:
+        return self._new(self._process, self._state, 1, now + LEASE_SECONDS)
+
+    def _new(self, key: str, value: Mapping[str, Any], size: int, used: float) -> TableRow:
+        """Return a row in the place of what is there now."""
+        known = self._table.get(key)
+        return TableRow(key=key, value=value, size=size, used=used, revision=known.revision if known else 0)
+
+
+def _put(row: ApprovalRow) -> TableRow:
+    key, value = _APPROVAL + row.id, structs.asdict(row)
+    return TableRow(key=key, value=value, size=row.size, used=row.expires, revision=row.revision)
+
+
+def _gone(rows: list[TableRow]) -> list[TableRow]:
+    return [structs.replace(row, is_gone=True) for row in rows]
