@@ -22,7 +22,7 @@ from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.editors.open_text import OpenText, OpenTexts
 from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
-from filetools.journal.documents import Document, DocumentChange, DocumentEdit, EditReason, Handle, NewDocument
+from filetools.journal.documents import Document, DocumentChange, DocumentEdit, EditReason, Handle
 from filetools.journal.journal import Journal
 from filetools.models.records import SYSTEM, Actor
 
@@ -63,11 +63,9 @@ class Documents:
             ChangedMeanwhileError: It was closed by others again and again.
         """
         for _ in range(MOST_TRIES):
-            new = NewDocument(
-                id=secrets.token_hex(8), key=key, path=path, base=base, text_format=text_format, text=text
-            )
+            new = Document(id=secrets.token_hex(8), key=key, path=path, base=base, text_format=text_format)
             handle = Handle(name=secrets.token_hex(16), document_id=new.id, actor=actor, leased_until=_lease())
-            document = self._rows.open(new, handle)
+            document = self._rows.open(new, text, handle)
             opened = self.texts.newest(document.id)
             if opened is not None:
                 return structs.replace(handle, document_id=document.id), opened
@@ -240,7 +238,6 @@ def changed(
     units = as_units(wire_text(opened.text)) if wire else ""
     return DocumentChange(
         id=document.id,
-        key=document.key,
         expected_version=document.version,
         text=text,
         edits=tuple(wire),

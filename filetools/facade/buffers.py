@@ -242,8 +242,9 @@ class Buffers:
 
     def _close(self, name: str) -> tuple[Document, str | None]:
         _, opened = self._parts.documents.held(name, self._actor)
-        left = self._parts.journal.documents.release(name)
-        return opened.document, None if left is None else keep_and_close(self._parts, left)
+        self._parts.journal.documents.release(name)
+        left = [each for each in self._parts.journal.documents.abandoned() if each.id == opened.document.id]
+        return opened.document, keep_and_close(self._parts, left[0]) if left else None
 
     async def _described(self, name: str, opened: OpenText) -> BufferResult:
         return await self._parts.crew.run(partial(self._describe, name, opened))

@@ -16,13 +16,13 @@ from typing import Final
 
 import filetools.events as events
 from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
+from filetools.facade.checkpoints import SessionCheckpoints
 from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignChanges
 from filetools.facade.limbo import sweep
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.saving import sweep_handles
-from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
 from filetools.facade.tree_look import look_at_tree
 from filetools.models.records import SYSTEM, ChangeRecord

@@ -13,14 +13,14 @@ from filetools.content.facts import inspect
 from filetools.content.version import version_of
 from filetools.content.whole import whole_start
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
-from filetools.facade import going_back, information, restoring, tree_diff, undoing
+from filetools.facade import information, restoring, tree_diff, undoing
 from filetools.facade.calls import ActorCalls
+from filetools.facade.checkpoints import take
 from filetools.facade.expected import full_version
 from filetools.facade.feed import PAGE_RECORDS, number_of
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import bind, taken_by
 from filetools.facade.run_calls import runs_of
-from filetools.facade.snapshots import take
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint
 from filetools.journal.history import RecordFilter
@@ -330,7 +330,7 @@ class HistoryCalls(ActorCalls):
             return target
 
         result = await self._take_back(
-            lambda history: selection.effective_after(history, found.number),
+            lambda history: selection.effective(history, selection.changes_after(history, found.number)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
         return result.model_copy(update={"unread": unread})
@@ -418,7 +418,7 @@ class HistoryCalls(ActorCalls):
             if allowed is not None:
                 bind(plan.steps, allowed.check)
             try:
-                outcome = await going_back.carry_out(self._runner, self.actor, plan, kind)
+                outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:
                 again = await self._parts.crew.run(make)
                 if again.facts != plan.facts:

@@ -17,7 +17,7 @@ from filetools.facade.tree_look import TreeLook
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.versions.draft_tree import KINDS, DraftNode, DraftTree, within
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
 from filetools.versions.undo import Clash, UndoFinding
 
 
@@ -88,7 +88,7 @@ def _complete(
     for key, row in rows.items():
         standing = seen.rows.get(key)
         facts = None if standing is None else (standing.kind, standing.mode, standing.version)
-        if row.kind == "other" or (facts == (row.kind, row.mode, row.version) and not tree.is_drafted(row.path)):
+        if row.kind == "other" or (facts == (row.kind, row.mode, row.version) and key not in tree.drafted):
             continue
         if (place := next((each for each in within(key) if each in closed), None)) is not None:
             tree.put(row.path, tree.standing(row.path))
@@ -103,7 +103,7 @@ def _complete(
         standing = seen.rows.get(key)
         if standing is not None and standing.kind != "directory" and standing.version is None:
             unknown.add(path)  # it cannot be read
-        elif node.kind == "folder":
+        elif node.kind == "directory":
             if next(iter(tree.below(path)), None) is None:
                 tree.put(path, None)
         elif (is_same_scope and not is_left_out(path)) or _came_since(parts, target.number, key):
@@ -116,27 +116,26 @@ def _complete(
 def _put(tree: DraftTree, row: SnapshotRow) -> bool:
     """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
     here = tree.at(row.path)
-    kind = KINDS[row.kind]
-    if here is not None and here.kind != kind:
+    if here is not None and here.kind != row.kind:
         here = None
-    if kind == "folder":
+    if row.kind == "directory":
         if here is None or row.mode not in (None, here.mode):
             # One out of the trash does not come back whole: it has another mode there.
             is_whole = here is not None and (here.origin is None or here.origin.trash is None)
             tree.put(
-                row.path, replace(here, mode=row.mode) if here and is_whole else DraftNode(kind=kind, mode=row.mode)
+                row.path, replace(here, mode=row.mode) if here and is_whole else DraftNode(kind=row.kind, mode=row.mode)
             )
         return True
     version = None if here is None else tree.version(here)
     if version != row.version and not (row.version and tree.contents.has(row.version)):
         tree.put(row.path, tree.standing(row.path))
         return False
-    mode = row.mode if kind == "file" else None
-    if here is not None and kind == "link" and here.origin is not None and here.origin.top == row.path:
+    mode = row.mode if row.kind == "file" else None
+    if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:
         here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
     if here is None or here.mode != mode or version != row.version:
         origin = None if here is None else here.origin
-        tree.put(row.path, DraftNode(kind=kind, origin=origin, version=row.version, mode=mode))
+        tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version, mode=mode))
     return True
 
 
@@ -145,8 +144,7 @@ def _beyond(
 ) -> dict[str, str]:
     """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
     found = {key: row.path for key, row in seen.rows.items() if key not in wanted}
-    for path in tree.drafted():
-        key, node = tree.key(path), tree.at(path)
+    for key, (path, node) in tree.drafted.items():
         if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):
             found[key] = path
     return found

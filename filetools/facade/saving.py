@@ -42,8 +42,7 @@ def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFor
     facts, text = inspect(content, name=path)
     if text is None or facts.text_format is None:
         raise InvalidArgumentError(f"{path} is binary; an editor opens text", path=path)
-    if not parts.journal.contents.has(facts.version):
-        parts.journal.contents.keep(content, facts.version)
+    parts.journal.contents.keep(content, facts.version)
     return facts.version, facts.text_format, text
 
 
@@ -86,9 +85,8 @@ class DocumentSave(Struct, frozen=True):
         if facts.version != seen.version:
             parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
             return structs.replace(decision, document=change, relations=parents)
-        if not parts.journal.contents.has(facts.version):
-            # Another program may have written just this, and nothing is recorded; the document needs it as its base.
-            parts.journal.contents.keep(content, facts.version)
+        # Another program may have written just this, and nothing is recorded; the document needs it as its base.
+        parts.journal.contents.keep(content, facts.version)
         is_news = document.is_dirty or document.base != facts.version
         if is_news and not parts.documents.advance(change, self.actor):
             raise HeadMovedError(seen.path)
@@ -122,7 +120,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         if opened is None:
             return None
         content, version = parts.documents.texts.bytes_of(opened)
-        closing = DocumentClosing(id=document.id, key=opened.document.key, expected_version=opened.document.version)
+        closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
         draft = structs.replace(aside(parts, opened.document, content), document=closing)
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))

@@ -14,8 +14,8 @@ from filetools.content.facts import inspect
 from filetools.content.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
+from filetools.facade.checkpoints import snapshot_of
 from filetools.facade.parts import Parts
-from filetools.facade.snapshots import snapshot_of
 from filetools.facade.tree_look import TreeLook
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.models.history import ActorChanges, TreeChange, TreeChangeKind, TreeDiffResult

@@ -6,9 +6,11 @@ that nobody has saved since is merged into its unsaved text, as every change of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
+from typing import Final
 
 from msgspec import Struct, structs
 
@@ -22,11 +24,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.put_back import (
-    PutBack,
-    RestoreFolder,
-    opened,
-)
+from filetools.facade.steps.put_back import PutBack, RestoreFolder, opened
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
@@ -48,17 +46,12 @@ class Drafted(Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> Origin | None:
-        """Where in the tree, or the trash, what comes there is now."""
-        return None if self.then is None else self.then.origin
-
-    @property
-    def origin_in_tree(self) -> Origin | None:
-        """The same, unless it is in the trash."""
-        return None if self.origin is None or self.origin.trash is not None else self.origin
+        """Where in the tree, or the trash, what comes there is now; None if something is there already."""
+        return None if self.then is None or self.now is not None else self.then.origin
 
 
-def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
-    """Return what a draft changes, and the paths where that is impossible.
+def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], dict[str, Clash]]:
+    """Return what a draft changes, and the paths where that is impossible, with the reason.
 
     Where a file, a folder or a link stands in the place of another kind, that goes with all in it in a transaction before
     the others, since no two steps of one transaction touch one path.
@@ -66,7 +59,7 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
     drafted = [Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()]
     swaps = [one for one in drafted if one.now is not None and one.then is not None and one.now.kind != one.then.kind]
     if not swaps:
-        return [drafted], []
+        return [drafted], {}
     impossible = {tree.key(one.path): one.path for one in swaps if not _can_go(tree, one)}
     places = {tree.key(one.path) for one in swaps} - impossible.keys()
     first, second = [], []
@@ -85,7 +78,7 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
             first.append(structs.replace(one, then=None))
         if one.then is not None:
             second.append(structs.replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
-    return [first, second], list(impossible.values())
+    return [first, second], {path: _impossible(path) for path in impossible.values()}
 
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
@@ -94,198 +87,159 @@ def _can_go(tree: DraftTree, swap: Drafted) -> bool:
     assert swap.then is not None
     if "other" in (swap.now.kind, swap.then.kind):
         return False
-    return swap.now.kind != "folder" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
+    return swap.now.kind != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
 
 
 class StepMaker:
     """Makes the steps of one transaction. Lives for one plan."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        tree: DraftTree,
-        drafted: Sequence[Drafted],
-        refused: Mapping[str, Clash],
-    ) -> None:
+    def __init__(self, parts: Parts, tree: DraftTree, drafted: Sequence[Drafted], refused: Mapping[str, Clash]) -> None:
         self._parts = parts
-        self._is_addressable = parts.workspace.is_addressable
-        self._follows_links = parts.workspace.follow_symlinks
         self._tree = tree
         self._left = {tree.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[Step] = []
-        self.blocked: dict[str, Clash] = {one.path: refused[one.path] for one in drafted if one.path in refused}
-        """Paths whose open documents have unsaved text that is in the way, or whose change was refused."""
-        for path in self.blocked:
-            self._take_within(path)
-        self.impossible: list[str] = []
-        """Paths of what cannot come back by itself, such as a pipe."""
-        self._refuse_unsaved()
-        self._change_modes(one for one in self._left.values() if one.now is not None)
-        self._move_folders()
-        self._restore_folders()
-        self._make_folders()
+        self.blocked: dict[str, Clash] = {}
+        """Paths whose open documents have unsaved text that is in the way, whose change was refused or is impossible."""
+        for one in self._rest():
+            if (clash := refused.get(one.path) or _unsaved_clash(parts, tree, one)) is not None:
+                self.blocked[one.path] = clash
+                self._take_within(one.path)
+        self._bring_wholes()
         self._remove_trees()
         self._move_files()
-        self._put_links()
-        self._write_files()
-        self._remove_folders()
+        self._others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
+        for one in self._rest():
+            self._change(one)
         self.steps.sort(key=_turn)
 
-    def _refuse_unsaved(self) -> None:
-        for key, one in list(self._left.items()):
-            # What goes leaves its document the unsaved text.
-            if one.now is None or one.then is None or one.now.kind != "file":
+    def _rest(self) -> Iterator[Drafted]:
+        """Yield what no step does yet, outermost first; steps may take some of it away meanwhile."""
+        for key in sorted(self._left):
+            if (one := self._left.get(key)) is not None:
+                yield one
+
+    def _take_within(self, folder: str) -> list[Drafted]:
+        key = self._tree.key(folder)
+        return [self._left.pop(each) for each in list(self._left) if key in within(each)]
+
+    def _bring_wholes(self) -> None:
+        """Move folders with all in them, and bring back what is in the trash as it went there."""
+        for one in self._rest():
+            path, origin = WorkspacePath(one.path), one.origin
+            if origin is None or not self._is_whole(one, origin):
                 continue
-            if (clash := _unsaved_clash(self._parts, self._tree, one.path, one.now, one.then)) is not None:
-                self.blocked[one.path] = clash
-                del self._left[key]
+            taken = self._take_within(path)
+            if origin.trash is None:
+                self.steps.append(MoveFolder(WorkspacePath(origin.path), path))
+                self._take_within(origin.path)
+                come = [(each, self._tree.standing(each.origin.path)) for each in taken if each.origin is not None]
+            else:
+                inside = [WorkspacePath(each) for each in self._tree.below(path) if self._is_addressable(each)]
+                self.steps.append(RestoreFolder(path, origin.trash, inside))
+                come = [(one, node) for each, node in self._tree.trashed(path, origin.trash) if not each]
+                if not come:
+                    raise ChangedMeanwhileError(path, 1)  # somebody has just brought it back, or emptied the trash
+            for each, now in come:
+                self._change_mode(each.path, now, each.then)
 
-    def _move_folders(self) -> None:
-        for one in self._appearing("folder"):
-            if (origin := one.origin_in_tree) is None or not self._is_whole(one.path, origin):
-                continue
-            self.steps.append(MoveFolder(WorkspacePath(origin.path), WorkspacePath(one.path)))
-            key = self._tree.key(one.path)
-            self._change_modes(each for other, each in self._left.items() if key in within(other))
-            self._take_within(one.path)
-            self._take_within(origin.path)
-
-    def _restore_folders(self) -> None:
-        for one in self._appearing("folder", "file", "link", "other"):
-            origin = one.origin
-            if origin is None or origin.trash is None or origin.top != one.path or not self._is_whole(one.path, origin):
-                continue
-            inside = [WorkspacePath(path) for path in self._tree.below(one.path) if self._is_addressable(path)]
-            self.steps.append(RestoreFolder(WorkspacePath(one.path), origin.trash, inside))
-            there = self._tree.trashed(one.path, origin.trash)
-            if not there:
-                raise ChangedMeanwhileError(one.path, 1)  # somebody has just brought it back, or emptied the trash
-            self._change_modes([structs.replace(one, now=there[0][1])])
-            self._take_within(one.path)
-
-    def _make_folders(self) -> None:
-        for one in self._appearing("folder"):
-            mode = None if one.then is None else one.then.mode
-            # Its owner has all rights until all else is done in it.
-            self._do(MakeFolderStep(WorkspacePath(one.path), None if mode is None else opened(mode)), one.path)
-            if mode is not None and mode != opened(mode):
-                self.steps.append(PutMode(WorkspacePath(one.path), opened(mode), mode))
-
-    def _change_modes(self, drafted: Iterable[Drafted]) -> None:
-        """Have folders that stand there, or move there, get other modes."""
-        for one in list(drafted):
-            origin = one.origin_in_tree
-            now = one.now or (None if origin is None else self._tree.standing(origin.path))
-            if now is None or one.then is None or now.kind != "folder" or one.then.kind != "folder":
-                continue
-            if now.mode is not None and one.then.mode is not None and now.mode != one.then.mode:
-                self.steps.append(PutMode(WorkspacePath(one.path), now.mode, one.then.mode))
-            if self._left.get(self._tree.key(one.path)) is one and one.now is not None:
-                self._left.pop(self._tree.key(one.path))
-
-    def _put_links(self) -> None:
-        for one in sorted(self._left.values(), key=lambda one: one.path):
-            now, then = (node if node is not None and node.kind == "link" else None for node in (one.now, one.then))
-            if now is not None or then is not None:
-                texts = (None if node is None else self._tree.content(node) for node in (now, then))
-                self._do(PutLink(WorkspacePath(one.path), *texts), one.path)
+    def _is_whole(self, one: Drafted, origin: Origin) -> bool:
+        """Whether a folder and all in it come from one place, as they are there, and all that is there comes along."""
+        tree, path = self._tree, one.path
+        if origin.trash is None:
+            source = self._left.get(tree.key(origin.path))
+            if source is None or source.then is not None or one.then is None or one.then.kind != "directory":
+                return False
+            if next(iter(tree.below(origin.path)), None) is not None:
+                return False
+            inside = [each[len(origin.path) :] for each in tree.standing_below(origin.path)]
+        elif path == origin.path == origin.top:
+            inside = [f"/{each}" for each, _ in tree.trashed(path, origin.trash) if each]
+        else:
+            return False
+        found = {each: tree.at(each) for each in tree.below(path)}
+        come = {each: None if node is None or node.version else node.origin for each, node in found.items()}
+        return come == {path + each: replace(origin, path=origin.path + each) for each in inside}
 
     def _remove_trees(self) -> None:
         """Folders that came back go as they came, into the trash: nothing else would bring links in them back once more."""
-        for key in sorted(self._left):
-            one = self._left.get(key)
-            if one is None or one.then is not None or one.now is None or one.now.kind != "folder":
+        for one in self._rest():
+            key = self._tree.key(one.path)
+            if one.then is not None or one.now is None or key not in self._tree.wholes:
                 continue
             inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
-            goes = {each.path for each in inside if each.then is None}
-            if key in self._tree.wholes and goes == set(self._tree.standing_below(one.path)):
-                permit = partial(_permit_tree, self._tree, one.path, inside)
-                self.steps.append(
-                    RemoveFolderStep(WorkspacePath(one.path), recursive=True, mode=one.now.mode, permit=permit)
-                )
+            if {each.path for each in inside if each.then is None} == set(self._tree.standing_below(one.path)):
+                self._remove_folder(one, partial(_permit_tree, self._tree, one.path, inside), recursive=True)
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
         # Where links are refused, they are made anew.
-        kinds = ("file", "link", "other") if self._follows_links else ("file", "other")
-        for one in self._appearing(*kinds):
-            if (origin := one.origin_in_tree) is None or one.then is None or one.then.version is not None:
+        kinds = ("file", "symlink", "other") if self._parts.workspace.follow_symlinks else ("file", "other")
+        for one in self._rest():
+            origin, then = one.origin, one.then
+            if origin is None or origin.trash is not None or then is None or then.version or then.kind not in kinds:
                 continue
             source = self._left.get(self._tree.key(origin.path))
-            is_free = source is not None and source.then is None and source.now is not None
-            if is_free and self._is_addressable(one.path):
-                step = MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
-                self._do(step, one.path, origin.path)
+            if source is not None and source.then is None and self._is_addressable(one.path):
+                self.steps.append(MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False))
+                del self._left[self._tree.key(origin.path)], self._left[self._tree.key(one.path)]
 
-    def _write_files(self) -> None:
-        rest = sorted(self._left.values(), key=lambda one: one.path)
-        for one in rest:
-            if one.then is not None and one.then.kind == "file":
-                self._do(PutBack(WorkspacePath(one.path), partial(_decide, self._tree, one)), one.path)
-            elif one.then is not None:
-                self.impossible.append(one.path)  # such as a pipe out of the trash, in a folder whose files change
-                self._do(None, one.path)
-        for one in rest:
-            if one.then is None and one.now is not None and one.now.kind == "file":
-                self._do(RemoveFile(WorkspacePath(one.path), partial(_require_planned, self._tree, one)), one.path)
+    def _change(self, one: Drafted) -> None:
+        """Make the steps of one path."""
+        path, now, then = WorkspacePath(one.path), one.now, one.then
+        kinds = {node.kind for node in (now, then) if node is not None}
+        if "symlink" in kinds:
+            texts = (None if node is None else self._tree.content(node) for node in (now, then))
+            self.steps.append(PutLink(path, *texts))
+        elif then is not None and then.kind == "directory":
+            if now is None:
+                # Its owner has all rights until all else is done in it.
+                mode = None if then.mode is None else opened(then.mode)
+                self.steps.append(MakeFolderStep(path, mode))
+                now = replace(then, mode=mode)
+            self._change_mode(path, now, then)
+        elif then is not None and then.kind == "file":
+            self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
+        elif then is not None:
+            self.blocked[one.path] = _impossible(
+                one.path
+            )  # such as a pipe out of the trash, in a folder whose files change
+        elif "file" in kinds:
+            self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
+        elif "directory" in kinds and not any(other.startswith(f"{path}/") for other in self._others):
+            self._remove_folder(one, lambda: None, recursive=False)
 
-    def _remove_folders(self) -> None:
-        others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
-        for one in sorted(self._left.values(), key=lambda one: one.path, reverse=True):
-            if one.now is None or one.now.kind != "folder":
-                continue
-            if not any(other.startswith(f"{one.path}/") for other in others):
-                self.steps.append(
-                    RemoveFolderStep(WorkspacePath(one.path), recursive=False, mode=one.now.mode, permit=lambda: None)
-                )
+    def _change_mode(self, path: str, now: DraftNode | None, then: DraftNode | None) -> None:
+        if now is None or then is None or now.mode is None or then.mode is None or now.kind != "directory":
+            return
+        if now.mode != then.mode:
+            self.steps.append(PutMode(WorkspacePath(path), now.mode, then.mode))
 
-    def _appearing(self, *kinds: str) -> Iterable[Drafted]:
-        """Yield what stands where nothing is, by kinds, outermost first; steps may take some of it away meanwhile."""
-        for kind, key in product(kinds, sorted(self._left)):
-            one = self._left.get(key)
-            if one is not None and one.now is None and one.then is not None and one.then.kind == kind:
-                yield one
+    def _remove_folder(self, one: Drafted, permit: Callable[[], None], *, recursive: bool) -> None:
+        mode = None if one.now is None else one.now.mode
+        self.steps.append(RemoveFolderStep(WorkspacePath(one.path), recursive=recursive, mode=mode, permit=permit))
 
-    def _is_whole(self, path: str, origin: Origin) -> bool:
-        """Whether a folder and all in it come from one place, as they are there, and all that is there comes along."""
-        if origin.trash is None:
-            source = self._left.get(self._tree.key(origin.path))
-            if source is None or source.then is not None or next(iter(self._tree.below(origin.path)), None) is not None:
-                return False
-            wanted = {f"{path}{below[len(origin.path) :]}": below for below in self._tree.standing_below(origin.path)}
-        elif path != origin.path:
-            return False
-        else:
-            wanted = {
-                f"{path}/{below}": f"{path}/{below}" for below, _ in self._tree.trashed(path, origin.trash) if below
-            }
-        return {below: self._origin_of(below, origin) for below in self._tree.below(path)} == wanted
+    def _is_addressable(self, path: str) -> bool:
+        return self._parts.workspace.is_addressable(path)
 
-    def _origin_of(self, path: str, top: Origin) -> str | None:
-        node = self._tree.at(path)
-        if node is None or node.version is not None or node.origin is None or node.origin.trash != top.trash:
-            return None
-        return node.origin.path
 
-    def _do(self, step: Step | None, *paths: str) -> None:
-        """Have a step, or one that is there already, do what is left to do at some paths."""
-        if step is not None:
-            self.steps.append(step)
-        for path in paths:
-            self._left.pop(self._tree.key(path), None)
-
-    def _take_within(self, folder: str) -> None:
-        key = self._tree.key(folder)
-        for one in [one for one in self._left if one == key or one.startswith(f"{key}/")]:
-            del self._left[one]
+_TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFolderStep: 2, PutMode: 3}
 
 
 def _turn(step: Step) -> tuple[int, int]:
-    """Folders are made first: others would make them on their way, and they be recorded twice. Modes come last, inside out."""
-    if isinstance(step, PutMode):
-        return 2, -step.paths[0].count("/")
-    return (0 if isinstance(step, MakeFolderStep) else 1), 0
+    """Folders are made first: others would make them on their way, and they be recorded twice. They go inside out."""
+    turn = _TURNS.get(type(step), 1)
+    return turn, -step.paths[0].count("/") if turn > 1 else 0
+
+
+def shown_name(path: str) -> str:
+    """Return a path to be shown; its name may be no UTF-8."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def _impossible(path: str) -> Clash:
+    reason = f"something stands there, or in it, that cannot go, or come back ({shown_name(path)})"
+    return Clash(code="EDIT_CONFLICT", reason=reason)
 
 
 def place_of(step: Step) -> WorkspacePath:
@@ -398,8 +352,11 @@ def plan_unsaved(
     return steps, findings
 
 
-def _unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: DraftNode, then: DraftNode) -> Clash | None:
+def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
+    path, now, then = one.path, one.now, one.then
+    if now is None or then is None or now.kind != "file":
+        return None  # what goes leaves its document the unsaved text
     document = parts.view(parts.workspace.key(path)).document
     opened = parts.documents.texts.newest(document.id) if document is not None and document.is_dirty else None
     if opened is None:

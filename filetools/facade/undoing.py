@@ -1,14 +1,19 @@
 """How changes are taken back: worked out in memory before any turn, shown as a whole, then all or nothing.
 
-The steps check in their turn that everything stands as the plan has seen it; if not, it is worked out anew.
+The steps check in their turn that everything stands as the plan has seen it; if not, it is worked out anew. One transaction
+is carried out after the other, read-only folders opened meanwhile.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
-from itertools import product
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,28 +22,38 @@ from msgspec import Struct, structs
 from filetools.content.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
-from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
+from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.parts import Parts
+from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreTarget, completed
+from filetools.facade.runner import CallRunner, is_late
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.put_back import RestoreFolder
+from filetools.facade.steps.put_back import RestoreFolder, opened
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of, plan_unsaved, split_buffered
+from filetools.facade.undo_steps import (
+    Drafted,
+    StepMaker,
+    assign,
+    in_phases,
+    place_of,
+    plan_unsaved,
+    shown_name,
+    split_buffered,
+)
 from filetools.facade.way import Outcome
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
-from filetools.models.records import ChangeRecord
+from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import is_within
 from filetools.versions.selection import MOST_NUMBER
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
@@ -46,18 +61,13 @@ from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
 
+_log = logging.getLogger(__name__)
+
 MOST_SINCE: Final = 100
 """More records than these, written while a plan was made, are not looked through: it is made anew."""
 _SETTLED: Final = ("undone", "unchanged", "kept")
+_REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
-
-
-class Phase(Struct, frozen=True):
-    """What one transaction of an undo does."""
-
-    steps: tuple[Step, ...]
-    drafted: Mapping[str, Drafted]
-    """What is drafted for each path."""
 
 
 IsWithheld = Callable[[WorkspacePath], bool]
@@ -68,19 +78,19 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     findings: tuple[UndoFinding, ...]
     tree: DraftTree
-    phases: tuple[Phase, ...]
-    unknown: tuple[str, ...] = ()
+    drafted: Mapping[str, Drafted]
+    """What is drafted for each path in the end."""
+    phases: tuple[tuple[Step, ...], ...]
+    """The steps of each transaction."""
+    files: tuple[UndoneFile, ...]
+    """What each step does."""
+    unknown: tuple[str, ...]
     """Paths that stay as they are: nobody knows what was there, or where they come from."""
 
     @cached_property
-    def planned(self) -> list[tuple[Step, Drafted | None]]:
-        """The steps with what is drafted at the path that each is about."""
-        return [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
-
-    @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The steps of all phases."""
-        return tuple(step for phase in self.phases for step in phase.steps)
+        """The steps of all transactions."""
+        return tuple(chain.from_iterable(self.phases))
 
     @property
     def deleted(self) -> list[WorkspacePath]:
@@ -108,11 +118,12 @@ class UndoPlan(Struct, frozen=True, dict=True):
             if finding.clash is not None
         ]
 
-    @cached_property
+    @property
     def facts(self) -> list[tuple[str, ...]]:
-        """What it does, to compare two plans by; asked for in a worker thread first."""
-        done = [file_of(self.tree, *one, shown=False) for one in self.planned]
-        return [(one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in done]
+        """What it does, to compare two plans by."""
+        return [
+            (one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in self.files
+        ]
 
     @cached_property
     def not_undone(self) -> list[NotUndone]:
@@ -126,22 +137,23 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
         """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
-        drafted = {WorkspacePath(path) for phase in self.phases for path in phase.drafted}
-        inside = sorted(path for path in drafted if matches_protected(path, protected))
+        inside = sorted(
+            WorkspacePath(path) for path in self.drafted if matches_protected(WorkspacePath(path), protected)
+        )
         return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
 
     def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
         """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
-        put = {one.path: one.then for step, one in self.planned if isinstance(step, PutFile) and one is not None}
-        nodes = [put.get(str(path)) for path in paths]
+        put = {step.path for step in self.steps if isinstance(step, PutFile)} & self.drafted.keys()
+        nodes = [self.drafted[path].then if path in put else None for path in paths]
         return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
     def result(self, outcome: Outcome | None, is_withheld: IsWithheld | None = None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done. Of what is withheld no text is shown."""
-        changes = [change_of(record, one) for one in self.findings for record in one.records]
+        changes = [_change_of(record, one) for one in self.findings for record in one.records]
         return UndoResult(
             changes=sorted(changes, key=lambda one: -one.number),
-            files=self._files(is_withheld),
+            files=[_shown(one, is_withheld) for one in self.files],
             conflicts=self._shown(is_withheld),
             unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
             not_undone=self.not_undone,
@@ -171,17 +183,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
             if is_withheld is not None and is_withheld(WorkspacePath(conflict.path))
             else conflict
             for conflict in self.conflicts
-        ]
-
-    def _files(self, is_withheld: IsWithheld | None) -> list[UndoneFile]:
-        return [
-            file_of(
-                self.tree,
-                *one,
-                shown=place < MOST_SHOWN_FILES
-                and not (is_withheld is not None and any(map(is_withheld, one[0].paths))),
-            )
-            for place, one in enumerate(self.planned)
         ]
 
 
@@ -223,8 +224,12 @@ def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
     """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
     since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
     touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
-    pairs = product(touched, {finding.path for finding in plan.findings})
-    return len(since) == MOST_SINCE or any(is_within(one, other) or is_within(other, one) for one, other in pairs)
+    planned = {finding.path for finding in plan.findings}
+    is_touched = any(
+        not one.isdisjoint(chain.from_iterable(map(within, other)))
+        for one, other in ((touched, planned), (planned, touched))
+    )
+    return len(since) == MOST_SINCE or is_touched
 
 
 def _make_plan(
@@ -239,11 +244,9 @@ def _make_plan(
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, impossible = in_phases(tree)
     makers = [StepMaker(parts, tree, phase, refused) for phase in drafted]
-    impossible += [path for maker in makers for path in maker.impossible]
-    blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
-    blocked |= {path: _impossible(path) for path in impossible if path not in blocked}
+    blocked = impossible | {path: clash for maker in makers for path, clash in maker.blocked.items()}
     findings = [_settled(finding, blocked) for finding in findings]
-    findings += _clashes(impossible, findings)
+    findings += _clashes(blocked, findings)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
         if finding.outcome in _SETTLED:
@@ -252,10 +255,15 @@ def _make_plan(
     taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
     more, found = plan_unsaved(parts, waiting, taken, kind)
     makers[-1].steps += more
-    phases = tuple(Phase(tuple(maker.steps), maker.drafted) for maker in makers if maker.steps)
-    plan = UndoPlan(findings=(*findings, *found), tree=tree, phases=phases, unknown=unknown)
-    _ = plan.facts  # here, where reading is allowed
-    return plan
+    planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
+    return UndoPlan(
+        findings=(*findings, *found),
+        tree=tree,
+        drafted={path: one for maker in makers for path, one in maker.drafted.items()},
+        phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
+        files=tuple(_file_of(tree, *one, shown=at < MOST_SHOWN_FILES) for at, one in enumerate(planned)),
+        unknown=unknown,
+    )
 
 
 def _take_back(
@@ -293,26 +301,14 @@ def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
     return structs.replace(finding, outcome="conflict", clash=blocked[touched])
 
 
-def _clashes(impossible: Sequence[str], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
+def _clashes(blocked: Mapping[str, Clash], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
     """Return what no record tells of and cannot be as it was all the same."""
     told = {finding.path for finding in findings if finding.outcome == "conflict"}
     return [
-        UndoFinding(
-            records=(),
-            path=path.encode("utf-8", "backslashreplace").decode(),
-            outcome="conflict",
-            clash=_impossible(path),
-        )
-        for path in impossible
+        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
+        for path, clash in blocked.items()
         if told.isdisjoint(within(path))
     ]
-
-
-def _impossible(path: str) -> Clash:
-    shown = path.encode("utf-8", "backslashreplace").decode()  # its name may be no UTF-8
-    return Clash(
-        code="EDIT_CONFLICT", reason=f"something stands there, or in it, that cannot go, or come back ({shown})"
-    )
 
 
 _ACTIONS: Final[Mapping[type[Step], str]] = {
@@ -328,7 +324,7 @@ MOST_SHOWN_FILES: Final = 20
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
 
 
-def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
+def _change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
     """Return a change with what became of it."""
     return UndoneChange(
         number=record.number,
@@ -343,12 +339,12 @@ def change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
 
 def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
     """Return what an undo leaves at a path; a `Preview`."""
-    content = _bytes_of(tree, node)
+    content = tree.content(node)
     text = text_of(content, name=".")
     return content if text is None else text
 
 
-def file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
+def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
     """Return what a step does; with `shown` the hunks of a text, too."""
     now: str | None = None
     then: str | None = None
@@ -377,7 +373,7 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     if drafted.now is None or drafted.then is None:
         return []
     try:
-        contents = [_bytes_of(tree, node) for node in (drafted.now, drafted.then)]
+        contents = [tree.content(node) for node in (drafted.now, drafted.then)]
         if max(map(len, contents)) > LARGEST_SHOWN_BYTES:
             return []
         now, then = (text_of(content, name=drafted.path) for content in contents)
@@ -386,9 +382,112 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
 
 
-def _bytes_of(tree: DraftTree, node: DraftNode) -> bytes:
-    """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
+def _shown(file: UndoneFile, is_withheld: IsWithheld | None) -> UndoneFile:
+    """Return what a step does without the hunks of a text that is withheld."""
+    is_shown = is_withheld is None or not file.structured_patch or not is_withheld(WorkspacePath(file.path))
+    return file if is_shown else file.model_copy(update={"structured_patch": []})
+
+
+async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+    """Make a plan true. If a later transaction of it fails, the former ones are taken back.
+
+    Args:
+        runner: Leads each transaction through its stages.
+        actor: Who goes back.
+        plan: What to do; it has steps.
+        kind: What the new records are to those that are taken back.
+
+    Raises:
+        FileToolsError: A step refused or failed; nothing was changed, or what was has been taken back.
+        UnsavedQuestion: A person must decide first; as above.
+    """
+    if len(plan.phases) > 1 and actor.call is None:
+        # What takes all of it back is chosen by the call.
+        actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
+    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind))
     try:
-        return tree.contents.get(tree.version(node))
-    except VersionGoneError:
-        return tree.content(node)
+        # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
+        return await (work if len(plan.phases) == 1 else asyncio.shield(work))
+    except asyncio.CancelledError:
+        await _finished(work)
+        if not work.cancelled() and work.exception() is None and is_late():
+            return work.result()
+        raise
+
+
+async def _finished(work: asyncio.Task[Outcome]) -> None:
+    """Wait until work is done, however often the waiting task is cancelled."""
+    while not work.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([work])
+
+
+async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+    parts, outcomes = runner.parts, list[Outcome]()
+    folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
+    try:
+        for phase in plan.phases:
+            happened = partial(record_steps, parts, actor, phase)
+            outcomes.append(await runner.change(phase, actor, happened=happened))
+    except BaseException:
+        if outcomes:
+            await _set_back(runner, actor, outcomes, kind)
+        await parts.crew.run(partial(_close_folders, parts, folders))
+        raise
+    await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
+    return Outcome(
+        records=tuple(record for one in outcomes for record in one.records),
+        changes=tuple(change for one in outcomes for change in one.changes),
+        mirror=outcomes[-1].mirror,
+        warnings=tuple(warning for one in outcomes for warning in one.warnings),
+    )
+
+
+async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
+    """Take back the transactions that were made before one that failed."""
+    made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
+    try:
+        plan = await runner.parts.crew.run(
+            lambda: make_plan(
+                runner.parts,
+                lambda history: history.select(RecordFilter(numbers=made), limit=len(made)),
+                _REVERSE[kind],
+            )
+        )
+        for phase in plan.phases:
+            await runner.change(phase, actor, happened=partial(record_steps, runner.parts, actor, phase))
+    except FileToolsError as exc:
+        _log.error("an undo that failed half way could not be taken back: %s", exc)
+
+
+def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
+    """Give their owner all rights on the read-only folders in which names will change; returns the modes they had."""
+    modes: dict[str, int] = {}
+    for folder in sorted({folder for step in steps for folder in _folders_of(step)}):
+        with suppress(FileToolsError):  # another user's: the step says what is the matter
+            stat = parts.store.stat(folder)
+            if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
+                parts.store.set_directory_mode(folder, opened(stat.mode))
+                modes[folder] = stat.mode
+    return modes
+
+
+def _folders_of(step: Step) -> Iterator[WorkspacePath]:
+    paths = step.paths[:1] if isinstance(step, RestoreFolder) else step.paths
+    yield from (path.parent for path in paths if not path.parent.is_root)
+    if isinstance(step, MoveFolder) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
+        yield step.paths[0]  # its own entry for the folder above changes
+
+
+def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
+    """Return the modes that folders have yet to get after all steps, where they are then."""
+    moved = {str(step.paths[0]): str(step.paths[1]) for step in steps if isinstance(step, MoveFolder)}
+    given = {str(step.paths[0]) for step in steps if isinstance(step, PutMode)}
+    left = {moved.get(path, path): mode for path, mode in modes.items()}
+    return {path: mode for path, mode in left.items() if path not in given}
+
+
+def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
+    for path in sorted(modes, reverse=True):
+        with suppress(FileToolsError):  # gone with the steps
+            parts.store.set_directory_mode(WorkspacePath(path), modes[path])

@@ -98,9 +98,10 @@ class Contents:
         remove_unused(self._database, self._blobs, [digest_of(version) for version in versions])
 
     def keep(self, content: bytes, version: str) -> None:
-        """Keep bytes that no record refers to, until retention takes them as the oldest."""
-        self.put_all({version: content})
-        self._database.write(lambda connection: self.record(connection, content, version, 0))
+        """Keep bytes that no record refers to, if they are not kept yet, until retention takes them as the oldest."""
+        if not self.has(version):
+            self.put_all({version: content})
+            self._database.write(lambda connection: self.record(connection, content, version, 0))
 
     def keep_inside(self, digest: bytes, content: bytes) -> None:
         """As `keep`, inside a transaction; large content is durable before its commit.

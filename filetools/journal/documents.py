@@ -40,6 +40,7 @@ _KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?, ?, ?, ?, ?, 
 _FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?"
 _TABLES_BY_ID: Final = ("documents", "document_texts", "document_edits", "document_handles")
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
+_IS_LEFT: Final = "NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
 _WITH_TEXT: Final = f"SELECT {DOCUMENT_COLUMNS}, text FROM documents JOIN document_texts USING (id)"
 _HISTORY: Final = (
     "SELECT version, edits, removed, reason, actor_kind, actor_id, session FROM document_edits"
@@ -68,9 +69,9 @@ class Document(Struct, frozen=True, kw_only=True):
     """Version of the file that its text builds on; None if there was no file."""
     text_format: TextFormat
     """How the file stores its text."""
-    version: int
+    version: int = 1
     """Grows by one with every change, from 1."""
-    is_dirty: bool
+    is_dirty: bool = False
     """Whether its text is not in the file."""
     parents: tuple[int, ...] = ()
     """Records of changes that went into it and not into the file yet; the next save names them."""
@@ -80,7 +81,6 @@ class DocumentChange(Struct, frozen=True, kw_only=True):
     """The next text of a document, on top of the version that its author saw."""
 
     id: str
-    key: str
     expected_version: int
     text: str
     """The whole new text, each line with its own end."""
@@ -103,7 +103,6 @@ class DocumentClosing(Struct, frozen=True, kw_only=True):
     """The end of a document whose last editor has gone."""
 
     id: str
-    key: str
     expected_version: int
 
 
@@ -139,17 +138,6 @@ class ChangedDocuments(Struct, frozen=True, kw_only=True):
     """As they are now, without their texts. Those opened, changed or moved since; or all, if it is not known which."""
     closed: frozenset[str] | None
     """Names of documents that are not open any more; None if `documents` are all that are."""
-
-
-class NewDocument(Struct, frozen=True, kw_only=True):
-    """What a document starts as, if nobody has its path open yet."""
-
-    id: str
-    key: str
-    path: str
-    base: str | None
-    text_format: TextFormat
-    text: str
 
 
 class DocumentTable:
@@ -216,13 +204,19 @@ class DocumentTable:
         rows = self._database.rows(_HANDLES) if document_id is None else self._database.rows(*of_one)
         return [_handle_from(row) for row in rows]
 
-    def open(self, new: NewDocument, handle: Handle) -> Document:
-        """Add a handle to the document of a path, which is made if nobody has it open; returns the document."""
+    def open(self, new: Document, text: str, handle: Handle) -> Document:
+        """Add a handle to the document of a path, which is the given one if nobody has it open; returns the document."""
 
         def work(connection: sqlite3.Connection) -> Document:
             row = connection.execute(f"{_DOCUMENTS} WHERE documents.key = ?", (new.key,)).fetchone()
-            document = _made(connection, new) if row is None else document_from(row)
-            actor = handle.actor
+            document, actor = new if row is None else document_from(row), handle.actor
+            if row is None:
+                base, form = None if new.base is None else digest_of(new.base), new.text_format
+                connection.execute(
+                    "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, 1, 0, '[]')",
+                    (new.id, new.key, new.path, base, form.encoding, form.bom),
+                )
+                connection.execute(_KEEP_TEXT, (new.id, 1, stored_text(text)))
             connection.execute(
                 "INSERT INTO document_handles VALUES (?, ?, ?, ?, ?, ?)",
                 (handle.name, document.id, actor.kind, actor.id, actor.session, handle.leased_until),
@@ -242,39 +236,22 @@ class DocumentTable:
 
         return self._database.write(work, durable=False)
 
-    def release(self, name: str) -> Document | None:
-        """Give up a handle; a document that nobody holds any more is closed unless it is dirty.
+    def release(self, name: str) -> None:
+        """Give up a handle; a document that nobody holds any more is closed unless it is dirty, see `abandoned`."""
 
-        Returns:
-            The dirty document that nobody holds any more: its text must be kept, and it be closed by a commit.
-        """
+        def work(connection: sqlite3.Connection) -> None:
+            gone = connection.execute("DELETE FROM document_handles WHERE handle = ? RETURNING id", (name,)).fetchall()
+            for row in gone:
+                if connection.execute(
+                    f"SELECT 1 FROM documents WHERE id = ? AND NOT dirty AND {_IS_LEFT}", row
+                ).fetchone():
+                    remove_document(connection, row[0])
 
-        def work(connection: sqlite3.Connection) -> Document | None:
-            row = connection.execute(f"{_HANDLES} WHERE handle = ?", (name,)).fetchone()
-            if row is None:
-                return None
-            document_id = row[1]
-            connection.execute("DELETE FROM document_handles WHERE handle = ?", (name,))
-            held = connection.execute("SELECT 1 FROM document_handles WHERE id = ?", (document_id,)).fetchone()
-            found = connection.execute(f"{_DOCUMENTS} WHERE documents.id = ?", (document_id,)).fetchone()
-            if held is not None or found is None:
-                return None
-            document = document_from(found)
-            if document.is_dirty:
-                return document
-            remove_document(connection, document_id)
-            return None
-
-        return self._told(work)
+        self._told(work)
 
     def abandoned(self) -> list[Document]:
-        """Return the documents that nobody holds."""
-        return [
-            document_from(row)
-            for row in self._database.rows(
-                f"{_DOCUMENTS} WHERE NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
-            )
-        ]
+        """Return the documents that nobody holds; the text of a dirty one must be kept, and it be closed by a commit."""
+        return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} WHERE {_IS_LEFT}")]
 
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
         """Give a document its next text; False if it has moved on since, or is closed, and nothing was done."""
@@ -360,17 +337,6 @@ def remove_document(connection: sqlite3.Connection, document_id: str) -> None:
 def stored_text(text: str) -> bytes:
     """Return a document's text as it is kept."""
     return text.encode("utf-8", "surrogatepass")
-
-
-def _made(connection: sqlite3.Connection, new: NewDocument) -> Document:
-    base = None if new.base is None else digest_of(new.base)
-    form = new.text_format
-    connection.execute(
-        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, 1, 0, '[]')",
-        (new.id, new.key, new.path, base, form.encoding, form.bom),
-    )
-    connection.execute("INSERT INTO document_texts VALUES (?, 1, ?)", (new.id, stored_text(new.text)))
-    return Document(id=new.id, key=new.key, path=new.path, base=new.base, text_format=form, version=1, is_dirty=False)
 
 
 def _edit_from(row: tuple[Any, ...]) -> DocumentEdit:

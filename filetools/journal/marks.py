@@ -39,7 +39,6 @@ _BEFORE_TURN: Final = (
     f"SELECT coalesce(max(number), 0), EXISTS (SELECT 1 FROM records INDEXED BY records_open WHERE {IS_PENDING})"
     " FROM records"
 )
-_KEPT: Final = "SELECT number FROM records WHERE number = ?"
 _APPLY: Final = (
     # The steps that make links and change modes sync what they do.
     "UPDATE records SET state = 'applied', synced = max(synced, operation IN ('link', 'modify_directory'))"
@@ -122,8 +121,3 @@ class Marks:
     def unsettled(self, key: str) -> list[ChangeRecord]:
         """Return the records of one path from its last synced one on, newest first; at most 1000."""
         return records_from(self._database, _UNSETTLED, (key,))
-
-    def kept(self, numbers: Iterable[int]) -> set[int]:
-        """Return those of these records that retention has not removed; what hangs on the others may go too."""
-        found = (self._database.row(_KEPT, (number,)) for number in numbers)
-        return {row[0] for row in found if row is not None}

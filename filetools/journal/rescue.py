@@ -11,7 +11,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,6 @@ from filetools.journal.translation import TRANSLATED
 
 GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
-_FOLDERS: Final = "damaged-*"
 _TEXT: Final = "SELECT id, text FROM document_texts"
 Row = tuple[Any, ...]
 
@@ -50,16 +49,14 @@ class Rescue(Struct, frozen=True, kw_only=True):
 
 def folder_for_damage(directory: Path) -> Path:
     """Return where the damaged journal of a state directory goes: the folder of an interrupted repair, or a new one."""
-    if not os.path.lexists(directory / DATABASE_NAME):
-        for fresh in sorted(directory.glob(f"{_FOLDERS}/{_FRESH}"), reverse=True):
-            return fresh.parent
-    return directory / time.strftime("damaged-%Y%m%d-%H%M%S")
+    unfinished = sorted(directory.glob(f"damaged-*/{_FRESH}"))
+    return unfinished[-1].parent if unfinished else directory / time.strftime("damaged-%Y%m%d-%H%M%S")
 
 
 def start_again(directory: Path, aside: Path) -> Rescue:
     """Set a damaged journal aside, and put a fresh one into its place.
 
-    Interrupted at any moment, the damaged database lies complete in its place or aside; done again, it is finished.
+    Interrupted at any moment, each file of the damaged database lies in its place or aside; done again, it is finished.
 
     Args:
         directory: The state directory; nobody may have its journal open.
@@ -69,58 +66,43 @@ def start_again(directory: Path, aside: Path) -> Rescue:
         LockTimeoutError: Somebody writes the journal.
         DiskFullError, AccessDeniedError, StateDamagedError: It could not be done; nothing was changed.
     """
-    with TRANSLATED:
-        gate = Gate(directory, timeout_seconds=GATE_SECONDS)
+    with TRANSLATED, closing(Gate(directory, timeout_seconds=GATE_SECONDS)) as gate, gate:
+        is_new = not aside.exists()
+        aside.mkdir(mode=0o700, exist_ok=True)
         try:
-            with gate:
-                is_new = not aside.exists()
-                aside.mkdir(mode=0o700, exist_ok=True)
-                # Of a repair that was interrupted before the database left its place.
-                for stale in directory.glob(f"{_FOLDERS}/{_FRESH}"):
-                    if stale.parent != aside:
-                        stale.unlink()
-                try:
-                    rescue = _rebuild(directory, aside)
-                except BaseException:
-                    if is_new:
-                        shutil.rmtree(aside)
-                    raise
-                _exchange(directory, aside)
-                return rescue
-        finally:
-            gate.close()
+            create_empty(aside / _FRESH)
+            _move(PARTS, directory, aside)
+            rescue = _rebuild(directory, aside)
+        except BaseException:
+            _move(PARTS[::-1], aside, directory)
+            if is_new:
+                shutil.rmtree(aside)
+            raise
+        install(aside / _FRESH, directory)
+        # Numbers begin anew. Until the database is there, the note says that there was one.
+        (directory / POSITION_FILE).unlink(missing_ok=True)
+        return rescue
 
 
-def _exchange(directory: Path, aside: Path) -> None:
-    for part in PARTS:
-        if os.path.lexists(aside / part):
-            continue  # the repair that was interrupted has put it there
-        if (directory / part).is_file() and not (directory / part).is_symlink():
-            os.link(directory / part, aside / part)
-        elif os.path.lexists(directory / part):
-            (directory / part).rename(aside / part)  # a planted link or directory
-    # Durable under both names before the first one goes.
-    sync_directory(aside)
-    sync_directory(directory)
-    # The database first: without it the opening refuses the rest. A fresh one beside the old write-ahead file would take over
-    # its pages.
-    for part in PARTS:
-        (directory / part).unlink(missing_ok=True)
-    install(aside / _FRESH, directory)
-    # Numbers begin anew. Until the database is there, the note says that there was one.
-    (directory / POSITION_FILE).unlink(missing_ok=True)
+def _move(parts: Iterable[str], source: Path, target: Path) -> None:
+    # The write-ahead file is never away from a database in its place, which could be opened without it, and never beside a
+    # fresh one, which would take over its pages.
+    for part in parts:
+        if os.path.lexists(source / part):
+            (source / part).rename(target / part)
+    sync_directory(target)
+    sync_directory(source)
 
 
 def _rebuild(directory: Path, aside: Path) -> Rescue:
-    create_empty(aside / _FRESH)
+    damaged, rescue = aside / DATABASE_NAME, Rescue(contents=0)
     with closing(connect_to_empty(aside / _FRESH)) as target:
         target.execute("BEGIN IMMEDIATE")
         create_tables(target)
         keep_mark(target, directory)
-        damaged = next((each for each in (directory, aside) if _is_readable(each / DATABASE_NAME)), None)
-        rescue = Rescue(contents=0)
-        if damaged is not None:
-            with closing(connect(damaged / DATABASE_NAME, mode="ro")) as source, suppress(sqlite3.DatabaseError):
+        # SQLite would throw away the write-ahead file of an empty database.
+        if damaged.is_file() and not damaged.is_symlink() and damaged.stat().st_size > 0:
+            with closing(connect(damaged, mode="ro")) as source, suppress(sqlite3.DatabaseError):
                 # Else SQLite refuses to read a file that is shorter than its header says.
                 source.execute("PRAGMA writable_schema = ON")
                 rescue = _take_over(source, target, aside)
@@ -128,11 +110,6 @@ def _rebuild(directory: Path, aside: Path) -> Rescue:
         (contents,) = target.execute("SELECT count(*) FROM contents").fetchone()
         target.execute("COMMIT")
     return structs.replace(rescue, contents=contents)
-
-
-def _is_readable(database: Path) -> bool:
-    # SQLite would throw away the write-ahead file of an empty database.
-    return database.is_file() and not database.is_symlink() and database.stat().st_size > 0
 
 
 def _take_over(source: sqlite3.Connection, target: sqlite3.Connection, aside: Path) -> Rescue:

@@ -197,14 +197,13 @@ class Approvals:
     async def aclose(self) -> None:
         """Stop asking; calls that wait are told that nobody answers. May be called twice."""
         self._is_closed = True
-        is_first = bool(self.tickets) or self._is_needed
-        if self._presence is not None:
-            self._presence.cancel()
-            await asyncio.gather(self._presence, return_exceptions=True)
+        presence, self._presence = self._presence, None
         for ticket in list(self.tickets.values()):
             self._end(ticket)
         await self._audience.aclose()
-        if self._presence is not None and is_first:
+        if presence is not None:
+            presence.cancel()
+            await asyncio.gather(presence, return_exceptions=True)
             with suppress(FileToolsError):
                 await self._run(self._book.leave)
 
@@ -296,12 +295,6 @@ class Approvals:
         """Whether other processes rely on this one being there."""
         return self._audience.is_for_all or self._asks_for_all > 0
 
-    def _next_end(self) -> float | None:
-        if not self.tickets and not self._is_needed:
-            return None
-        now = self._clock()
-        return min((ticket.expires for ticket in self.tickets.values()), default=now + OPEN_SECONDS) - now
-
     def stir(self) -> None:
         """Renew soon: something began, or has ended."""
         self._stirred.set()
@@ -309,17 +302,16 @@ class Approvals:
             self._presence = asyncio.create_task(self._be_present(), name="filetools approvals")
 
     async def _be_present(self) -> None:
-        while self._next_end() is not None or self._stirred.is_set():
+        while self.tickets or self._is_needed or self._stirred.is_set():
             self._stirred.clear()
             try:
                 await self.renew()
             except FileToolsError as exc:
                 logger.warning("approvals of other processes are not seen now: %s", exc)
-            end = self._next_end()
-            if end is not None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(min(RENEW_SECONDS, max(0.001, end))):
-                        await self._stirred.wait()
+            pause = min([RENEW_SECONDS, *(ticket.expires - self._clock() for ticket in self.tickets.values())])
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.001, pause)):
+                    await self._stirred.wait()
 
     def must_ask(self) -> bool:
         """Whether somebody, in whatever process, wants every agent asked."""

@@ -59,7 +59,6 @@ class LocalChanging:
         mode: int | None = None,
         like: WorkspacePath | None = None,
         within: WorkspacePath | None = None,
-        now_at: WorkspacePath | None = None,
     ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`; nothing is synced here.
 
@@ -71,7 +70,6 @@ class LocalChanging:
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
             like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
             within: The nearest folder above that exists, where the parent of a new file is yet to be made.
-            now_at: Where the replaced file is now, if it moves to `path` before this goes live.
 
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
@@ -80,7 +78,7 @@ class LocalChanging:
         """
         if new:
             return prepare_new(self._disk, path, content, mode, like, within)
-        return prepare_replacement(self._disk, path, content, mode, now_at or path)
+        return prepare_replacement(self._disk, path, content, mode)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """Create one directory whose parent exists; False if it was there already.

@@ -35,17 +35,15 @@ _CREATE_FLAGS: Final[int] = (
 )
 
 
-def prepare_replacement(
-    disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None, now_at: WorkspacePath
-) -> PreparedReplacement:
+def prepare_replacement(disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedReplacement:
     """Write the next bytes of an existing file, with the attributes it has now."""
     with (
         Explained(disk.workspace, path),
-        parent_of_names(disk.workspace, now_at) as parent,
-        Opened(lambda: disk.workspace.open_regular(now_at)[0]) as live,
+        parent_of_names(disk.workspace, path) as parent,
+        Opened(lambda: disk.workspace.open_regular(path)[0]) as live,
     ):
-        refuse_unwritable(parent, now_at.name)
-        place = disk.reachable(disk.temporary(), now_at, parent)
+        refuse_unwritable(parent, path.name)
+        place = disk.reachable(disk.temporary(), path, parent)
         facts = os.fstat(live)
         # Nearly always right from the beginning, so that nothing needs to be set. A temporary file that lies beside the
         # live one is closed to others until it has its owner and access list.

@@ -219,7 +219,6 @@ class Store(Protocol):
         mode: int | None = None,
         like: WorkspacePath | None = None,
         within: WorkspacePath | None = None,
-        now_at: WorkspacePath | None = None,
     ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`.
 
@@ -231,7 +230,6 @@ class Store(Protocol):
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
             like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
             within: The nearest folder above that exists, where the parent of a new file is yet to be made.
-            now_at: Where the replaced file is now, if it moves to `path` before this goes live.
 
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 from filetools.content.facts import FactsCache
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.journal.contents import Contents
+from filetools.models.words import EntryType
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
-
-NodeKind = Literal["file", "folder", "link", "other"]
-KINDS: Final[dict[str, NodeKind]] = {"file": "file", "directory": "folder", "symlink": "link", "other": "other"}
-"""What a plan calls the kinds of entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,7 @@ class Origin:
 class DraftNode:
     """A file, a folder or a link. Its bytes, or what it points to, are those of its version or, without one, at its origin."""
 
-    kind: NodeKind
+    kind: EntryType
     origin: Origin | None = None
     """None for what is made anew."""
     version: str | None = None
@@ -80,7 +78,10 @@ class DraftTree:
         self._walk = walk
         self._most_bytes = most_bytes
         self._versions: dict[Origin, str] = {}
-        self._nodes: dict[str, tuple[str, DraftNode | None]] = {}
+        self.drafted: Final[dict[str, tuple[str, DraftNode | None]]] = {}
+        """By lock key, the paths of which anything was said, and what."""
+        self._inside: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        """By the key of a folder, the keys in it that have a node, or of which one below has."""
 
     def standing(self, path: str) -> DraftNode | None:
         """Return what stands at a path."""
@@ -103,7 +104,7 @@ class DraftTree:
         for relative, stat in self._store.trashed(WorkspacePath(path), trash):
             full = f"{path}/{relative}" if relative else path
             node = self._node(Origin(path=full, trash=trash, top=path), stat)
-            if not relative and node.kind == "folder" and mode is not None:
+            if not relative and node.kind == "directory" and mode is not None:
                 node = replace(node, mode=mode)
             if self._is_seen(full):
                 found.append((relative, node))
@@ -148,25 +149,20 @@ class DraftTree:
         return self._is_addressable(path.rpartition("/")[0] or path)
 
     def _node(self, origin: Origin, stat: FileStat) -> DraftNode:
-        kind = KINDS[stat.type] if self._is_addressable(origin.path) else "other"
-        return DraftNode(kind=kind, origin=origin, mode=None if kind == "link" else stat.mode)
+        kind: EntryType = stat.type if self._is_addressable(origin.path) else "other"
+        return DraftNode(kind=kind, origin=origin, mode=None if kind == "symlink" else stat.mode)
 
     def at(self, path: str) -> DraftNode | None:
         """Return what would stand at a path."""
-        drafted = self._nodes.get(self.key(path))
+        drafted = self.drafted.get(self.key(path))
         return self.standing(path) if drafted is None else drafted[1]
 
     def put(self, path: str, node: DraftNode | None) -> None:
         """Have something stand at a path, or nothing."""
-        self._nodes[self.key(path)] = (path, node)
-
-    def is_drafted(self, path: str) -> bool:
-        """Whether anything was said of a path."""
-        return self.key(path) in self._nodes
-
-    def drafted(self) -> list[str]:
-        """Return the paths of which anything was said."""
-        return [path for path, _ in self._nodes.values()]
+        key = self.key(path)
+        for each in within(key):
+            self._inside[each.rpartition("/")[0]][each] = None
+        self.drafted[key] = (path, node)
 
     def move(self, source: str, destination: str) -> None:
         """Have what stands at one path, with all below it, stand at another."""
@@ -180,10 +176,12 @@ class DraftTree:
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the paths of all that would stand below a folder."""
-        prefix = f"{self.key(folder)}/"
-        drafted = {key: entry for key, entry in self._nodes.items() if key.startswith(prefix)}
+        keys = [self.key(folder)]
+        for key in keys:  # it grows
+            keys += self._inside.get(key, ())
+        drafted = {key: self.drafted[key] for key in keys[1:] if key in self.drafted}
         present = self.standing(folder)
-        if present is not None and present.kind == "folder":
+        if present is not None and present.kind == "directory":
             for path in self.standing_below(folder):
                 if self.key(path) not in drafted:
                     yield path
@@ -195,20 +193,20 @@ class DraftTree:
         What would have come from elsewhere is made anew, and stays there, too.
         """
         top = self.key(path)
-        is_needed = any(node is not None and top in within(key) for key, (_, node) in self._nodes.items())
+        is_needed = any(node is not None and top in within(key) for key, (_, node) in self.drafted.items())
         above = set(within(top)) - {top} if is_needed else set()
-        for key, (where, node) in list(self._nodes.items()):
+        for key, (where, node) in list(self.drafted.items()):
             if top in within(key):
-                self._nodes[key] = (where, self.made_anew(node, lambda origin: top not in within(origin)))
+                self.drafted[key] = (where, self.made_anew(node, lambda origin: top not in within(origin)))
             elif not (key in above and node is not None and self.standing(where) is None):
-                del self._nodes[key]
+                del self.drafted[key]
 
     def made_anew(self, node: DraftNode | None, is_elsewhere: Callable[[str], bool]) -> DraftNode | None:
         """Return a node without its origin, if that is a name in the tree whose lock key says so."""
         origin = None if node is None else node.origin
         if node is None or origin is None or origin.trash is not None or not is_elsewhere(self.key(origin.path)):
             return node
-        if node.kind == "folder":
+        if node.kind == "directory":
             return replace(node, origin=None)
         version = self.version(node)
         return replace(
@@ -217,7 +215,7 @@ class DraftTree:
 
     def changes(self) -> list[tuple[str, DraftNode | None, DraftNode | None]]:
         """Return each path whose draft differs from what stands there: path, what stands there, what would."""
-        found = [(path, self.standing(path), node) for path, node in self._nodes.values()]
+        found = [(path, self.standing(path), node) for path, node in self.drafted.values()]
         return [(path, now, then) for path, now, then in found if not self._is_same(now, then)]
 
     def _is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
@@ -225,7 +223,7 @@ class DraftTree:
             return now == then
         if now.kind != then.kind or now.kind == "other":
             return now.kind == then.kind
-        if now.kind == "folder":
+        if now.kind == "directory":
             return then.mode in (None, now.mode)
         return now.mode == then.mode and self.version(now) == self.version(then)
 

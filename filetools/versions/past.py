@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
+from filetools.versions.draft_tree import within
 
 PAGE: Final = 500
 
@@ -32,7 +33,7 @@ def lineage(
     """
     while True:
         # It came, or went, with the folder.
-        removal = history.folder_change(folders_above(key), below=below)
+        removal = history.folder_change([*within(key)][1:], below=below)
         first = 0 if removal is None else removal.number
         step = None
         for record in _records(history, key, below, page):
@@ -61,12 +62,6 @@ def _records(history: History, key: str, below: int | None, page: int) -> Iterat
         if len(records) < page:
             return
         below = records[-1].number
-
-
-def folders_above(key: str) -> list[str]:
-    """Return the keys of the folders that a path is in, the innermost first."""
-    parts = key.split("/")
-    return ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1)]
 
 
 class FileState(Struct, frozen=True, kw_only=True):
@@ -126,13 +121,8 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
             gone.add(record.path)
         elif record.operation is Operation.CREATE and (
             record.path in gone
-            or any(record.path not in seen[folder] for folder in seen.keys() & folders_above(record.path))
+            or any(record.path not in seen[folder] for folder in seen.keys() & [*within(record.path)][1:])
         ):
             unknown.add(record.number)
             gone.discard(record.path)
     return unknown
-
-
-def is_within(path: str, folder: str) -> bool:
-    """Whether a path is a folder's, or below it."""
-    return path == folder or path.startswith(f"{folder}/")

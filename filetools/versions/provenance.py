@@ -7,13 +7,11 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from filetools.content import kind
 from filetools.content.alignment import MAX_COST, differences
 from filetools.content.ends import split_lines
-from filetools.content.facts import inspect
-from filetools.content.formats import decode
+from filetools.content.facts import text_of
 from filetools.content.myers import common_prefix, common_suffix
-from filetools.errors import EncodingError, VersionGoneError
+from filetools.errors import VersionGoneError
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 
@@ -97,14 +95,6 @@ class LineHistory:
     def _text(self, version: str, path: str) -> str | None:
         """Return the text of a version; None if it is not kept, or no text."""
         try:
-            content = self._kept(version)
+            return text_of(self._kept(version), name=path)
         except VersionGoneError:
             return None
-        is_whole = len(content) <= kind.SAMPLE_BYTES
-        found = kind.sniff(content[: kind.SAMPLE_BYTES], complete=is_whole, name=path)
-        if found.format is None:
-            return None
-        try:
-            return decode(content, found.format, path=path)
-        except EncodingError:
-            return inspect(content, name=path)[1]

@@ -89,7 +89,7 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
             suggested_action="Name a call that changed something, or leave it out to undo the last change.",
         )
     records = _of_one_conversation(records, caller, request, wanted)
-    return records if request.numbers is not None else _effective(history, records)
+    return records if request.numbers is not None else effective(history, records)
 
 
 def choose_run(history: History, session: str, since: int, until: int, foreign: Sequence[int]) -> list[ChangeRecord]:
@@ -104,7 +104,7 @@ def choose_run(history: History, session: str, since: int, until: int, foreign: 
     """
     filters = filters_of_run(RecordFilter(), session, since, until, foreign)
     found = [record for each in filters for record in history.select(each, limit=MOST_NUMBER)]
-    return _effective(history, sorted(found, key=lambda record: -record.number))
+    return effective(history, sorted(found, key=lambda record: -record.number))
 
 
 def filters_of_run(
@@ -114,11 +114,6 @@ def filters_of_run(
     last = until if wanted.until is None else min(until, wanted.until)
     own = structs.replace(wanted, session=session, since=max(since, wanted.since), until=last)
     return [own, structs.replace(wanted, numbers=tuple(foreign))]
-
-
-def effective_after(history: History, number: int) -> list[ChangeRecord]:
-    """Return the changes after a record that are not taken back, newest first."""
-    return _effective(history, changes_after(history, number))
 
 
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
@@ -202,7 +197,7 @@ def _last(history: History, wanted: RecordFilter, *, redo: bool) -> list[ChangeR
     return [found[number] for number in sorted(found, reverse=True)]
 
 
-def _effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
+def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
     """Leave out what is taken back already, and with it the undo if both are among the records."""
     numbers = {record.number for record in records}
     targets = history.taken_back(numbers)

@@ -19,13 +19,13 @@ from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal.history import History
 from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import FileState, deletions, is_within, mode_before, tree_before, unknown_creations
+from filetools.versions.past import FileState, deletions, mode_before, tree_before, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
-WITHOUT_RECORDS: Final = ("link", "other")
+WITHOUT_RECORDS: Final = ("symlink", "other")
 """Kinds of what may have come with a folder and is not recorded."""
 _FILE_CHANGES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE)
 
@@ -216,7 +216,7 @@ class Undoing:
         where, home = self.names.now(record.path), self.names.above(record.old_path)
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
-        if where is None or home is None or here is None or (here.kind == "folder") != is_folder:
+        if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
             self._clash([record], record.path, "EDIT_CONFLICT", "it is no longer there")
         elif not self._is_free(home, for_folder=is_folder):
             self._clash([record], where, "EDIT_CONFLICT", f"something else is at {home} now")
@@ -232,7 +232,7 @@ class Undoing:
     def _remove_folder(self, record: ChangeRecord) -> None:
         where = self.names.now(record.path)
         here = self._settled(where)
-        if where is None or here is None or here.kind != "folder":
+        if where is None or here is None or here.kind != "directory":
             self._find([record], record.path, "unchanged")
         elif self._is_free_of_others(record, where):
             for path in [*self._tree.below(where), where]:
@@ -262,8 +262,8 @@ class Undoing:
         elif before is not None and not self._tree.contents.has(before):
             self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
         else:
-            node = None if before is None else DraftNode(kind="link", version=before)
-            if here is not None and here.kind == "folder" and before is not None:
+            node = None if before is None else DraftNode(kind="symlink", version=before)
+            if here is not None and here.kind == "directory" and before is not None:
                 node = replace(here, mode=int(self._tree.contents.get(before), 8))
             self._tree.put(where, node)
             self._find([record], where, "undone")
@@ -271,10 +271,10 @@ class Undoing:
     def _is_as_left(self, record: ChangeRecord, here: DraftNode | None) -> bool:
         """Whether a link, or a folder's mode, is as a record has left it."""
         if record.operation is Operation.MODIFY_DIRECTORY:
-            return here is not None and here.kind == "folder" and here.mode == record.mode
+            return here is not None and here.kind == "directory" and here.mode == record.mode
         if here is None or record.after is None:
             return here is None and record.after is None
-        return here.kind == "link" and self._tree.version(here) == record.after
+        return here.kind == "symlink" and self._tree.version(here) == record.after
 
     def _is_in_trash(self, record: ChangeRecord) -> bool:
         """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
@@ -291,7 +291,7 @@ class Undoing:
             return
         here = self._settled(where)
         trashed = self._trashed(record, where)
-        if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
+        if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
             self._clash([record], where, "EDIT_CONFLICT", "something else is there now")
             return
         for relative, node in trashed:
@@ -308,18 +308,18 @@ class Undoing:
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
         if self._tree.at(where) is None:
-            self._tree.put(where, DraftNode(kind="folder", mode=record.mode))
+            self._tree.put(where, DraftNode(kind="directory", mode=record.mode))
         for path, state in tree_before(self._history, record).items():
             target = f"{where}{path[len(record.path) :]}"
             if state is not None:
                 self._settle(_UndoRun(path=target, after=None, before=state, records=[record]))
             elif self._tree.at(target) is None:
-                self._tree.put(target, DraftNode(kind="folder"))
+                self._tree.put(target, DraftNode(kind="directory"))
 
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
         """Whether nothing stands at a place, or for a folder nothing but an empty one."""
         here = self._tree.at(place)
-        is_folder = here is not None and here.kind == "folder"
+        is_folder = here is not None and here.kind == "directory"
         return here is None or (for_folder and is_folder and next(iter(self._tree.below(place)), None) is None)
 
     def _settled(self, place: str | None) -> DraftNode | None:
@@ -335,7 +335,7 @@ class Undoing:
         """Return the file that stands where a folder is needed, if one does."""
         for parent in within(path.rpartition("/")[0]):
             if (node := self._tree.at(parent)) is not None:
-                return None if node.kind == "folder" else parent
+                return None if node.kind == "directory" else parent
         return None
 
     def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome) -> None:
@@ -366,35 +366,68 @@ def _merged(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: boo
     )  # fmt: skip
 
 
+class _Name(Struct, eq=False):
+    """A name in one of two trees; what it stands for has its twin's name in the other one, with all below."""
+
+    part: str = ""
+    above: _Name | None = None
+    twin: _Name | None = None
+    below: dict[str, _Name] = field(default_factory=dict)
+
+    def at(self, path: str) -> _Name:
+        """Return what is at a path below."""
+        name = self
+        for part in path.split("/") if path else ():
+            if part not in name.below:
+                found = name.below[part] = _Name(part, name)
+                if name.twin is not None and part not in name.twin.below:
+                    name.twin.below[part] = _Name(part, name.twin)
+                    found.pair(name.twin.below[part])
+            name = name.below[part]
+        return name
+
+    def pair(self, twin: _Name) -> None:
+        """Stand for what has another name in the other tree."""
+        self.twin = twin
+        if twin.twin is not self:
+            twin.pair(self)
+
+    def move(self, root: _Name, path: str) -> None:
+        """Go to a path, in the place of what is there."""
+        if self.above is not None and self.above.below.get(self.part) is self:
+            del self.above.below[self.part]
+        folder, _, self.part = path.rpartition("/")
+        self.above = root.at(folder)
+        self.above.below[self.part] = self
+
+
 class FormerNames:
     """Where the draft has what bore each name at the moment that a walk back through the journal has reached."""
 
     def __init__(self) -> None:
-        self._places: dict[str, str | None] = {"": ""}
-        """By name, a slash before each: its place, and that of all below with no place of its own here.
-
-        None is the place of a name that something else got by a move since. By number and names of a move: the place of
-        what has had the old name after it.
-        """
+        self._names, self._places = _Name(), _Name()
+        self._names.pair(self._places)
+        self._after: dict[tuple[int, str, str], _Name] = {}
+        """By number and names of a move: what has had the old name after it."""
 
     def now(self, path: str) -> str | None:
         """Return where the draft has what bore this name; None if something else was moved to that name since."""
-        place = self._place(f"/{path}")
-        return None if place is None else place[1:]
+        place, parts = self._names.at(path).twin, list[str]()
+        if place is None:
+            return None
+        while place.above is not None:
+            parts.append(place.part)
+            place = place.above
+        return "/".join(reversed(parts))
 
     def above(self, path: str) -> str | None:
         """Return where the draft has what shall stand again at a path: in its folder, which may have moved."""
         folder, _, name = path.rpartition("/")
-        now = self.now(folder) if folder else ""
+        now = self.now(folder)
         return None if now is None else f"{now}/{name}" if now else name
 
     def passed(
-        self,
-        move: ChangeRecord,
-        *,
-        undoers: Iterable[int] = (),
-        where: str | None = None,
-        home: str = "",
+        self, move: ChangeRecord, *, undoers: Iterable[int] = (), where: str | None = None, home: str = ""
     ) -> None:
         """Go back over a move that stays, or that the draft has taken back.
 
@@ -404,42 +437,16 @@ class FormerNames:
             where: Where the draft had what moved; None if it stays.
             home: Where the draft has it since the move was taken back.
         """
-        old, new = f"/{move.old_path}", f"/{move.path}"
+        old, new = move.old_path or "", move.path
+        reversed_by = next((key for number in undoers if (key := (number, new, old)) in self._after), None)
+        moved, before = self._names.at(new), _Name() if reversed_by is None else self._after.pop(reversed_by)
         if where is not None:
-            self._relocate(f"/{where}", f"/{home}")
-        reversals = (f"{number} {new} {old}" for number in undoers)
-        reversal = next((each for each in reversals if each in self._places), None)
-        before = {new: None if where is None else f"/{where}"} if reversal is None else self._taken(reversal, new)
-        came = self._taken(new, old)
-        after = self._taken(old, f"{move.number} {old} {new}")
-        # A move that counts as none is none that another has reversed.
-        self._places |= after if reversal is None else {}
-        self._places |= {name: place for name, place in before.items() if not is_within(name, old)} | came
-
-    def _place(self, name: str) -> str | None:
-        rest = ""
-        while name not in self._places:
-            name, _, last = name.rpartition("/")
-            rest = f"/{last}{rest}"
-        place = self._places[name]
-        return None if place is None else f"{place}{rest}"
-
-    def _taken(self, source: str, name: str) -> dict[str, str | None]:
-        """Return, and no longer have, the places of a name and of those below, under another name."""
-        inside = f"{source}/"
-        taken = {name: self._place(source)}
-        for each in [each for each in self._places if each == source or each.startswith(inside)]:
-            taken[f"{name}{each[len(source) :]}"] = self._places.pop(each)
-        return taken
-
-    def _relocate(self, where: str, home: str) -> None:
-        """Have all that the draft had at a place, or below, at another one."""
-        above, below = {"", *within(where)}, f"{where}/"
-        for name, place in [
-            each for each in self._places.items() if each[1] in above or (each[1] or "").startswith(below)
-        ]:
-            inside = name if place is None else f"{name}{where[len(place) :]}"
-            if place is not None and is_within(place, where):
-                self._places[name] = f"{home}{place[len(where) :]}"
-            elif self._place(inside) == where:
-                self._places[inside] = home
+            self._places.at(where).move(self._places, home)
+        before.move(self._names, new)
+        if where is not None and reversed_by is None:
+            before.pair(self._places.at(where))
+        after = self._names.at(old)
+        moved.move(self._names, old)
+        if reversed_by is None:
+            # A move that counts as none is none that another has reversed.
+            self._after[move.number, old, new] = after

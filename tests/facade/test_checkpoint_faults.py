@@ -14,7 +14,7 @@ import pytest
 
 import filetools
 from filetools.errors import DiskFullError
-from filetools.facade import snapshots
+from filetools.facade import checkpoints
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import die_at
 from tests.support.faulty import EXIT_CODE, Plan
@@ -28,7 +28,7 @@ ALONE: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "PORTION_FILES", 2)
+    monkeypatch.setattr(checkpoints, "PORTION_FILES", 2)
 
 
 def grow(root: Path) -> Picture:

@@ -105,14 +105,10 @@ CONFLICTS: dict[str, tuple[Call, Call, str]] = {
         lambda bob: bob.append_file("new.txt", "yours\n"),
         "",
     ),
-    "deleted and made anew": (
-        lambda alice: alice.delete_file("a.txt"),
-        lambda bob: bob.write_file("a.txt", "another\n"),
-        "",
-    ),
+    "deleted and made anew": (lambda alice: alice.delete_file("a.txt"), lambda bob: bob.write_file("a.txt", "b\n"), ""),
     "moved and made anew": (
         lambda alice: alice.move_file("a.txt", "b.txt"),
-        lambda bob: bob.write_file("a.txt", "another\n"),
+        lambda bob: bob.write_file("a.txt", "b\n"),
         "something else is at a.txt",
     ),
     "edited and deleted": (

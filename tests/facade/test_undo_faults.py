@@ -82,7 +82,8 @@ async def test_a_mirror_follows_undo_redo_and_folders_out_of_the_trash(tmp_path:
         alice = files.for_actor(ALICE)
         await files.sync_all()
         await alice.edit_file("a.txt", [Edit(old="a", new="A")])
-        await alice.move_file("z.txt", "y/z.txt")
+        await alice.move_file("z.txt", "y/z.txt")  # which nobody has recorded yet
+        assert policy == "eventual" or snapshot(root) == snapshot(mirror)
         await alice.delete_directory("d", recursive=True)
         after = snapshot(root)
         await caught_up(files)
@@ -93,15 +94,6 @@ async def test_a_mirror_follows_undo_redo_and_folders_out_of_the_trash(tmp_path:
         await alice.redo()
         await caught_up(files)
         assert snapshot(root) == snapshot(mirror) == after
-
-
-async def test_a_strict_mirror_moves_a_file_that_nobody_has_recorded_yet(tmp_path: Path) -> None:
-    root, mirror = tmp_path / "root", tmp_path / "mirror"
-    grow(root, BEFORE)
-    async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings=QUICK) as files:
-        await files.sync_all()
-        await files.move_file("z.txt", "y/z.txt")
-        assert snapshot(root) == snapshot(mirror)
 
 
 @pytest.mark.parametrize("at", range(1, 7))

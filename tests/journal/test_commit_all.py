@@ -50,7 +50,7 @@ def drafts_of(journal: Journal, count: int) -> list[CommitDraft]:
 
 def test_a_refused_draft_does_not_disturb_the_others(relaxed: Journal) -> None:
     drafts = drafts_of(relaxed, 8)
-    closing = DocumentClosing(id="no such document", key="late", expected_version=1)
+    closing = DocumentClosing(id="no such document", expected_version=1)
     late = structs.replace(draft(relaxed, "late", b"mine"), document=closing)
     outcomes = relaxed.commit_all([*drafts[:4], CommitDraft(changes=[late], actor=ALICE), *drafts[4:]])
     assert isinstance(outcomes.pop(4), HeadMovedError)

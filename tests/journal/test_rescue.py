@@ -167,9 +167,12 @@ def test_a_repair_that_fails_changes_nothing(state: Path) -> None:
     (state / "blobs").write_text("in the way")
     with pytest.raises(StateDamagedError):
         repaired(state)
-    (state / "blobs").unlink()
-    (state / "elsewhere").rename(state / "blobs")
-    assert {place.name for place in state.iterdir()} == before
+    names = {place.name for place in state.iterdir()}
+    (state / "aside").mkdir()
+    (state / "aside/misplaced").touch()
+    with pytest.raises(StateDamagedError):
+        start_again(state, state / "aside")
+    assert (names, (state / "aside/misplaced").exists()) == (before | {"elsewhere"}, True)
 
 
 CALLS = ("link", "unlink", "rename", "replace", "fsync", "mkdir", "open")
@@ -212,9 +215,8 @@ def killed(state: Path) -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def whole(folder: Path) -> list[bytes]:
-    parts = (folder / "journal.db", folder / "journal.db-wal")
-    return [part.read_bytes() for part in parts if part.exists()]
+def parts(state: Path) -> set[bytes]:
+    return {part.read_bytes() for part in (*state.glob("journal.db*"), *state.glob("damaged-*/journal.db*"))}
 
 
 def problem_of(state: Path) -> Exception | None:
@@ -224,14 +226,14 @@ def problem_of(state: Path) -> Exception | None:
 
 def test_interrupted_at_any_call_nothing_is_lost_and_the_next_repair_ends_it(state: Path, tmp_path: Path) -> None:
     killed(state)
-    damaged = whole(state)
+    damaged = {(state / name).read_bytes() for name in ("journal.db", "journal.db-wal")}
     call, is_done = 0, False
     while not is_done:
         call += 1
         copy = tmp_path / f"copy-{call}"
         shutil.copytree(state, copy)
         is_done = repaired_until(copy, call)
-        assert damaged in [whole(place) for place in (copy, *copy.glob("damaged-*"))], call
+        assert damaged <= parts(copy), call
         for folder in copy.glob("damaged-*"):
             folder.rename(copy / "damaged-20261120-120000")  # of an earlier second
         if examine_journal(copy) is None or isinstance(problem_of(copy), StateDamagedError):

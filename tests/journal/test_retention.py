@@ -57,7 +57,6 @@ def test_the_oldest_records_go_first(relaxed: Journal) -> None:
     assert left(relaxed) == [7, 8, 9, 10]
     assert relaxed.forgotten() == 6
     assert keep(relaxed, records=4) == 0
-    assert relaxed.marks.kept(range(1, 11)) == {7, 8, 9, 10}
 
 
 def test_records_of_heads_stay(relaxed: Journal) -> None:

@@ -35,8 +35,9 @@ from filetools.stores.store import Displaced
 class FolderStep(Step):
     """What the folder steps share: no content, no foreign bytes, nothing displaced that could surprise."""
 
-    def __init__(self, *paths: WorkspacePath) -> None:
+    def __init__(self, *paths: WorkspacePath, require: Callable[[], None] = lambda: None) -> None:
         super().__init__(*paths)
+        self._require_more = require
         self._check: Callable[[], None] | None = None
         self._inside: Contents = {}
 
@@ -45,6 +46,7 @@ class FolderStep(Step):
         self._check = check
 
     def _see_inside(self, parts: Parts) -> None:
+        self._require_more()
         if self._check is not None:
             self._inside = contents_of(parts, self.paths[0])
             self._check()
@@ -120,6 +122,7 @@ class RemoveFolderStep(FolderStep):
         beat: Callable[[int, int], None] = lambda _done, _total: None,
         mode: int | None = None,
         permit: Callable[[], None] | None = None,
+        require: Callable[[], None] = lambda: None,
     ) -> None:
         """Take a folder out.
 
@@ -131,8 +134,9 @@ class RemoveFolderStep(FolderStep):
             mode: Permission bits that its record says, if they are not those that it has now.
             permit: Raises the refusal, in place of the usual conditions: other steps of the call leave the folder empty,
                 or what is in it was worked out.
+            require: Raises a further refusal, when the folder has been looked at.
         """
-        super().__init__(path)
+        super().__init__(path, require=require)
         self._total = 2 * (inside + 1)
         self._beat = beat
         self._path = path
@@ -208,8 +212,10 @@ class RemoveFolderStep(FolderStep):
 class MoveFolder(FolderStep):
     """Moves a folder with everything in it."""
 
-    def __init__(self, source: WorkspacePath, destination: WorkspacePath) -> None:
-        super().__init__(source, destination)
+    def __init__(
+        self, source: WorkspacePath, destination: WorkspacePath, *, require: Callable[[], None] = lambda: None
+    ) -> None:
+        super().__init__(source, destination, require=require)
         self._source = source
         self._destination = destination
         self._keys = ("", "")

@@ -145,6 +145,5 @@ class RestoreFolder(FolderStep):
             return None
         content = parts.store.read_trashed(self._path, self._trash, relative)
         version = version_of(content)
-        if not parts.journal.contents.has(version):
-            parts.journal.contents.keep(content, version)
+        parts.journal.contents.keep(content, version)
         return Change(operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode)

@@ -44,7 +44,7 @@ class _PutText(FolderStep):
 
     def prepare(self, parts: Parts) -> None:
         """Keep the text that goes."""
-        if self.now is not None and not parts.journal.contents.has(version_of(self.now)):
+        if self.now is not None:
             parts.journal.contents.keep(self.now, version_of(self.now))
 
     def drafts(self) -> Sequence[Change]:

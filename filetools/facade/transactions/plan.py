@@ -66,7 +66,8 @@ def _steps(parts: Parts, held: HeldTree, actor: Actor, operation: TreeOperation)
             return [(0, MakeFolderStep(path))]
         case Move(to=to) if held.key(path) != held.key(to):
             if before.kind == "directory":
-                return [(1, MoveSeenFolder(path, to, held.before_below(path)))]
+                require = partial(_refuse_new, parts, path, held.before_below(path))
+                return [(1, MoveFolder(path, to, require=require))]
             target = held.before(to)
             permit = partial(permit_move, parts, (before, target))
             return [(2, MoveFile(path, to, overwrite=target.kind is not None, permit=permit))]
@@ -80,7 +81,9 @@ def _steps(parts: Parts, held: HeldTree, actor: Actor, operation: TreeOperation)
         case Remove():
             return [(3, RemoveFile(path, partial(permit_removal, parts, actor, before)))]
         case RemoveFolder():
-            return [(4, RemoveSeenFolder(path, held.before_below(path)))]
+            below = held.before_below(path)
+            require = partial(_refuse_new, parts, path, below)
+            return [(4, RemoveFolderStep(path, recursive=bool(below), require=require))]
     return []
 
 
@@ -104,10 +107,6 @@ def _is_whole(held: HeldTree, node: OverlayNode) -> bool:
                 return False
             waiting += [child] if is_same else []
     return True
-
-
-SeenBelow = Mapping[str, DiskPath]
-"""By key what a transaction saw below a folder."""
 
 
 def decide_put(
@@ -174,33 +173,12 @@ def is_base(base: DiskPath, seen: Look) -> bool:
     return seen.version == base.version
 
 
-class RemoveSeenFolder(RemoveFolderStep):
-    """Deletes a folder, if nothing in it is newer than what its transaction saw."""
+def _refuse_new(parts: Parts, folder: WorkspacePath, below: Mapping[str, DiskPath]) -> None:
+    """Refuse a folder in which something is newer than what its transaction saw, by key.
 
-    def __init__(self, path: WorkspacePath, below: SeenBelow) -> None:
-        super().__init__(path, recursive=bool(below))
-        self._below = below
-
-    def look(self, parts: Parts) -> None:
-        """See the folder, and refuse what is new in it."""
-        super().look(parts)
-        _refuse_new(parts, self.paths[0], self._below)
-
-
-class MoveSeenFolder(MoveFolder):
-    """Moves a folder, if nothing in it is newer than what its transaction saw."""
-
-    def __init__(self, source: WorkspacePath, destination: WorkspacePath, below: SeenBelow) -> None:
-        super().__init__(source, destination)
-        self._below = below
-
-    def look(self, parts: Parts) -> None:
-        """See both ends, and refuse what is new in the folder."""
-        super().look(parts)
-        _refuse_new(parts, self.paths[0], self._below)
-
-
-def _refuse_new(parts: Parts, folder: WorkspacePath, below: SeenBelow) -> None:
+    Raises:
+        VersionMismatchError
+    """
     for path, _ in walk_tree(parts.store, folder):
         stat, before = parts.store.stat(path), below.get(parts.workspace.key(path))
         if stat is None or (
