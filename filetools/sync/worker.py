@@ -472,13 +472,13 @@ class BacklogWorker:
         self.add_to_backlog(plan.failed, below=True)
         if is_first:
             self._foreign = frozenset() if self.identity.is_older else frozenset(plan.gone)
-        # What is recorded may be gone for an instant of which nobody is ever told.
+        # What is known may be gone for an instant of which nobody is ever told.
         rows = {key: row for key, row in journal.tree_index.rows().items() if row.kind in ("file", "directory")}
         gone = {self._context.key(path): path for path in plan.gone if path not in self._foreign}
         lacking = [*plan.added, *plan.modified, *(path for key, path in gone.items() if key not in rows)]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
-        recorded = {key: row for key, row in rows.items() if row.kind == "file" and row.number > 0}
-        self.add_to_backlog([*lacking, *(WorkspacePath(row.path) for key, row in recorded.items() if key not in met)])
+        unmet = (WorkspacePath(row.path) for key, row in rows.items() if row.kind == "file" and key not in met)
+        self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._is_lacking = self._is_whole_due = True
         if is_first:
             self.identity.confirm()

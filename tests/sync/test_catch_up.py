@@ -16,6 +16,7 @@ from filetools.journal.changes import Change
 from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
+from filetools.sync.mirror_files import MARKER
 from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
@@ -369,3 +370,17 @@ async def test_what_came_and_went_before_the_first_look_had_ended_is_met(tmp_pat
         (opened.root / "comes").write_bytes(b"2")
         opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules").text()))
         await opened.until(lambda: tree(inner) == {"comes": b"2", "theirs": b"a stranger's"})
+
+
+async def test_a_known_file_that_is_away_while_a_mirror_is_filled_is_brought_when_it_is_back(
+    tmp_path: Path, inner: LocalStore
+) -> None:
+    def come_back(method: str, path: str) -> None:
+        if (method, path) == ("Prepared.exchange", MARKER):  # the trees are compared by then
+            (tmp_path / "primary" / "a").write_bytes(b"1")
+
+    async with world(tmp_path, scripted(inner, before=come_back), is_filled=False, is_started=False) as opened:
+        opened.journal.tree_index.note_opened("a", "a", version_of(b"1"))
+        (tmp_path / "mirror" / "b").write_bytes(b"theirs")
+        await opened.manager.start()
+        await opened.until(lambda: tree(inner) == {"a": b"1", "b": b"theirs"})
