@@ -21,18 +21,7 @@ from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
 from tests.support.journals import folder
-from tests.support.mirror_worlds import (
-    ALICE,
-    FOR_EVER_SECONDS,
-    Hang,
-    World,
-    at,
-    hurry,
-    local_store,
-    scripted,
-    tree,
-    world,
-)
+from tests.support.mirror_worlds import FOR_EVER_SECONDS, Hang, World, at, hurry, local_store, scripted, tree, world
 
 
 class Switch:
@@ -183,12 +172,10 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
 
 
 @pytest.mark.parametrize("is_filled", [True, False])
-async def test_a_pending_change_is_not_written_before_somebody_settles_it(
-    tmp_path: Path, inner: LocalStore, is_filled: bool
-) -> None:
+async def test_a_pending_change_waits_until_it_is_settled(tmp_path: Path, inner: LocalStore, is_filled: bool) -> None:
     change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
     async with world(tmp_path, inner, is_filled=is_filled, sync_after_seconds=FOR_EVER_SECONDS) as opened:
-        (record,) = opened.journal.commit([change], ALICE)
+        (record,) = opened.commit(change)
         await opened.write("b", b"2")
         assert tree(inner) == {"b": b"2"}
         (opened.root / "a").write_bytes(b"1")
@@ -372,9 +359,7 @@ async def test_what_came_and_went_before_the_first_look_had_ended_is_met(tmp_pat
         await opened.until(lambda: tree(inner) == {"comes": b"2", "theirs": b"a stranger's"})
 
 
-async def test_a_known_file_that_is_away_while_a_mirror_is_filled_is_brought_when_it_is_back(
-    tmp_path: Path, inner: LocalStore
-) -> None:
+async def test_a_known_file_that_was_away_for_an_instant_is_filled_in(tmp_path: Path, inner: LocalStore) -> None:
     def come_back(method: str, path: str) -> None:
         if (method, path) == ("Prepared.exchange", MARKER):  # the trees are compared by then
             (tmp_path / "primary" / "a").write_bytes(b"1")
