@@ -26,6 +26,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.models.words import EntryType
+from filetools.paths.names import is_state_name
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
@@ -170,6 +171,14 @@ def private_name(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise InvalidArgumentError(f"Not a name for a private file: {name!r}")
     return name
+
+
+def is_ours(name: str) -> bool:
+    """Whether a name is a state directory, under any spelling that cannot be addressed, or a temporary file."""
+    # Most names are settled by the first test; folding each would double the cost of a scan.
+    if name[0] != "." and name.isascii() and "~" not in name:
+        return False
+    return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
 
 
 def refuse_other_kinds(kind: EntryType, path: WorkspacePath) -> None:
