@@ -57,7 +57,7 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
 
 def is_locked(files: FileToolsFacade, path: str) -> bool:
     """Whether anybody is at work on a path."""
-    return files._runner.turns.is_at_work_on(files._parts.workspace.key(WorkspacePath(path)))
+    return files._runner.turns.holder_of(files._parts.workspace.key(WorkspacePath(path))) is not None
 
 
 def lose_version(files: FileToolsFacade, version: str) -> None:
