@@ -18,7 +18,6 @@ from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
 from filetools.facade.parts import Parts
-from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
 from filetools.facade.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
@@ -218,9 +217,8 @@ class Buffers:
             arguments, previews = {"content": opened.text}, [partial(_saved, opened.text)]
             await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)
             step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor, text_format))
-            happened = partial(record_steps, self._parts, self._actor, [step])
             try:
-                return step, await self._runner.change([step], self._actor, happened=happened)
+                return step, await self._runner.change([step], self._actor)
             except BufferClosedError:
                 continue  # its file has moved since; a handle that is closed is refused above
         raise ChangedMeanwhileError(where, MOST_TRIES)

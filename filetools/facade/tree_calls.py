@@ -49,9 +49,7 @@ class TreeCalls(ActorCalls):
     async def _delete(self, path: WorkspacePath, expected_version: str | None, *, keeps_bytes: bool) -> DeleteResult:
         permit = partial(permit_removal, self._parts, self.actor, expected_version)
         step = RemoveFile(path, permit, keeps_bytes=keeps_bytes)
-        happened = partial(record_steps, self._parts, self.actor, [step])
-        outcome = await self._runner.change([step], self.actor, happened=happened)
-        return delete_result(step, outcome)
+        return delete_result(step, await self._runner.change([step], self.actor))
 
     async def delete_multiple(
         self, paths: Sequence[AnyPath], *, abort: Abort | None = None, progress: Progress | None = None
@@ -89,16 +87,14 @@ class TreeCalls(ActorCalls):
             folder = MoveFolder(origin, where)
             if allowed is not None:
                 folder.bind(allowed.check)
-            moved = await self._runner.change([folder], self.actor)
+            moved = await self._runner.change([folder], self.actor, happened=lambda: None)
             await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [folder]))
             return move_result(folder, moved)
         permit = partial(permit_move, self._parts, self.actor)
         step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
         if allowed is not None:
             step.bind(allowed.check)
-        happened = partial(record_steps, self._parts, self.actor, [step])
-        outcome = await self._runner.change([step], self.actor, happened=happened)
-        return move_result(step, outcome)
+        return move_result(step, await self._runner.change([step], self.actor))
 
     async def create_directory(self, path: AnyPath) -> DirectoryResult:
         """Create a folder and its missing parents; one that exists is no error.
@@ -136,7 +132,7 @@ class TreeCalls(ActorCalls):
         step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, beat=beat)
         if allowed is not None:
             step.bind(allowed.check)
-        outcome = await self._runner.change([step], self.actor, beat=beat)
+        outcome = await self._runner.change([step], self.actor, beat=beat, happened=lambda: None)
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
         with suppress(AbortedError):  # it is done, and too late to stop it
             beat(1, 1)
