@@ -415,8 +415,7 @@ class HistoryCalls(ActorCalls):
                 allowed = await self._authorise("delete_file", plan.deleted, facts, change=True, taken=taken)
             elif plan.deleted:  # the person has seen that it deletes; a block still holds
                 self._parts.gatekeeper.asked("delete_file", plan.deleted, self.actor, change=True)
-            if allowed is not None:
-                bind(plan.steps, allowed.check)
+            bind(plan.steps, allowed)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:
