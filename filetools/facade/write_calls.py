@@ -24,7 +24,7 @@ from filetools.facade.editing import TextChange, edit_result, edits_change, inse
 from filetools.facade.outcomes import write_result
 from filetools.facade.patching import PatchCall
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.proposals import Preview, taken_by
+from filetools.facade.proposals import Preview
 from filetools.facade.requests import WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.put import PutFile
@@ -172,13 +172,8 @@ class WriteCalls(ActorCalls):
             await self._authorise("apply_patch", call.paths, {}, change=False)
             await self._parts.crew.run(partial(call.preview, self._parts))
             return call.result(None)
-        taken = taken_by(call.steps)
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
-        permit = await self._authorise("apply_patch", call.paths, shown, change=True, taken=taken)
-        if call.deleted and permit is None:
-            await self._authorise("delete_file", call.deleted, shown, change=True, taken=taken)
-        elif call.deleted:  # the person has seen that it deletes; a block still holds
-            self._parts.gatekeeper.asked("delete_file", call.deleted, self.actor, change=True)
+        await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
         try:
             return call.result(await self._runner.change(call.steps, self.actor))
         except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:

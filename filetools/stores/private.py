@@ -202,21 +202,20 @@ class Owner:
 
     def __init__(self) -> None:
         self._counter = itertools.count()
-        self._begin(os.getpid())
+        self._begin()
 
     def new_name(self) -> str:
         """Return a name for `.filetools/tmp` that nothing else has; also right in a forked child."""
-        process = os.getpid()
-        if process != self._key[0]:
-            self._begin(process)
+        if os.getpid() != self._key[0]:
+            self._begin()
         return f"{self._start}{next(self._counter) & 0xFFFFFFFF:08x}"
 
     def close(self) -> None:
         """Give up all files that still carry this owner's names."""
         _open_owners.discard(self._key)
 
-    def _begin(self, process: int) -> None:
-        mark = secrets.token_hex(4)
+    def _begin(self) -> None:
+        process, mark = os.getpid(), secrets.token_hex(4)
         self._start = f"{process}-{own_mark(process)}-{mark}"
         self._key = (process, mark)
         _open_owners.add(self._key)
