@@ -172,8 +172,8 @@ def private_name(name: str) -> str:
     return name
 
 
-def refuse_other_kinds(kind: EntryType, path: WorkspacePath) -> None:
-    """Raise unless it is a regular file.
+def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
+    """Raise unless it is a regular file, or nothing.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError
