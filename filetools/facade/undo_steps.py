@@ -289,7 +289,7 @@ def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> Non
     now = {path: tree.standing(path) for path in tree.standing_below(folder)}
     is_same = planned.keys() == now.keys() and all(
         one is not None and other is not None and one.kind == other.kind
-        and (one.kind != "file" or tree.version(one) == tree.read_version(other.origin or Origin(path=path)))
+        and (one.kind != "file" or tree.version(one) == tree.read_version(other))
         for path, one in planned.items()
         for other in [now[path]]
     )  # fmt: skip

@@ -152,7 +152,13 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def result(self, outcome: Outcome | None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done."""
-        changes = [_change_of(record, one) for one in self.findings for record in one.records]
+        changes = [
+            UndoneChange(
+                number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
+                actor=record.actor.to_dict(), time=record.time, outcome=one.outcome,
+            )
+            for one in self.findings for record in one.records
+        ]  # fmt: skip
         return UndoResult(
             changes=sorted(changes, key=lambda one: -one.number),
             files=list(self.files),
@@ -326,19 +332,6 @@ _ACTIONS: Final[Mapping[type[Step], str]] = {
 MOST_SHOWN_FILES: Final = 20
 """Files whose hunks are part of a result."""
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
-
-
-def _change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
-    """Return a change with what became of it."""
-    return UndoneChange(
-        number=record.number,
-        operation=record.operation.value,
-        path=record.path,
-        old_path=record.old_path,
-        actor={name: value for name, value in structs.asdict(record.actor).items() if value is not None},
-        time=record.time,
-        outcome=finding.outcome,
-    )
 
 
 def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
