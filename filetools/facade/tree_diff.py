@@ -10,7 +10,7 @@ from typing import Final, Literal
 from msgspec import Struct, structs
 
 from filetools.content.diff import unified_diff
-from filetools.content.facts import inspect
+from filetools.content.facts import text_of
 from filetools.content.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
@@ -204,7 +204,7 @@ class _Patches:
 def compared_text(content: bytes, path: str, *, is_exact: bool) -> str | None:
     """Return what a diff compares of a file: its text, or if exact its bytes as surrogate escapes; None if it is binary."""
     if not is_exact:
-        return inspect(content, name=path)[1]
+        return text_of(content, name=path)
     return None if b"\0" in content else content.decode("utf-8", "surrogateescape")
 
 

@@ -83,11 +83,10 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], dict[str, Clash]]:
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
     """Whether nothing is lost where another kind comes to stand: all in a folder must have been drafted to go."""
-    assert swap.now is not None
-    assert swap.then is not None
-    if "other" in (swap.now.kind, swap.then.kind):
-        return False
-    return swap.now.kind != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
+    kinds = [node.kind for node in (swap.now, swap.then) if node is not None]
+    return "other" not in kinds and (
+        kinds[0] != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
+    )
 
 
 class StepMaker:

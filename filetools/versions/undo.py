@@ -86,14 +86,12 @@ class Undoing:
         """Take one change back."""
         if record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
             self._restore_folder(record)
-        elif record.operation is Operation.MOVE:
+        elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
             self._move_back(record)
         elif record.before_unknown or record.number in self._unknown:
             self._find([record], record.path, "unknown")
         elif record.operation in _FILE_CHANGES:
             self._extend(record)
-        elif record.operation is Operation.MOVE_DIRECTORY:
-            self._move_back(record)
         elif record.operation is Operation.CREATE_DIRECTORY:
             self._remove_folder(record)
         elif record.operation in WITHOUT_BYTES:
