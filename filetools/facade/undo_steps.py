@@ -222,11 +222,11 @@ class StepMaker:
         return self._parts.workspace.is_addressable(path)
 
 
-_TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFolderStep: 2, PutMode: 3}
+_TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFile: 2, RemoveFolderStep: 3, PutMode: 4}
 
 
 def _turn(step: Step) -> tuple[int, int]:
-    """Folders are made first: others would make them on their way, and they be recorded twice. They go inside out."""
+    """Folders are made first: others would make them on their way, and they be recorded twice. What goes, goes last."""
     turn = _TURNS.get(type(step), 1)
     return turn, -step.paths[0].count("/") if turn > 1 else 0
 
