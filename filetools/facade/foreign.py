@@ -75,7 +75,6 @@ class ForeignChanges:
         """Hints at what may be new."""
         self._unsettled: dict[FolderId, Names] = {}
         """Hints that are to be compared once more."""
-        self._is_filtering = False
         self._looking = asyncio.Lock()
         self._working = asyncio.Lock()
         self._watcher: TreeWatcher | None = None
@@ -93,17 +92,6 @@ class ForeignChanges:
         self._uncertain = Uncertain(closed=(), unnamed=(), moving=())
         """Of the newest look at the whole tree that has ended."""
         parts.observer.on_observed = self._note
-
-    @property
-    def is_calm(self) -> bool:
-        """Whether there is nothing to look at, neither now nor soon."""
-        is_waiting = self._is_filtering or self._news or self._unsettled
-        return self._agenda.is_empty and not (is_waiting or self._is_whole_due)
-
-    @property
-    def is_watching(self) -> bool:
-        """Whether all that others do from now on is noticed by this process."""
-        return self._watcher is not None and self._watcher.status().method is not None and self._ended > 0
 
     async def watch(self) -> None:
         """Begin to watch the tree, unless this process does already; only one process of a root calls it."""
@@ -143,14 +131,11 @@ class ForeignChanges:
         join(hints, former)
         if not hints:
             return
-        self._is_filtering = True
         try:
             found = await self._parts.crew.run(partial(self._filtered, hints))
         except BaseException:
             self._news.append(hints)  # a turn finds out what they are about
             raise
-        finally:
-            self._is_filtering = False
         for folder, names in found.unsettled.items():
             late = names & (former.get(folder) or frozenset())
             if late:

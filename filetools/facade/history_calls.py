@@ -19,7 +19,6 @@ from filetools.facade.checkpoints import take
 from filetools.facade.expected import full_version
 from filetools.facade.feed import PAGE_RECORDS, number_of
 from filetools.facade.parts import Parts
-from filetools.facade.proposals import bind, taken_by
 from filetools.facade.run_calls import runs_of
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint
@@ -412,15 +411,8 @@ class HistoryCalls(ActorCalls):
                     raise plan.error()
                 result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
-            facts, taken = {"facts": plan.facts}, taken_by(plan.steps)
-            previews = plan.previews(touched)
-            allowed = await self._authorise(tool, touched, facts, change=True, previews=previews, taken=taken)
-            if plan.deleted and allowed is None:
-                allowed = await self._authorise("delete_file", plan.deleted, facts, change=True, taken=taken)
-            elif plan.deleted:  # the person has seen that it deletes; a block still holds
-                self._parts.gatekeeper.asked("delete_file", plan.deleted, self.actor, change=True)
-            if allowed is not None:
-                bind(plan.steps, allowed.check)
+            facts, previews = {"facts": plan.facts}, plan.previews(touched)
+            await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted, previews=previews)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:

@@ -19,13 +19,15 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
 
 
-def describe(parts: Parts, path: WorkspacePath, is_locked: Callable[[str], bool], *, times: bool = False) -> InfoResult:
+def describe(
+    parts: Parts, path: WorkspacePath, holder_of: Callable[[str], object], *, times: bool = False
+) -> InfoResult:
     """Return what is known of a path; call it in a worker thread.
 
     Args:
         parts: The workspace.
         path: The path.
-        is_locked: Whether anybody is changing the path of a key.
+        holder_of: Returns who is changing the path of a key, or None.
         times: Whether to tell when it was made and read, too.
 
     Raises:
@@ -43,7 +45,7 @@ def describe(parts: Parts, path: WorkspacePath, is_locked: Callable[[str], bool]
         modified=moment(stat.modified_ns),
         mode=f"{stat.mode:o}",
         links=stat.links,
-        locked=is_locked(key),
+        locked=holder_of(key) is not None,
         last_change=_last_change(parts, key),
         **(_times(parts, path, stat) if times else {}),
         **(_content_facts(parts, path, stat) if stat.type == "file" else {}),

@@ -209,7 +209,7 @@ class ReadCalls(ActorCalls):
         """
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("file_info", [where], {}, change=False)
-        describe = partial(information.describe, self._parts, where, self._runner.turns.is_at_work_on, times=times)
+        describe = partial(information.describe, self._parts, where, self._runner.turns.holder_of, times=times)
         return await self._parts.crew.run(describe)
 
     async def real_path(self, path: AnyPath) -> str:

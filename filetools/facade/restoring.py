@@ -127,7 +127,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
             )
         return True
     version = None if here is None else tree.version(here)
-    if version != row.version and not (row.version and tree.contents.has(row.version)):
+    if version != row.version and not (row.version and _can_be_had(tree, row.version)):
         tree.put(row.path, tree.standing(row.path))
         return False
     mode = row.mode if row.kind == "file" else None
@@ -136,6 +136,15 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
     if here is None or here.mode != mode or version != row.version:
         origin = None if here is None else here.origin
         tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version, mode=mode))
+    return True
+
+
+def _can_be_had(tree: DraftTree, version: str) -> bool:
+    """Whether the bytes of a version are kept and intact, which only reading them tells."""
+    try:
+        tree.contents.get(version)
+    except VersionGoneError:
+        return False
     return True
 
 

@@ -24,6 +24,7 @@ from filetools.facade import way
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.look import is_as_recorded
 from filetools.facade.parts import Parts
+from filetools.facade.preconditions import record_steps
 from filetools.facade.steps.step import Step
 from filetools.facade.tree_look import TreeLook
 from filetools.facade.way import Outcome
@@ -33,7 +34,7 @@ from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch
-from filetools.writer.turn_calls import TurnCall, TurnTask
+from filetools.writer.turn_calls import Told, TurnCall, TurnTask
 from filetools.writer.turns import Turns
 from filetools.writer.worker_pool import CLOSED, InFlight
 
@@ -66,6 +67,7 @@ class CallRunner:
             parts.recovery.settle_all,
             lambda: parts.sync.is_strict,
             parts.sync.wake,
+            self._publish,
         )
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
@@ -207,7 +209,7 @@ class CallRunner:
         task = TurnTask(work)
         told = TurnCall(
             task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
-            tell=lambda: self.tell([record for records in task.results for record in records]),
+            tell=lambda told: self._tell(task.results, told),
         )  # fmt: skip
         await self.turns.run(told)
 
@@ -218,7 +220,7 @@ class CallRunner:
         *,
         lock_timeout_seconds: float | None = None,
         beat: way.Beat = lambda done, total: None,
-        happened: Callable[[], None] = lambda: None,
+        happened: Callable[[], None] | None = None,
     ) -> Outcome:
         """Lead steps the way of a write in a turn, then tell what happened.
 
@@ -230,7 +232,8 @@ class CallRunner:
             actor: Who changes it.
             lock_timeout_seconds: Longest wait for the turn; None is the settings' own.
             beat: Told of the progress in a worker thread.
-            happened: Called on the loop after a success, also for a caller that is cancelled.
+            happened: Called on the loop after a success, also for a caller that is cancelled; None records what the actor
+                knows then.
 
         Raises:
             LockTimeoutError: Others were at work for too long.
@@ -252,7 +255,7 @@ class CallRunner:
         actor: Actor,
         lock_timeout_seconds: float | None,
         beat: way.Beat,
-        happened: Callable[[], None],
+        happened: Callable[[], None] | None,
     ) -> Outcome:
         parts = self.parts
         paths = [path for step in steps for path in step.paths]
@@ -264,15 +267,12 @@ class CallRunner:
                 raise AbortedError("The call", {"done": 0, "total": total})
             beat(done, total)
 
-        def taken() -> list[ChangeRecord]:
-            return [noticed.pop(0) for _ in range(len(noticed))]
-
-        def tell() -> None:
-            records = [*taken(), *(walk.outcome.records if walk.outcome is not None else ())]
-            self.notice(records)  # first: what the call itself makes known is newer than what it met on the way
+        def tell(told: list[Told]) -> None:
+            # First: what the call itself makes known is newer than what it met on the way.
+            self._tell([[noticed.pop(0) for _ in range(len(noticed))]], told)
             if walk.outcome is not None:
-                happened()
-            self._publish(records, call.acquired)
+                self._tell([walk.outcome.records], told, call.acquired)
+                (happened or partial(record_steps, parts, actor, steps))()
 
         walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=noticed.extend))
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
@@ -283,7 +283,6 @@ class CallRunner:
             owner=actor.id,
             timeout_seconds=timeout,
             tell=tell,
-            notice=lambda: self.tell(taken()),
         )
         is_cancelled = False
         try:
@@ -326,22 +325,21 @@ class CallRunner:
                 raise
         return hop.result()
 
-    def tell(self, records: Sequence[ChangeRecord]) -> None:
-        """Publish the events of new records."""
-        self.notice(records)
-        self._publish(records)
-
     def notice(self, records: Sequence[ChangeRecord]) -> None:
         """Have actors hear of changes by others in files that they know."""
         self.parts.tracker.notice(records, self.parts.workspace.key)
 
-    def _publish(self, records: Sequence[ChangeRecord], acquired: float | None = None) -> None:
-        if not records:
+    def _tell(self, several: Sequence[Sequence[ChangeRecord]], told: list[Told], acquired: float | None = None) -> None:
+        for records in several:
+            self.notice(records)
+            told.extend((record, acquired) for record in records)
+
+    def _publish(self, told: Sequence[Told]) -> None:
+        if not told:
             return
-        self.on_told(records)
-        released = time.time() if acquired is not None else None
-        for record in records:
-            for event in self.events_of(record, acquired, released):
+        self.on_told([record for record, _ in told])
+        for record, acquired in told:
+            for event in self.events_of(record, acquired, None if acquired is None else time.time()):
                 self.parts.bus.publish(event)
 
     def events_of(

@@ -24,7 +24,6 @@ from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.parts import Parts
-from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreTarget, completed
 from filetools.facade.runner import CallRunner, is_late
@@ -418,8 +417,7 @@ async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: Rel
     folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
     try:
         for phase in plan.phases:
-            happened = partial(record_steps, parts, actor, phase)
-            outcomes.append(await runner.change(phase, actor, happened=happened))
+            outcomes.append(await runner.change(phase, actor))
     except BaseException:
         if outcomes:
             await _set_back(runner, actor, outcomes, kind)
@@ -446,7 +444,7 @@ async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome
             )
         )
         for phase in plan.phases:
-            await runner.change(phase, actor, happened=partial(record_steps, runner.parts, actor, phase))
+            await runner.change(phase, actor)
     except FileToolsError as exc:
         _log.error("an undo that failed half way could not be taken back: %s", exc)
 

@@ -398,13 +398,9 @@ def owner_of(actor: Actor) -> str:
 
 def added(former: Rows, rows: tuple[SeenVersion, ...]) -> Rows:
     """Return rows with newer ones behind them, the oldest left out beyond the most."""
-    kept = dict(former)
-    for row in rows:
-        kept.pop(row.version, None)  # so that it comes last
-        kept[row.version] = row
-    while len(kept) > MOST_SEEN_OF_PATH:
-        del kept[next(iter(kept))]
-    return kept
+    newer = {row.version: row for row in rows}
+    kept = {version: row for version, row in former.items() if version not in newer} | newer
+    return dict(list(kept.items())[-MOST_SEEN_OF_PATH:])
 
 
 def _newest(rows: Rows) -> SeenVersion:

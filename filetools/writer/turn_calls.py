@@ -14,10 +14,13 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
+from filetools.models.records import ChangeRecord
 from filetools.permissions.call_watch import current_watch
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
+Told = tuple[ChangeRecord, float | None]
+"""A record that is to be published, and when the turn of the call began that made it; None for what others made."""
 
 MOST_TRIES: Final = 5
 """Of a call that another program is quicker than each time."""
@@ -85,8 +88,7 @@ class TurnCall:
         path: str,
         owner: str,
         timeout_seconds: float,
-        tell: Callable[[], None] = lambda: None,
-        notice: Callable[[], None] = lambda: None,
+        tell: Callable[[list[Told]], None] = lambda told: None,
     ) -> None:
         """Describe a call.
 
@@ -96,9 +98,8 @@ class TurnCall:
             path: What it is about, for messages.
             owner: Who makes it, for messages.
             timeout_seconds: How long it may wait.
-            tell: Called on the loop after the turn, before the calls of later turns tell of theirs; asks `hop` what became
-                of it.
-            notice: Called likewise where the call is to have another turn, for what it has met until then.
+            tell: Called on the loop after each of its turns, before the calls of later ones tell of theirs; adds what is to
+                be published of it.
         """
         self.work = work
         self.keys = keys
@@ -106,8 +107,8 @@ class TurnCall:
         self.owner = owner
         self.timeout_seconds = timeout_seconds
         self.tell = tell
-        self.notice = notice
-        self.hop: Hop[None] = Hop()
+        self.hop: Hop[None]
+        """Its outcome, from when it waits."""
         self.begun: asyncio.Future[None] | None = None
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
@@ -142,7 +143,7 @@ class TurnCall:
 
     def wait(self, withdraw: Callable[[], bool]) -> None:
         """Begin to wait; `withdraw` takes the call back as long as it does."""
-        self.hop.withdraw = withdraw
+        self.hop = Hop(withdraw)
         self._deadline = time.monotonic() + self.timeout_seconds
         if current_watch() is not None:
             self.begun = self.hop.get_loop().create_future()
@@ -168,15 +169,14 @@ class TurnCall:
             self.begun.set_result(None)
 
     def settle(self) -> None:
-        """Tell of what it did, and give its caller the outcome; on the loop."""
+        """Give its caller the outcome; on the loop."""
         if self.hop.done():
             return
         if self.error is None:
             self.hop.set_result(None)
         else:
             self.hop.set_exception(self.error)
-            self.hop.exception()  # it is asked for by `tell` and by who waits, if anybody does
-        quietly(self.tell)
+            self.hop.exception()  # it is asked for by who waits, if anybody does
 
 
 def touches(key: str, touched: set[str]) -> bool:
@@ -186,9 +186,9 @@ def touches(key: str, touched: set[str]) -> bool:
     return any(key.startswith(f"{one}/") for one in touched)
 
 
-def quietly(tell: Callable[[], None]) -> None:
-    """Tell listeners, which are foreign code: whatever they raise, callers wait."""
+def quietly(act: Callable[[], object]) -> None:
+    """Do what must not fail, such as telling listeners, which are foreign code: whatever they raise, callers wait."""
     try:
-        tell()
+        act()
     except Exception:  # noqa: BLE001 - see above
         _log.exception("what happened could not be told")

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -32,7 +33,7 @@ from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
 from filetools.permissions.call_watch import uncounted
-from filetools.writer.turn_calls import TurnCall, TurnTask, TurnWork, quietly, touches
+from filetools.writer.turn_calls import Told, TurnCall, TurnTask, TurnWork, quietly, touches
 from filetools.writer.worker_pool import CLOSED, InFlight, WorkerPool
 
 T = TypeVar("T")
@@ -64,6 +65,7 @@ class Turns:
         settle: Callable[[Sequence[ChangeRecord]], Iterable[int]],
         is_each_alone: Callable[[], bool],
         made: Callable[[], object],
+        publish: Callable[[Sequence[Told]], None],
     ) -> None:
         """Lead nobody yet.
 
@@ -73,7 +75,8 @@ class Turns:
             crew: The threads in which turns are taken.
             settle: Finishes what dead processes left of some records; returns the numbers of those that cannot be finished.
             is_each_alone: Whether no two calls may share a turn now.
-            made: Called in a worker thread after changes are made, before anybody is told.
+            made: Called in a worker thread at the end of each turn.
+            publish: Publishes what a turn has made and met, in the order of the numbers.
         """
         self._workspace = workspace
         self._journal = journal
@@ -81,6 +84,7 @@ class Turns:
         self._settle_all = settle
         self._is_each_alone = is_each_alone
         self._made = made
+        self._publish = publish
         self._gate = journal.turn_gate
         self._lock = Lock()
         # Guarded by the lock:
@@ -153,10 +157,6 @@ class Turns:
         if other is None or other.process_id == os.getpid():
             return None
         return other if self._workspace.key(other.path) == key else None
-
-    def is_at_work_on(self, key: str) -> bool:
-        """Whether anybody is; as `holder_of`."""
-        return self.holder_of(key) is not None
 
     def held(self) -> list[LockInfo]:
         """Return who of this process is at work."""
@@ -274,10 +274,12 @@ class Turns:
     def _tell_next(self) -> None:
         self._untold.popleft()
         calls, again = self._done.popleft()
+        told: list[Told] = []
         for call in calls:
-            if call in again:
-                quietly(call.notice)
-            else:
+            quietly(partial(call.tell, told))
+        quietly(lambda: self._publish(sorted(told, key=lambda each: each[0].number)))
+        for call in calls:
+            if call not in again:
                 call.settle()
 
     async def _tell_slowly(self, waiting: Awaitable[object] | None) -> None:
@@ -297,7 +299,7 @@ class Turns:
     def _serve(self) -> None:
         while self._is_due():
             try:
-                if not self._gate.enter_if(self._is_wanted):
+                if not self._gate.enter_if(lambda: bool(self._waiting)):
                     continue
             except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 self._fail(exc)
@@ -341,9 +343,6 @@ class Turns:
                 with suppress(RuntimeError):  # the loop is closed, and nobody waits
                     self._waiting[0].hop.get_loop().call_soon_threadsafe(self._wake_at, soonest)
             return self._is_served
-
-    def _is_wanted(self) -> bool:
-        return bool(self._waiting)
 
     def _due(self) -> Sequence[TurnCall]:
         now = time.monotonic()

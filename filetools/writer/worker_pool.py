@@ -63,14 +63,14 @@ class Hop(asyncio.Future[T]):
     is_cancelled = False
     """Whether its caller was cancelled meanwhile; work that takes long may ask, from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, withdraw: Callable[[], bool] = lambda: False) -> None:
+        """Begin; `withdraw` takes the work back if it has not begun."""
         super().__init__()
-        self.withdraw: Callable[[], bool] = lambda: False
-        """Takes the work back if it has not begun."""
+        self._withdraw = withdraw
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Only note that the caller is cancelled; asyncio then raises CancelledError in it after the end of the work."""
-        if self.withdraw():
+        if self._withdraw():
             return super().cancel(msg)
         self.is_cancelled = True
         return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -161,3 +163,38 @@ async def test_bytes_are_safe_from_retention_before_the_checkpoint_has_its_name(
         at_writes(files, tidy)
         await files.checkpoint("x")
         await assert_whole(files, tmp_path, first, "x")
+
+
+@pytest.mark.parametrize("text", ["small", "large " * 40_000], ids=["a row", "a file of its own"])
+async def test_a_partial_restore_leaves_out_a_file_whose_kept_bytes_are_damaged(tmp_path: Path, text: str) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        for name in "abc":
+            await files.write_file(f"{name}.txt", f"{name} {text}")
+        await files.checkpoint("before")
+        for name in "abc":
+            await files.write_file(f"{name}.txt", "newer")
+        version = (await files.versions("b.txt")).versions[-1].version
+        spoil_content(tmp_path, version.removeprefix("sha256:"))
+        await refused("EDIT_CONFLICT", files.restore("before"))
+        assert [(tmp_path / f"{name}.txt").read_text() for name in "abc"] == ["newer"] * 3
+        restored = await files.restore("before", partial=True)
+    assert {change.path: change.outcome for change in restored.changes} == {
+        "a.txt": "undone", "b.txt": "conflict", "c.txt": "undone"
+    }  # fmt: skip
+    texts = [(tmp_path / f"{name}.txt").read_text() for name in "abc"]
+    assert texts == [f"a {text}", "newer", f"c {text}"]
+
+
+def spoil_content(root: Path, digest: str) -> None:
+    """Flip a bit of content that the journal keeps."""
+    blob = root / ".filetools/state/blobs" / digest
+    if blob.exists():
+        content = bytearray(blob.read_bytes())
+        content[1000] ^= 1
+        blob.write_bytes(content)
+        return
+    with closing(sqlite3.connect(root / ".filetools/state/journal.db")) as database, database:
+        query = "SELECT bytes FROM contents WHERE hash = ?"
+        (row,) = database.execute(query, (bytes.fromhex(digest),)).fetchone()
+        changed = row[:-1] + bytes((row[-1] ^ 1,))
+        database.execute("UPDATE contents SET bytes = ? WHERE hash = ?", (changed, bytes.fromhex(digest)))

@@ -166,6 +166,23 @@ async def test_a_call_cancelled_while_it_waits_leaves_at_once(tmp_path: Path) ->
     assert not (tmp_path / "a.txt").exists()
 
 
+async def test_what_a_later_call_of_a_shared_turn_meets_is_told_first(tmp_path: Path) -> None:
+    """It was recorded before the changes of any of them, and numbers rise on the bus."""
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        for name in "abc":
+            await files.write_file(f"{name}.txt", "one\n")
+        heard: list[Event] = told(files, "file:*")
+        (tmp_path / "c.txt").write_text("theirs\n")
+        async with inside.at_work(files, "elsewhere.txt"):
+            calls = [asyncio.create_task(files.append_file(f"{name}.txt", "two\n")) for name in "abc"]
+            await asyncio.sleep(0.05)
+        await asyncio.gather(*calls)
+        changes = (await files.changes()).records
+    assert (tmp_path / "c.txt").read_text() == "theirs\ntwo\n"
+    assert [event.to_dict()["seq"] for event in heard] == [change.number for change in changes[3:]]
+    assert [change.actor.kind for change in changes[3:]] == ["external", "agent", "agent", "agent"]
+
+
 async def test_changes_of_two_processes_are_heard_once_each_in_their_order(tmp_path: Path) -> None:
     """Numbers rise on every bus, whichever process made a change."""
     async with (

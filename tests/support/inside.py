@@ -14,6 +14,7 @@ from msgspec import structs
 from filetools.app import trust
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.foreign import ForeignChanges
 from filetools.facade.parts import Parts
 from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
 from filetools.journal.contents import VERSION_TEXT
@@ -57,7 +58,7 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
 
 def is_locked(files: FileToolsFacade, path: str) -> bool:
     """Whether anybody is at work on a path."""
-    return files._runner.turns.is_at_work_on(files._parts.workspace.key(WorkspacePath(path)))
+    return files._runner.turns.holder_of(files._parts.workspace.key(WorkspacePath(path))) is not None
 
 
 def lose_version(files: FileToolsFacade, version: str) -> None:
@@ -116,6 +117,17 @@ def end_leases_of_others(files: FileToolsFacade) -> None:
 
 def database_of(journal: Journal) -> Database:
     return journal._database
+
+
+def is_calm(foreign: ForeignChanges) -> bool:
+    """Whether there is nothing to look at of what other programs do, neither now nor soon."""
+    is_waiting = foreign._working.locked() or foreign._news or foreign._unsettled
+    return foreign._agenda.is_empty and not (is_waiting or foreign._is_whole_due)
+
+
+def is_watching(foreign: ForeignChanges) -> bool:
+    """Whether all that others do from now on is noticed by this process."""
+    return foreign._watcher is not None and foreign._watcher.status().method is not None and foreign._ended > 0
 
 
 def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
 from filetools.stores.store import Store
+from tests.support import inside
 from tests.support.crashing import QUIET, leftovers
 from tests.support.faulty import FaultyStore
 from tests.support.inside import heads_below
@@ -99,8 +100,7 @@ async def until_watched(files: FileToolsFacade, root: Path) -> None:
 
 async def until_looked_back(files: FileToolsFacade) -> None:
     """Wait until what happened before the root was watched is recorded."""
-    foreign = clerk_of(files)._foreign
-    await steps_until(lambda: foreign.is_watching and foreign.is_calm)
+    await steps_until(lambda: inside.is_watching(clerk_of(files)._foreign) and inside.is_calm(clerk_of(files)._foreign))
 
 
 @asynccontextmanager
@@ -125,7 +125,7 @@ async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
     marker.unlink()
     await steps_until(lambda: any((event.name, event.path) == ("file:deleted", marker.name) for event in told))
     # A name that is gone is looked for once more.
-    await steps_until(lambda: clerk_of(files)._foreign.is_calm)
+    await steps_until(lambda: inside.is_calm(clerk_of(files)._foreign))
     told[:] = [event for event in told if event.path != marker.name]
 
 

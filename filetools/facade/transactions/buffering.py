@@ -16,6 +16,7 @@ from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
 from filetools.facade.parts import Parts
+from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
@@ -100,7 +101,7 @@ class BufferingRunner(CallRunner):
         *,
         lock_timeout_seconds: float | None = None,
         beat: Beat = no_beat,
-        happened: Callable[[], None] = lambda: None,
+        happened: Callable[[], None] | None = None,
     ) -> Outcome:
         """Have steps change the overlay, all or nothing; nothing is locked, recorded or told.
 
@@ -118,7 +119,7 @@ class BufferingRunner(CallRunner):
                     await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
             else:
                 raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
-            happened()
+            (happened or partial(record_steps, self.parts, actor, steps))()
         changes = tuple(_record(step, actor) if has else None for step, has in zip(steps, changed, strict=True))
         return Outcome(records=(), changes=changes, mirror="off")
 
