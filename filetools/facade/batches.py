@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
 from filetools.facade.outcomes import delete_result, write_result
-from filetools.facade.preconditions import permit_removal, record_steps
+from filetools.facade.preconditions import permit_removal
 from filetools.facade.requests import MOST_FILES, WriteRequest
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.put import PutFile
@@ -102,9 +102,7 @@ async def run(runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: 
         return BatchResult(results=[])
 
     try:
-        outcome = await runner.change(
-            steps, actor, beat=beat, happened=partial(record_steps, runner.parts, actor, steps)
-        )
+        outcome = await runner.change(steps, actor, beat=beat)
     except AbortedError:
         raise
     except FileToolsError as exc:
