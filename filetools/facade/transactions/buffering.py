@@ -23,8 +23,7 @@ from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.transactions.held import FOLDER_MODE, HeldTree
-from filetools.facade.transactions.view import OverlayStore
+from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
 from filetools.facade.way import Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.journal import Journal
@@ -163,7 +162,7 @@ def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Pa
 
 def _record(step: Step, actor: Actor) -> ChangeRecord:
     """Return a record that only says that something will change; its number is 0, as it has none yet."""
-    operation = next((_OPERATIONS[kind] for kind in type(step).__mro__ if kind in _OPERATIONS), Operation.MODIFY)
+    operation = _OPERATIONS.get(type(step), Operation.MODIFY)
     return ChangeRecord(number=0, operation=operation, path=step.paths[-1], actor=actor, time=time.time())
 
 
