@@ -294,7 +294,7 @@ class LocalReading:
             os.scandir(descriptor) as entries,
         ):
             for entry in entries:
-                if not _is_ours(entry.name):
+                if not is_own_name(entry.name):
                     yield ScanEntry(entry.name, _type_of(entry), entry.inode())
 
     def look_into(
@@ -305,7 +305,7 @@ class LocalReading:
         found = {}
         with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
             own = to_file_stat(os.fstat(descriptor))
-            for name in [n for n in os.listdir(descriptor) if not _is_ours(n)] if names is None else names:
+            for name in [n for n in os.listdir(descriptor) if not is_own_name(n)] if names is None else names:
                 try:
                     found[name] = to_file_stat(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
                 except FileNotFoundError:
@@ -333,8 +333,8 @@ class LocalReading:
         return []
 
 
-def _is_ours(name: str) -> bool:
-    """Whether a name is the state directory, under any spelling that cannot be addressed, or a temporary file."""
+def is_own_name(name: str) -> bool:
+    """Whether a name in any folder is the state directory, under any spelling that cannot be addressed, or a temporary file."""
     # Most names are settled by the first test; folding each would double the cost of a scan.
     if name[0] != "." and name.isascii() and "~" not in name:
         return False

@@ -71,7 +71,6 @@ class InotifyThread(threading.Thread):
         self._lock = threading.Lock()
         self._folders: dict[int, FolderId] = {}
         """By watch."""
-        self._watches: dict[FolderId, int] = {}
         self._is_closing = False
         self._root_name = os.fsencode(os.path.basename(os.path.realpath(workspace.root)))
         self._ending = self._parent = -1
@@ -150,7 +149,6 @@ class InotifyThread(threading.Thread):
             watch = call_library("inotify_add_watch", self._descriptor, b"/proc/self/fd/%d" % held, mask)
             is_new = self._folders.get(watch) != folder
             self._folders[watch] = folder
-            self._watches[folder] = watch
         if is_new:
             # After the watch stands, and after its notices find the folder: names may have come before.
             self._hints.note(folder, None)
@@ -180,18 +178,13 @@ class InotifyThread(threading.Thread):
         if mask & _OVERFLOW:
             self._hints.everything("overflow")
         elif mask & _IGNORED:
-            self._forget(watch)
+            with self._lock:
+                self._folders.pop(watch, None)
         elif mask & _ROOT or (watch == self._parent and name == self._root_name):
             self._hints.everything("root")
         elif (folder := self._folders.get(watch)) and name != b"/":  # a nameless file, on some file systems
             # Without a folder, `_add_held` has not stored it yet, and hints at all of it next.
             self._hints.note(folder, os.fsdecode(name) or None)
-
-    def _forget(self, watch: int) -> None:
-        with self._lock:
-            folder = self._folders.pop(watch, None)
-            if folder and self._watches.get(folder) == watch:
-                del self._watches[folder]
 
     def _release(self) -> None:
         with self._lock:

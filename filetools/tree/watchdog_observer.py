@@ -20,7 +20,8 @@ from watchdog.events import (
 from watchdog.observers import Observer
 
 from filetools.paths.workspace import Workspace
-from filetools.tree.hints import DirtyFolders, is_own_name
+from filetools.stores.reading import is_own_name
+from filetools.tree.hints import DirtyFolders
 
 _EVENTS: Final[list[type[FileSystemEvent]]] = [
     FileCreatedEvent,
