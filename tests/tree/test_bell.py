@@ -20,11 +20,7 @@ from tests.support.watching import run_child, until
 
 RING = "import sys, pathlib; from filetools.tree.bell import Bell; Bell(pathlib.Path(sys.argv[1])).ring()"
 
-both_methods = pytest.mark.parametrize("method", ["auto", "poll"])
-
-
-def bell_of(path: Path, method: Literal["auto", "poll"]) -> Bell:
-    return Bell(path) if method == "auto" else Bell(path, use_inotify=False)
+both_methods = pytest.mark.parametrize("use_inotify", [True, False])
 
 
 class Ear:
@@ -77,18 +73,18 @@ def test_a_planted_file_is_neither_followed_nor_waited_for(
 
 
 @both_methods
-async def test_a_ring_of_another_process_is_heard(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
-    bell, ear = bell_of(tmp_path / "bell", method), Ear()
+async def test_a_ring_of_another_process_is_heard(tmp_path: Path, use_inotify: bool) -> None:
+    bell, ear = Bell(tmp_path / "bell", use_inotify=use_inotify), Ear()
     bell.listen(ear)
-    assert bell.is_polling is (method == "poll")
+    assert bell.is_polling is not use_inotify
     await asyncio.to_thread(run_child, RING, tmp_path / "bell")
     await until(lambda: ear.rings > 0)
     bell.close()
 
 
 @both_methods
-async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
-    bell, ear = bell_of(tmp_path / "bell", method), Ear()
+async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, use_inotify: bool) -> None:
+    bell, ear = Bell(tmp_path / "bell", use_inotify=use_inotify), Ear()
     marks = set()
     for _ in range(200):
         bell.ring()
@@ -103,11 +99,11 @@ async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, method: Li
 
 @both_methods
 @pytest.mark.parametrize("how", ["deleted", "replaced", "moved away", "directory gone"])
-async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, method: Literal["auto", "poll"], how: str) -> None:
+async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, use_inotify: bool, how: str) -> None:
     state = tmp_path / "state"
     state.mkdir()
     path = state / "bell"
-    bell, ear = bell_of(path, method), Ear()
+    bell, ear = Bell(path, use_inotify=use_inotify), Ear()
     bell.listen(ear)
     bell.ring()
     await until(lambda: ear.rings > 0)
@@ -125,13 +121,13 @@ async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, method: Literal["a
         await until(lambda: bell.is_polling)
         state.mkdir()
     heard = ear.rings
-    await until(lambda: ear.rings > heard or method == "poll")
+    await until(lambda: ear.rings > heard or not use_inotify)
     for _ in range(3):
         await asyncio.sleep(2 * POLL_SECONDS)  # whatever the loss itself made heard is over
         heard = ear.rings
         bell.ring()
         await until(lambda heard=heard: ear.rings > heard)  # type: ignore[misc] # mypy cannot infer the default
-    assert bell.is_polling is (method == "poll")
+    assert bell.is_polling is not use_inotify
     bell.close()
 
 
