@@ -130,7 +130,7 @@ class MirrorFiles:
         if stat.type != "file" or is_own:
             displaced.discard()
             return
-        if stat.size > self._max_foreign_bytes or not self._is_kept(path, displaced) or displaced.is_being_written():
+        if stat.size > self._max_foreign_bytes or not self._is_kept(path, displaced) or not displaced.is_untouched():
             displaced.keep_in_limbo(_limbo_name())
         else:
             displaced.discard()
@@ -313,7 +313,7 @@ class MirrorFiles:
 
     def _sweep_one(self, leftover: Displaced) -> None:
         if leftover.stat.type == "file":
-            if leftover.stat.size > self._max_foreign_bytes or leftover.is_being_written():
+            if leftover.stat.size > self._max_foreign_bytes or not leftover.is_untouched():
                 return
             content = leftover.read()
             version = version_of(content)

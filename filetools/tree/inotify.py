@@ -5,9 +5,7 @@ Source: inotify(7).
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import functools
 import logging
 import os
 import select
@@ -22,6 +20,7 @@ from filetools.journal.forks import abandon_in_child
 from filetools.paths.resolver import O_DIRECTORY, O_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.system import call_library
 from filetools.tree.hints import DirtyFolders, FolderId
 
 logger = logging.getLogger(__name__)
@@ -189,21 +188,3 @@ class InotifyThread(threading.Thread):
     def _release(self) -> None:
         with self._lock:
             self.abandon()
-
-
-def call_library(name: str, *arguments: int | bytes) -> int:
-    """Call a function of the C library.
-
-    Raises:
-        OSError: It failed.
-    """
-    result: int = getattr(_library(), name)(*arguments)
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
