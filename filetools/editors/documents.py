@@ -10,9 +10,10 @@ import re
 import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from filetools.content.diff import minimal_edits
 from filetools.content.formats import TextFormat
@@ -24,6 +25,7 @@ from filetools.editors.shown import as_units, edits_as_units, edits_from_units, 
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
 from filetools.journal.documents import Document, DocumentChange, DocumentEdit, EditReason, Handle
 from filetools.journal.journal import Journal
+from filetools.models.buffers import BufferChange
 from filetools.models.records import SYSTEM, Actor
 
 LEASE_SECONDS: Final = 60.0
@@ -31,19 +33,6 @@ LEASE_SECONDS: Final = 60.0
 _NAME: Final = re.compile(r"[!-~]{1,64}")
 MOST_TRIES: Final = 100
 """How often an edit is put on top of a newer text before it gives up; each time somebody else's came first."""
-
-
-class Changed(Struct, frozen=True, kw_only=True):
-    """What became of an editor's edits."""
-
-    version: int
-    """Version of the document that has them."""
-    is_dirty: bool
-    others: tuple[TextEdit, ...]
-    """Edits by others since the version the editor knew, to be applied to the editor's own text: it is the document's
-    text then. In the editor's form."""
-    actor: Actor | None = None
-    """Who made those edits, if one alone did."""
 
 
 class Documents:
@@ -95,7 +84,7 @@ class Documents:
         edits: Sequence[TextEdit] | None = None,
         text: str | None = None,
         change_id: str | None = None,
-    ) -> Changed:
+    ) -> BufferChange:
         """Put an editor's edits, made on the version it knows, on top of the newest text.
 
         Args:
@@ -126,12 +115,13 @@ class Documents:
             if made is not None:
                 mine, others = [], _corrected(apply_text_edits(known, wanted), others, opened)
             by = {step.actor for step in history if step.version != made}
-            alone = by.pop() if len(by) == 1 else None
+            alone = by.pop().to_dict() if len(by) == 1 else None
+            answer = partial(BufferChange, edits=plain_edits(others), actor=alone)
             if not mine:
-                return Changed(version=document.version, is_dirty=document.is_dirty, others=others, actor=alone)
+                return answer(buffer_version=document.version, dirty=document.is_dirty)
             change = structs.replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
             if self._rows.advance(change, handle.actor):
-                return Changed(version=document.version + 1, is_dirty=change.is_dirty, others=others, actor=alone)
+                return answer(buffer_version=document.version + 1, dirty=change.is_dirty)
         raise ChangedMeanwhileError(document.path, MOST_TRIES)
 
     def preview(
@@ -143,13 +133,13 @@ class Documents:
         mine, _ = _crossed(_wanted(_wire_at(opened.text, history), edits, text), history, None)
         return apply_text_edits(opened.text, from_wire(opened.text, edits_from_units(mine)))
 
-    def since(self, opened: OpenText, buffer_version: int) -> tuple[TextEdit, ...]:
-        """Return what was done to a document since a version, as edits of the text at that version.
+    def since(self, opened: OpenText, buffer_version: int) -> list[dict[str, int | str]]:
+        """Return what was done to a document since a version, as plain edits of the text at that version.
 
         Raises:
             ResyncRequiredError, InvalidArgumentError
         """
-        return _crossed([], self._history(opened.document, buffer_version))[1]
+        return plain_edits(_crossed([], self._history(opened.document, buffer_version))[1])
 
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
         """Give a document its next text; False if it has moved on since."""
@@ -248,6 +238,11 @@ def changed(
         reason=reason,
         parents=document.parents if is_dirty else (),
     )
+
+
+def plain_edits(edits: Iterable[TextEdit]) -> list[dict[str, int | str]]:
+    """Return edits as JSON."""
+    return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]
 
 
 def _is_same(one: Actor, other: Actor) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
 from filetools.facade.outcomes import delete_result, write_result
-from filetools.facade.preconditions import permit_removal, record_steps
+from filetools.facade.preconditions import permit_removal
 from filetools.facade.requests import MOST_FILES, WriteRequest
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.put import PutFile
@@ -102,9 +102,7 @@ async def run(runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: 
         return BatchResult(results=[])
 
     try:
-        outcome = await runner.change(
-            steps, actor, beat=beat, happened=partial(record_steps, runner.parts, actor, steps)
-        )
+        outcome = await runner.change(steps, actor, beat=beat)
     except AbortedError:
         raise
     except FileToolsError as exc:
@@ -131,8 +129,6 @@ def _refuse_repeats(runner: CallRunner, steps: Sequence[PutFile | RemoveFile]) -
             raise InvalidArgumentError(f"{step.path} is named twice", path=step.path)
         seen.add(key)
     for step in steps:
-        parent = step.path.parent
-        while not parent.is_root:
+        for parent in step.path.folders:
             if runner.parts.workspace.key(parent) in seen:
                 raise InvalidArgumentError(f"{step.path} lies inside {parent}, which is another file", path=step.path)
-            parent = parent.parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,15 +11,14 @@ from filetools.content.formats import TextFormat, format_named
 from filetools.content.lines import newline_of
 from filetools.content.text_edits import TextEdit
 from filetools.content.wire import wire_text
-from filetools.editors.documents import Changed
+from filetools.editors.documents import Documents
 from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
 from filetools.facade.parts import Parts
-from filetools.facade.preconditions import record_steps
-from filetools.facade.proposals import ShownState
+from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
 from filetools.facade.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
 from filetools.facade.steps.put import PutFile
@@ -72,7 +71,7 @@ class Buffers:
         except LockTimeoutError:
             name, opened = await self._parts.crew.run(work)  # it follows the write once that is made
         await self._news.tell()
-        return await self._described(name, opened)
+        return await self._parts.crew.run(partial(self._describe, name, opened))
 
     async def read(self, handle: str) -> BufferResult:
         """Return the newest text of a document, for an editor that has lost track of it; renews the lease.
@@ -82,7 +81,7 @@ class Buffers:
         """
         self._runner.check_open()
         _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
-        return await self._described(handle, opened)
+        return await self._parts.crew.run(partial(self._describe, handle, opened))
 
     async def change(
         self,
@@ -117,19 +116,16 @@ class Buffers:
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
-            changed = {"buffer_version": buffer_version, "edits": edits, "text": text}
-            previews = [partial(_changed, opened, changed)]
+            previewed = partial(Documents.preview, opened=opened, buffer_version=buffer_version, edits=edits, text=text)
+            previews: list[Preview] = [lambda parts, _old: previewed(parts.documents)]
             await self._authorise("buffer_change", [where], arguments, change=True, previews=previews)
         work = partial(
             self._parts.documents.change, handle, self._actor, buffer_version,
             edits=edits, text=text, change_id=change_id,
         )  # fmt: skip
-        made: Changed = await self._parts.crew.run(work)
+        made: BufferChange = await self._parts.crew.run(work)
         await self._news.tell()
-        actor = None if made.actor is None else made.actor.to_dict()
-        return BufferChange(
-            buffer_version=made.version, dirty=made.is_dirty, edits=plain_edits(made.others), actor=actor
-        )
+        return made
 
     async def since(self, handle: str, buffer_version: int) -> BufferChange:
         """Return what was done to a document since a version, for an editor that comes back; renews the lease.
@@ -146,7 +142,7 @@ class Buffers:
         _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
         document = opened.document
         others = await self._parts.crew.run(partial(self._parts.documents.since, opened, buffer_version))
-        return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=plain_edits(others))
+        return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=others)
 
     async def save(
         self,
@@ -176,7 +172,7 @@ class Buffers:
         await self._news.tell()
         plain = write_result(step, outcome)
         _, after = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
-        others: Sequence[TextEdit] = ()
+        others: list[dict[str, int | str]] = []
         if buffer_version is not None:
             others = await self._parts.crew.run(partial(self._parts.documents.since, after, buffer_version))
         return BufferSave(
@@ -184,7 +180,7 @@ class Buffers:
             version=step.version,
             buffer_version=after.document.version,
             dirty=after.document.is_dirty,
-            edits=plain_edits(others),
+            edits=others,
             **plain.model_dump(
                 include={"created", "replaced_version", "unchanged", "merged", "number", "mirror", "warnings"}
             ),
@@ -221,9 +217,8 @@ class Buffers:
             arguments, previews = {"content": opened.text}, [partial(_saved, opened.text)]
             await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)
             step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor, text_format))
-            happened = partial(record_steps, self._parts, self._actor, [step])
             try:
-                return step, await self._runner.change([step], self._actor, happened=happened)
+                return step, await self._runner.change([step], self._actor)
             except BufferClosedError:
                 continue  # its file has moved since; a handle that is closed is refused above
         raise ChangedMeanwhileError(where, MOST_TRIES)
@@ -246,9 +241,6 @@ class Buffers:
         left = [each for each in self._parts.journal.documents.abandoned() if each.id == opened.document.id]
         return opened.document, keep_and_close(self._parts, left[0]) if left else None
 
-    async def _described(self, name: str, opened: OpenText) -> BufferResult:
-        return await self._parts.crew.run(partial(self._describe, name, opened))
-
     def _describe(self, name: str, opened: OpenText) -> BufferResult:
         document = opened.document
         stat = self._parts.store.stat(WorkspacePath(document.path))
@@ -270,16 +262,6 @@ class Buffers:
         )
 
 
-def _changed(opened: OpenText, changed: Mapping[str, Any], parts: Parts, _old: ShownState) -> str:
-    """Return what an agent's edits leave in a document; a `Preview`."""
-    return parts.documents.preview(opened, **changed)
-
-
 def _saved(text: str, _parts: Parts, _old: ShownState) -> str:
     """Return what saving a document leaves; a `Preview`."""
     return text
-
-
-def plain_edits(edits: Sequence[TextEdit]) -> list[dict[str, int | str]]:
-    """Return edits as JSON."""
-    return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events.bus import EventBus
 from filetools.facade.feed import Feed
-from filetools.facade.proposals import Act, Preview, Taken, conflict_proposal
+from filetools.facade.proposals import Act, Preview, Taken, bind, conflict_proposal, taken_by
 from filetools.facade.runner import CallRunner
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
@@ -114,6 +114,25 @@ class ActorCalls:
                 met = act.met[0].settled(permit.edited_text) if act.is_text and act.met else None
                 return replace(permit, check=partial(act.require_allowed, self._parts, digest), settled=met)
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
+
+    async def _authorise_steps(
+        self,
+        tool: str,
+        paths: Sequence[WorkspacePath],
+        arguments: Mapping[str, Any],
+        steps: Sequence[object],
+        *,
+        deleted: Sequence[WorkspacePath],
+        previews: Sequence[Preview | None] = (),
+    ) -> None:
+        """As `_authorise`, for several steps of which some may delete; they are bound to what a person has allowed."""
+        taken = taken_by(steps)
+        permit = await self._authorise(tool, paths, arguments, change=True, previews=previews, taken=taken)
+        if deleted and permit is None:
+            permit = await self._authorise("delete_file", deleted, arguments, change=True, taken=taken)
+        elif deleted:  # the person has seen that it deletes; a block still holds
+            self._parts.gatekeeper.asked("delete_file", deleted, self.actor, change=True)
+        bind(steps, permit)
 
     async def _ask_about_conflict(
         self,

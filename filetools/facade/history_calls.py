@@ -19,7 +19,6 @@ from filetools.facade.checkpoints import take
 from filetools.facade.expected import full_version
 from filetools.facade.feed import PAGE_RECORDS, number_of
 from filetools.facade.parts import Parts
-from filetools.facade.proposals import bind, taken_by
 from filetools.facade.run_calls import runs_of
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint
@@ -396,27 +395,24 @@ class HistoryCalls(ActorCalls):
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
-        is_withheld = self._parts.gatekeeper.policy.withholding(self.actor, "diff", "read_file")
+        is_withheld = self._parts.gatekeeper.policy.withholding(self.actor, "diff", "read_file") or (
+            lambda _path: False
+        )
         while tries < MOST_TRIES:
             target = None if aim is None else await aim()
-            make = partial(undoing.make_plan, self._parts, pick, kind, target=target, refused=refused)
+            make = partial(
+                undoing.make_plan, self._parts, pick, kind, target=target, refused=refused, is_withheld=is_withheld
+            )
             plan = await self._parts.crew.run(make)
             touched = plan.touched(self.settings.protected_paths)
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
                 if plan.conflicts and not partly and not dry_run:
-                    raise plan.error(is_withheld)
-                result = await self._parts.crew.run(partial(plan.result, None, is_withheld))
+                    raise plan.error()
+                result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
-            facts, taken = {"facts": plan.facts}, taken_by(plan.steps)
-            previews = plan.previews(touched)
-            allowed = await self._authorise(tool, touched, facts, change=True, previews=previews, taken=taken)
-            if plan.deleted and allowed is None:
-                allowed = await self._authorise("delete_file", plan.deleted, facts, change=True, taken=taken)
-            elif plan.deleted:  # the person has seen that it deletes; a block still holds
-                self._parts.gatekeeper.asked("delete_file", plan.deleted, self.actor, change=True)
-            if allowed is not None:
-                bind(plan.steps, allowed.check)
+            facts, previews = {"facts": plan.facts}, plan.previews(touched)
+            await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted, previews=previews)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:
@@ -428,7 +424,7 @@ class HistoryCalls(ActorCalls):
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:
-                return await self._runner.afterwards(partial(plan.result, outcome, is_withheld))
+                return await self._runner.afterwards(partial(plan.result, outcome))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
 
 

@@ -22,9 +22,9 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.search.folder import is_ours
 from filetools.search.ignores import IgnoreCache, load_rules, outer_ignore_files, outer_stack
 from filetools.settings import Settings
+from filetools.stores.private import is_ours
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import Due, FolderId, Names, join
 from filetools.tree.observe import Observation

@@ -23,6 +23,7 @@ from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.unsaved import UnsavedQuestion
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
 from filetools.permissions.requests import Proposal, digest_of
 from filetools.printable import printable
 
@@ -115,13 +116,11 @@ def taken_by(steps: Sequence[object]) -> Taken:
     return taken
 
 
-def bind(steps: Sequence[object], check: Callable[[], None]) -> None:
-    """Have steps refuse what is not what a person has allowed; the check comes once, when all of them have looked."""
-    bound = [step for step in steps if isinstance(step, FolderStep | MoveFile)]
-    for step in bound[:-1]:
-        step.bind(lambda: None)
-    for step in bound[-1:]:
-        step.bind(check)
+def bind(steps: Sequence[object], permit: Permit | None) -> None:
+    """Have steps refuse what is not what a person has allowed, if one was asked: when all of them have looked."""
+    bound = [step for step in steps if permit is not None and isinstance(step, FolderStep | MoveFile)]
+    for step in bound:
+        step.bind(permit.check if permit is not None and step is bound[-1] else lambda: None)
 
 
 def conflict_proposal(

@@ -24,6 +24,7 @@ from filetools.facade import way
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.look import is_as_recorded
 from filetools.facade.parts import Parts
+from filetools.facade.preconditions import record_steps
 from filetools.facade.steps.step import Step
 from filetools.facade.tree_look import TreeLook
 from filetools.facade.way import Outcome
@@ -219,7 +220,7 @@ class CallRunner:
         *,
         lock_timeout_seconds: float | None = None,
         beat: way.Beat = lambda done, total: None,
-        happened: Callable[[], None] = lambda: None,
+        happened: Callable[[], None] | None = None,
     ) -> Outcome:
         """Lead steps the way of a write in a turn, then tell what happened.
 
@@ -231,7 +232,8 @@ class CallRunner:
             actor: Who changes it.
             lock_timeout_seconds: Longest wait for the turn; None is the settings' own.
             beat: Told of the progress in a worker thread.
-            happened: Called on the loop after a success, also for a caller that is cancelled.
+            happened: Called on the loop after a success, also for a caller that is cancelled; None records what the actor
+                knows then.
 
         Raises:
             LockTimeoutError: Others were at work for too long.
@@ -253,7 +255,7 @@ class CallRunner:
         actor: Actor,
         lock_timeout_seconds: float | None,
         beat: way.Beat,
-        happened: Callable[[], None],
+        happened: Callable[[], None] | None,
     ) -> Outcome:
         parts = self.parts
         paths = [path for step in steps for path in step.paths]
@@ -270,7 +272,7 @@ class CallRunner:
             self._tell([[noticed.pop(0) for _ in range(len(noticed))]], told)
             if walk.outcome is not None:
                 self._tell([walk.outcome.records], told, call.acquired)
-                happened()
+                (happened or partial(record_steps, parts, actor, steps))()
 
         walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=noticed.extend))
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds

@@ -10,10 +10,11 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 
-from filetools.errors import FileToolsError, NotRegularFileError, PathNotDirectoryError, SymlinkNotAllowedError
+from filetools.errors import FileToolsError, PathNotDirectoryError, SymlinkNotAllowedError
 from filetools.facade.parts import Parts
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.folder_recovery import own_places
+from filetools.sync.mirror_files import sync_place
 
 _log = logging.getLogger(__name__)
 MOST_RECORDS = 2000
@@ -44,7 +45,7 @@ def sync_files(
     for done, (path, numbers) in enumerate(by_path.items()):
         told(done, len(by_path))
         try:
-            if not _sync(parts, path, synced):
+            if not sync_place(parts.store, path, synced):
                 absent.append(path)
         except FileToolsError as exc:
             _log.warning("%s is not synced yet: %s", path, exc)
@@ -54,21 +55,6 @@ def sync_files(
     failed.update(number for number, now in parts.recovery.places_of(records).items() if now != places[number])
     parts.journal.marks.synced(record.number for record in records if record.number not in failed)
     return len(records) - len(failed)
-
-
-def _sync(parts: Parts, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:
-    """Sync what stands at a path, or the folder that it is missing from; returns whether it was what stands there."""
-    place = path
-    while True:
-        try:
-            is_there = parts.store.sync(place, synced=synced)
-        except (FileNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
-            # It went, or something else took the place, on the way or at the end: that it did must last.
-            if place.is_root:
-                raise
-            place = place.parent
-        else:
-            return is_there and place == path
 
 
 def _on_their_way(parts: Parts, absent: list[WorkspacePath]) -> list[WorkspacePath]:

@@ -14,7 +14,7 @@ from filetools.facade.calls import ActorCalls
 from filetools.facade.outcomes import delete_result, directory_result, move_result
 from filetools.facade.preconditions import permit_move, permit_removal, record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.proposals import taken_by
+from filetools.facade.proposals import bind, taken_by
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
@@ -49,9 +49,7 @@ class TreeCalls(ActorCalls):
     async def _delete(self, path: WorkspacePath, expected_version: str | None, *, keeps_bytes: bool) -> DeleteResult:
         permit = partial(permit_removal, self._parts, self.actor, expected_version)
         step = RemoveFile(path, permit, keeps_bytes=keeps_bytes)
-        happened = partial(record_steps, self._parts, self.actor, [step])
-        outcome = await self._runner.change([step], self.actor, happened=happened)
-        return delete_result(step, outcome)
+        return delete_result(step, await self._runner.change([step], self.actor))
 
     async def delete_multiple(
         self, paths: Sequence[AnyPath], *, abort: Abort | None = None, progress: Progress | None = None
@@ -87,18 +85,14 @@ class TreeCalls(ActorCalls):
         )
         if inside.is_folder:
             folder = MoveFolder(origin, where)
-            if allowed is not None:
-                folder.bind(allowed.check)
-            moved = await self._runner.change([folder], self.actor)
+            bind([folder], allowed)
+            moved = await self._runner.change([folder], self.actor, happened=lambda: None)
             await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [folder]))
             return move_result(folder, moved)
         permit = partial(permit_move, self._parts, self.actor)
         step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
-        if allowed is not None:
-            step.bind(allowed.check)
-        happened = partial(record_steps, self._parts, self.actor, [step])
-        outcome = await self._runner.change([step], self.actor, happened=happened)
-        return move_result(step, outcome)
+        bind([step], allowed)
+        return move_result(step, await self._runner.change([step], self.actor))
 
     async def create_directory(self, path: AnyPath) -> DirectoryResult:
         """Create a folder and its missing parents; one that exists is no error.
@@ -134,9 +128,8 @@ class TreeCalls(ActorCalls):
         )
         beat = beat_of(abort, progress)
         step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, beat=beat)
-        if allowed is not None:
-            step.bind(allowed.check)
-        outcome = await self._runner.change([step], self.actor, beat=beat)
+        bind([step], allowed)
+        outcome = await self._runner.change([step], self.actor, beat=beat, happened=lambda: None)
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
         with suppress(AbortedError):  # it is done, and too late to stop it
             beat(1, 1)

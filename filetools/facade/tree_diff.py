@@ -10,7 +10,7 @@ from typing import Final, Literal
 from msgspec import Struct, structs
 
 from filetools.content.diff import unified_diff
-from filetools.content.facts import inspect
+from filetools.content.facts import text_of
 from filetools.content.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
@@ -22,6 +22,7 @@ from filetools.models.history import ActorChanges, TreeChange, TreeChangeKind, T
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.versions.draft_tree import within
 from filetools.versions.selection import changes_after
 
 LARGEST_DIFFED_BYTES: Final = 1024 * 1024
@@ -203,7 +204,7 @@ class _Patches:
 def compared_text(content: bytes, path: str, *, is_exact: bool) -> str | None:
     """Return what a diff compares of a file: its text, or if exact its bytes as surrogate escapes; None if it is binary."""
     if not is_exact:
-        return inspect(content, name=path)[1]
+        return text_of(content, name=path)
     return None if b"\0" in content else content.decode("utf-8", "surrogateescape")
 
 
@@ -337,8 +338,7 @@ class _Story:
         self.places: dict[str, str] = {key: key for key in old}
         """Key in the old tree, by the key that it has now."""
         self._hands: dict[str, Hands] = defaultdict(dict)
-        self._hands_below: dict[str, Hands] = defaultdict(dict)
-        """Who moved or deleted a folder, with all in it."""
+        """By key; with a slash behind it, who moved or deleted a folder with all in it."""
 
     def tell(self, record: ChangeRecord) -> None:
         """Take in what happened next."""
@@ -346,11 +346,10 @@ class _Story:
         who: Hands = {(record.actor.kind, record.actor.id): record.actor}
         if record.old_path is not None:
             source = self._key_of(record.old_path)
+            if record.operation is Operation.MOVE_DIRECTORY:
+                self._hands[f"{source}/"].update(who)
             self._move(source, key, is_folder=record.operation is Operation.MOVE_DIRECTORY)
             self._hands[source].update(who)
-            if record.operation is Operation.MOVE_DIRECTORY:
-                self._hands_below[source].update(who)
-                self._hands_below[key].update(who)
         elif record.operation is Operation.DELETE:
             original = self.places.pop(key, None)
             if original is not None and original != key:
@@ -358,17 +357,15 @@ class _Story:
         elif record.operation is Operation.CREATE:
             self.places.pop(key, None)
         elif record.operation is Operation.DELETE_DIRECTORY:
-            self._hands_below[key].update(who)
+            self._hands[f"{key}/"].update(who)
         self._hands[key].update(who)
 
     def actors(self, *keys: str) -> tuple[Actor, ...]:
         """Return who had a hand in what bore these keys."""
         found: Hands = {}
         for key in keys:
-            found |= self._hands.get(key, {})
-            folder = key
-            while folder := folder.rpartition("/")[0]:
-                found |= self._hands_below.get(folder, {})
+            for name in (key, *(f"{folder}/" for folder in [*within(key)][1:])):
+                found |= self._hands.get(name, {})
         return tuple(found.values())
 
     def _move(self, source: str, key: str, *, is_folder: bool) -> None:

@@ -83,11 +83,10 @@ def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], dict[str, Clash]]:
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
     """Whether nothing is lost where another kind comes to stand: all in a folder must have been drafted to go."""
-    assert swap.now is not None
-    assert swap.then is not None
-    if "other" in (swap.now.kind, swap.then.kind):
-        return False
-    return swap.now.kind != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
+    kinds = [node.kind for node in (swap.now, swap.then) if node is not None]
+    return "other" not in kinds and (
+        kinds[0] != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
+    )
 
 
 class StepMaker:
@@ -223,11 +222,11 @@ class StepMaker:
         return self._parts.workspace.is_addressable(path)
 
 
-_TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFolderStep: 2, PutMode: 3}
+_TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFile: 2, RemoveFolderStep: 3, PutMode: 4}
 
 
 def _turn(step: Step) -> tuple[int, int]:
-    """Folders are made first: others would make them on their way, and they be recorded twice. They go inside out."""
+    """Folders are made first: others would make them on their way, and they be recorded twice. What goes, goes last."""
     turn = _TURNS.get(type(step), 1)
     return turn, -step.paths[0].count("/") if turn > 1 else 0
 
@@ -289,7 +288,7 @@ def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> Non
     now = {path: tree.standing(path) for path in tree.standing_below(folder)}
     is_same = planned.keys() == now.keys() and all(
         one is not None and other is not None and one.kind == other.kind
-        and (one.kind != "file" or tree.version(one) == tree.read_version(other.origin or Origin(path=path)))
+        and (one.kind != "file" or tree.version(one) == tree.read_version(other))
         for path, one in planned.items()
         for other in [now[path]]
     )  # fmt: skip

@@ -24,7 +24,6 @@ from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.parts import Parts
-from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import Preview, ShownState
 from filetools.facade.restoring import RestoreTarget, completed
 from filetools.facade.runner import CallRunner, is_late
@@ -86,6 +85,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """What each step does."""
     unknown: tuple[str, ...]
     """Paths that stay as they are: nobody knows what was there, or where they come from."""
+    is_withheld: IsWithheld
+    """Whether no text of a path may be shown."""
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -112,7 +113,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
                 code=finding.clash.code,
                 reason=finding.clash.reason,
                 numbers=[record.number for record in finding.records],
-                conflicts=[dict(place) for place in finding.clash.places],
+                conflicts=[] if self.is_withheld(WorkspacePath(finding.path)) else [*map(dict, finding.clash.places)],
             )
             for finding in self.findings
             if finding.clash is not None
@@ -148,13 +149,19 @@ class UndoPlan(Struct, frozen=True, dict=True):
         nodes = [self.drafted[path].then if path in put else None for path in paths]
         return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
-    def result(self, outcome: Outcome | None, is_withheld: IsWithheld | None = None) -> UndoResult:
-        """Return what it did; `outcome` is None if nothing was done. Of what is withheld no text is shown."""
-        changes = [_change_of(record, one) for one in self.findings for record in one.records]
+    def result(self, outcome: Outcome | None) -> UndoResult:
+        """Return what it did; `outcome` is None if nothing was done."""
+        changes = [
+            UndoneChange(
+                number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
+                actor=record.actor.to_dict(), time=record.time, outcome=one.outcome,
+            )
+            for one in self.findings for record in one.records
+        ]  # fmt: skip
         return UndoResult(
             changes=sorted(changes, key=lambda one: -one.number),
-            files=[_shown(one, is_withheld) for one in self.files],
-            conflicts=self._shown(is_withheld),
+            files=list(self.files),
+            conflicts=self.conflicts,
             unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
             not_undone=self.not_undone,
             dry_run=False,
@@ -163,8 +170,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
             warnings=[] if outcome is None else list(outcome.warnings),
         )  # fmt: skip
 
-    def error(self, is_withheld: IsWithheld | None = None) -> EditConflictError:
-        """Return the refusal of an undo with conflicts. Of what is withheld no text is shown."""
+    def error(self) -> EditConflictError:
+        """Return the refusal of an undo with conflicts."""
         first = self.conflicts[0]
         more = f", and {len(self.conflicts) - 1} more" if len(self.conflicts) > 1 else ""
         return EditConflictError(
@@ -173,17 +180,9 @@ class UndoPlan(Struct, frozen=True, dict=True):
             suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
             details={
                 "not_undone": [each.to_dict() for each in self.not_undone],
-                "conflicts": [conflict.to_dict() for conflict in self._shown(is_withheld)],
+                "conflicts": [conflict.to_dict() for conflict in self.conflicts],
             },
         )
-
-    def _shown(self, is_withheld: IsWithheld | None) -> list[UndoConflict]:
-        return [
-            conflict.model_copy(update={"conflicts": []})
-            if is_withheld is not None and is_withheld(WorkspacePath(conflict.path))
-            else conflict
-            for conflict in self.conflicts
-        ]
 
 
 def make_plan(
@@ -193,6 +192,7 @@ def make_plan(
     *,
     target: RestoreTarget | None = None,
     refused: Mapping[str, Clash] = MappingProxyType({}),
+    is_withheld: IsWithheld = lambda _path: False,
 ) -> UndoPlan:
     """Work out what taking changes back would do to what stands there now; call it in a worker thread.
 
@@ -202,14 +202,16 @@ def make_plan(
         kind: What the new records are to them.
         target: Where to go back to, if these are all changes since then.
         refused: Paths that are left as they are, since changing them was refused.
+        is_withheld: Whether no text of a path may be shown.
 
     Raises:
         FileToolsError: Nothing can be chosen, or what stands there cannot be read.
     """
+    make = partial(_make_plan, parts, pick, kind, target, refused, is_withheld)
     for attempt in range(MOST_TRIES - 1):
         began = parts.journal.visible_position()
         try:
-            plan = _make_plan(parts, pick, kind, target, refused)
+            plan = make()
         except FileToolsError:
             if parts.journal.position() == began:
                 raise
@@ -217,7 +219,7 @@ def make_plan(
             if not _is_overtaken(parts, plan, began):
                 return plan
         time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
-    return _make_plan(parts, pick, kind, target, refused)
+    return make()
 
 
 def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
@@ -233,7 +235,12 @@ def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
 
 
 def _make_plan(
-    parts: Parts, pick: Choose, kind: RelationKind, target: RestoreTarget | None, refused: Mapping[str, Clash]
+    parts: Parts,
+    pick: Choose,
+    kind: RelationKind,
+    target: RestoreTarget | None,
+    refused: Mapping[str, Clash],
+    is_withheld: IsWithheld,
 ) -> UndoPlan:
     history = parts.journal.history
     chosen = pick(history)
@@ -256,13 +263,15 @@ def _make_plan(
     more, found = plan_unsaved(parts, waiting, taken, kind)
     makers[-1].steps += more
     planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
+    shown = [at < MOST_SHOWN_FILES and not is_withheld(place_of(step)) for at, (step, _) in enumerate(planned)]
     return UndoPlan(
         findings=(*findings, *found),
         tree=tree,
         drafted={path: one for maker in makers for path, one in maker.drafted.items()},
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
-        files=tuple(_file_of(tree, *one, shown=at < MOST_SHOWN_FILES) for at, one in enumerate(planned)),
+        files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
         unknown=unknown,
+        is_withheld=is_withheld,
     )
 
 
@@ -324,19 +333,6 @@ MOST_SHOWN_FILES: Final = 20
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
 
 
-def _change_of(record: ChangeRecord, finding: UndoFinding) -> UndoneChange:
-    """Return a change with what became of it."""
-    return UndoneChange(
-        number=record.number,
-        operation=record.operation.value,
-        path=record.path,
-        old_path=record.old_path,
-        actor={name: value for name, value in structs.asdict(record.actor).items() if value is not None},
-        time=record.time,
-        outcome=finding.outcome,
-    )
-
-
 def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
     """Return what an undo leaves at a path; a `Preview`."""
     content = tree.content(node)
@@ -382,12 +378,6 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
 
 
-def _shown(file: UndoneFile, is_withheld: IsWithheld | None) -> UndoneFile:
-    """Return what a step does without the hunks of a text that is withheld."""
-    is_shown = is_withheld is None or not file.structured_patch or not is_withheld(WorkspacePath(file.path))
-    return file if is_shown else file.model_copy(update={"structured_patch": []})
-
-
 async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
     """Make a plan true. If a later transaction of it fails, the former ones are taken back.
 
@@ -427,8 +417,7 @@ async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: Rel
     folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
     try:
         for phase in plan.phases:
-            happened = partial(record_steps, parts, actor, phase)
-            outcomes.append(await runner.change(phase, actor, happened=happened))
+            outcomes.append(await runner.change(phase, actor))
     except BaseException:
         if outcomes:
             await _set_back(runner, actor, outcomes, kind)
@@ -455,7 +444,7 @@ async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome
             )
         )
         for phase in plan.phases:
-            await runner.change(phase, actor, happened=partial(record_steps, runner.parts, actor, phase))
+            await runner.change(phase, actor)
     except FileToolsError as exc:
         _log.error("an undo that failed half way could not be taken back: %s", exc)
 

@@ -23,9 +23,8 @@ from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
 from filetools.facade.outcomes import write_result
 from filetools.facade.patching import PatchCall
-from filetools.facade.preconditions import record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.proposals import Preview, taken_by
+from filetools.facade.proposals import Preview
 from filetools.facade.requests import WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.put import PutFile
@@ -173,16 +172,10 @@ class WriteCalls(ActorCalls):
             await self._authorise("apply_patch", call.paths, {}, change=False)
             await self._parts.crew.run(partial(call.preview, self._parts))
             return call.result(None)
-        taken = taken_by(call.steps)
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
-        permit = await self._authorise("apply_patch", call.paths, shown, change=True, taken=taken)
-        if call.deleted and permit is None:
-            await self._authorise("delete_file", call.deleted, shown, change=True, taken=taken)
-        elif call.deleted:  # the person has seen that it deletes; a block still holds
-            self._parts.gatekeeper.asked("delete_file", call.deleted, self.actor, change=True)
-        happened = partial(record_steps, self._parts, self.actor, call.steps)
+        await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
         try:
-            return call.result(await self._runner.change(call.steps, self.actor, happened=happened))
+            return call.result(await self._runner.change(call.steps, self.actor))
         except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
             if len(call.patches) > 1:
                 # It stopped at the first file; what is wrong with the others is of use, too.
@@ -204,8 +197,7 @@ class WriteCalls(ActorCalls):
         previews = [partial(answered.copied, origin)]
         await self._authorise("copy_file", [where], arguments, change=True, previews=previews)
         step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
-        happened = partial(record_steps, self._parts, self.actor, [step])
-        return write_result(step, await self._runner.change([step], self.actor, happened=happened))
+        return write_result(step, await self._runner.change([step], self.actor))
 
     async def write_multiple(
         self,
@@ -267,9 +259,8 @@ class WriteCalls(ActorCalls):
         await self._ask_editors(tool, change.path, WriteRequest(content=""))
         for _ in range(MOST_QUESTIONS):
             step = change.step()
-            happened = partial(record_steps, self._parts, self.actor, [step])
             try:
-                outcome = await self._runner.change([step], self.actor, happened=happened)
+                outcome = await self._runner.change([step], self.actor)
             except unsaved.UnsavedQuestion as question:
                 change.settled = await self._settled(tool, question, arguments, self._on_conflict)
             else:
@@ -288,8 +279,7 @@ class WriteCalls(ActorCalls):
         await self._ask_editors(tool, where, request)
         for _ in range(MOST_QUESTIONS):
             step = put_step(where, request, self.actor, decide)
-            happened = partial(record_steps, self._parts, self.actor, [step])
-            change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout, happened=happened)
+            change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout)
             try:
                 return step, await change
             except unsaved.UnsavedQuestion as question:

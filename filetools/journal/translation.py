@@ -17,6 +17,7 @@ from filetools.errors import (
     StateDamagedError,
     StorageFailedError,
 )
+from filetools.paths.explain import translate
 
 BUSY_SECONDS: Final = 10.0
 """How long SQLite waits for programs that lock the database without going through the gate."""
@@ -49,15 +50,12 @@ TRANSLATED: Final = Translation()
 def of_system(error: OSError) -> FileToolsError:
     """Return the product's error for one of the operating system."""
     reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError(_WHAT)
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessDeniedError(_WHAT, reason)
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return RateLimitedError("Too many open files in this process")
     if error.errno in _DAMAGE:
         return StateDamagedError(reason)
-    return StorageFailedError(_WHAT, reason)
+    found = translate(_WHAT, error)
+    if isinstance(found, AccessDeniedError):
+        return AccessDeniedError(_WHAT, reason)
+    return found if isinstance(found, DiskFullError | RateLimitedError) else StorageFailedError(_WHAT, reason)
 
 
 def of_sqlite(error: sqlite3.Error) -> FileToolsError:

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from filetools.models.words import EntryType
 from filetools.paths.ignore import Sieve
-from filetools.paths.names import is_state_name
-from filetools.stores.private import FOREIGN_NAME
+from filetools.stores.private import is_ours
 
 SORTED_AT_ONCE: Final = 8_192
 """Names sorted in one call, which no other thread can interrupt; a few milliseconds."""
@@ -91,14 +90,6 @@ def _arranged(names: list[str]) -> tuple[list[str], bool]:
     if folded != joined:
         names = sorted(names, key=str.casefold) if len(names) <= SORTED_AT_ONCE else in_turns(names, str.casefold)
     return names, is_plain
-
-
-def is_ours(name: str) -> bool:
-    """Whether a name is a state directory or a temporary file of filetools."""
-    # Most names are settled by the first test; folding each would double the cost of a walk.
-    if name[0] != "." and name.isascii() and "~" not in name:
-        return False
-    return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
 
 
 def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:

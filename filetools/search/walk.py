@@ -15,10 +15,11 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, Sieve
 from filetools.paths.lexical import is_addressable
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.search.folder import SortedFolder, combined, is_ours, position_after, position_before
+from filetools.search.folder import SortedFolder, combined, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, MAX_KEPT, Listable, Source
+from filetools.stores.private import is_ours
 from filetools.stores.store import ScanEntry
 
 LOOKED_AT: Final = 256

@@ -26,6 +26,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.models.words import EntryType
+from filetools.paths.names import is_state_name
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
@@ -169,8 +170,16 @@ def private_name(name: str) -> str:
     return name
 
 
-def refuse_other_kinds(kind: EntryType, path: WorkspacePath) -> None:
-    """Raise unless it is a regular file.
+def is_ours(name: str) -> bool:
+    """Whether a name is a state directory, under any spelling that cannot be addressed, or a temporary file."""
+    # Most names are settled by the first test; folding each would double the cost of a scan.
+    if name[0] != "." and name.isascii() and "~" not in name:
+        return False
+    return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
+
+
+def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
+    """Raise unless it is a regular file, or nothing.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError
@@ -190,21 +199,20 @@ class Owner:
 
     def __init__(self) -> None:
         self._counter = itertools.count()
-        self._begin(os.getpid())
+        self._begin()
 
     def new_name(self) -> str:
         """Return a name for `.filetools/tmp` that nothing else has; also right in a forked child."""
-        process = os.getpid()
-        if process != self._key[0]:
-            self._begin(process)
+        if os.getpid() != self._key[0]:
+            self._begin()
         return f"{self._start}{next(self._counter) & 0xFFFFFFFF:08x}"
 
     def close(self) -> None:
         """Give up all files that still carry this owner's names."""
         _open_owners.discard(self._key)
 
-    def _begin(self, process: int) -> None:
-        mark = secrets.token_hex(4)
+    def _begin(self) -> None:
+        process, mark = os.getpid(), secrets.token_hex(4)
         self._start = f"{process}-{own_mark(process)}-{mark}"
         self._key = (process, mark)
         _open_owners.add(self._key)

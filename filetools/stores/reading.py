@@ -18,7 +18,7 @@ from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local_disk import Disk, Explained
-from filetools.stores.private import FOREIGN_NAME
+from filetools.stores.private import is_ours
 from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
 from filetools.stores.system import Opened, lease_refused, read_cached, read_into
 
@@ -293,7 +293,7 @@ class LocalReading:
             os.scandir(descriptor) as entries,
         ):
             for entry in entries:
-                if not is_own_name(entry.name):
+                if not is_ours(entry.name):
                     yield ScanEntry(entry.name, _type_of(entry), entry.inode())
 
     def look_into(
@@ -304,7 +304,7 @@ class LocalReading:
         found = {}
         with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
             own = to_file_stat(os.fstat(descriptor))
-            for name in [n for n in os.listdir(descriptor) if not is_own_name(n)] if names is None else names:
+            for name in [n for n in os.listdir(descriptor) if not is_ours(n)] if names is None else names:
                 try:
                     found[name] = to_file_stat(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
                 except FileNotFoundError:
@@ -330,14 +330,6 @@ class LocalReading:
         ):
             return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         return []
-
-
-def is_own_name(name: str) -> bool:
-    """Whether a name in any folder is the state directory, under any spelling that cannot be addressed, or a temporary file."""
-    # Most names are settled by the first test; folding each would double the cost of a scan.
-    if name[0] != "." and name.isascii() and "~" not in name:
-        return False
-    return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
 
 
 def _type_of(entry: os.DirEntry[str]) -> EntryType:

@@ -257,10 +257,6 @@ class Mirror:
         """Whether the work is to go on as it was begun."""
         return not (self._is_closed or self.is_paused or self._is_outdated)
 
-    def reached(self, number: int, *, unsettled: int | None = None, is_filling: bool) -> None:
-        """Every change up to a number is there, except what was refused or is not settled, the first of that given."""
-        self._tell(reached=number, unsettled=unsettled, is_filling=is_filling)
-
     def accepted(self, key: str) -> None:
         """A path is there."""
         if key in self._refused:
@@ -272,7 +268,7 @@ class Mirror:
         with self._changed:
             self._refused.add(key)
         if error is not None:
-            self._tell(error=error)
+            self.tell(error=error)
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -336,7 +332,7 @@ class Mirror:
             self._miss(InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}"))
         else:
             self._failures = 0
-            self._tell(is_ready=True)
+            self.tell(is_ready=True)
             return pause
         self._failures += 1
         return float(min(self._context.times.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
@@ -362,9 +358,9 @@ class Mirror:
         if self._progress.is_ready:
             _log.warning("mirror %r is left behind: %s", self.name, error)
             self._context.tell(events.SyncError(error=error.message, error_code=error.code))
-        self._tell(is_ready=False, error=error.message)
+        self.tell(is_ready=False, error=error.message)
 
-    def _tell(self, **facts: Any) -> None:
+    def tell(self, **facts: Any) -> None:
         """Note what is new of the mirror, for who waits, who listens, and other processes."""
         progress = replace(self._progress, **facts)
         if progress.is_ready and not self._progress.is_ready:

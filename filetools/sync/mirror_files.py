@@ -242,7 +242,6 @@ class MirrorFiles:
             return False
         if displaced is not None:
             self.let_go(path, displaced, is_own=self.known.version_of(path, displaced.stat) is not None)
-        self.known.forget(path)
         self.known.rename(source, path)
         if mode not in (None, found.mode):
             self.store.set_mode(path, mode)
@@ -309,17 +308,12 @@ class MirrorFiles:
         for leftover in self.store.leftovers():
             # Every process that has this mirror sweeps it: what is gone by now, another one has dealt with.
             with suppress(*GONE):
-                self._sweep_one(leftover)
-
-    def _sweep_one(self, leftover: Displaced) -> None:
-        if leftover.stat.type == "file":
-            if leftover.stat.size > self._max_foreign_bytes or not leftover.is_untouched():
-                return
-            content = leftover.read()
-            version = version_of(content)
-            if content and not self._contents.has(version):
-                self._contents.keep(content, version)
-        leftover.discard()
+                is_file = leftover.stat.type == "file"
+                if is_file and (leftover.stat.size > self._max_foreign_bytes or not leftover.is_untouched()):
+                    continue
+                if is_file and (content := leftover.read()) and not self._contents.has(version := version_of(content)):
+                    self._contents.keep(content, version)
+                leftover.discard()
 
     def _keep_in_place(self, path: WorkspacePath, stat: FileStat) -> None:
         if stat.size > self._max_foreign_bytes:
@@ -376,6 +370,19 @@ def make_parents(store: Store, path: WorkspacePath) -> None:
         store.make_directory(folder)
 
 
+def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:
+    """Make durable what is at a path, or that it is gone; returns whether a file or a folder is there."""
+    place = path
+    while True:
+        try:
+            return store.sync(place, synced=synced) and place == path
+        except (*GONE, SymlinkNotAllowedError, NotRegularFileError):
+            # It went, or something else took the place, on the way or at the end: that it did must last.
+            if place.is_root:
+                raise
+            place = place.parent
+
+
 def files_below(
     store: Store, top: WorkspacePath, left_out: Callable[[str, bool], bool] = lambda path, is_directory: False
 ) -> Iterator[WorkspacePath]:
@@ -414,9 +421,7 @@ def _limbo_name() -> str:
     return f"mirror-{secrets.token_hex(8)}"
 
 
-MAX_FILES: Final = 8192
-
-_Identity = tuple[int, int, int]
+_MAX_FILES: Final = 8192
 
 
 class KnownFiles:
@@ -426,37 +431,31 @@ class KnownFiles:
     the exchange that takes it out changes it.
     """
 
-    def __init__(self, max_files: int = MAX_FILES) -> None:
-        self._max_files = max_files
-        self._files: OrderedDict[str, tuple[_Identity, str]] = OrderedDict()
+    def __init__(self) -> None:
+        self._files: OrderedDict[str, tuple[tuple[int, ...], str]] = OrderedDict()
 
     def note(self, path: str, stat: FileStat, version: str) -> None:
         """Remember a file that just went live."""
-        self._files[path] = (_identity(stat), version)
-        self._files.move_to_end(path)
-        if len(self._files) > self._max_files:
+        self._files.pop(path, None)
+        self._files[path] = (stat.identity[1:4], version)
+        if len(self._files) > _MAX_FILES:
             self._files.popitem(last=False)
 
     def version_of(self, path: str, stat: FileStat) -> str | None:
         """Return the version of a file if it still is the one that was written, else None."""
-        known = self._files.get(path)
-        return known[1] if known is not None and known[0] == _identity(stat) else None
+        identity, version = self._files.get(path, (None, None))
+        return version if identity == stat.identity[1:4] else None
 
     def has_other(self, path: str, version: str) -> bool:
         """Whether a file of another version was written at a path."""
-        known = self._files.get(path)
-        return known is not None and known[1] != version
+        return self._files.get(path, (None, version))[1] != version
 
     def rename(self, source: str, destination: str) -> None:
-        """Remember a file under its new path."""
-        known = self._files.pop(source, None)
-        if known is not None:
-            self._files[destination] = known
+        """Remember a file under its new path, and forget what was there."""
+        self._files.pop(destination, None)
+        if source in self._files:
+            self._files[destination] = self._files.pop(source)
 
     def forget(self, path: str) -> None:
         """Forget a file that is gone."""
         self._files.pop(path, None)
-
-
-def _identity(stat: FileStat) -> _Identity:
-    return (stat.inode, stat.size, stat.modified_ns)

@@ -33,6 +33,11 @@ class Plan(Struct, kw_only=True):
         """Everything to be mended but the emptied directories."""
         return [*self.added, *self.modified, *self.deleted]
 
+    @property
+    def gone(self) -> list[WorkspacePath]:
+        """Everything that only the mirror has."""
+        return [*self.deleted, *self.emptied]
+
 
 class Versions:
     """Versions of one store's files by identity, so that what did not change is hashed once. Lives as its store."""

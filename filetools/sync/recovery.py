@@ -85,12 +85,12 @@ class Recovery:
 
     def settle_all(self, records: Iterable[ChangeRecord]) -> list[int]:
         """Finish pending records and restore applied ones, in a turn; returns the numbers of those for which it failed."""
-        waiting = restoring_order(records)
+        waiting = sorted(records, key=_order)
         while waiting:
             failed: list[tuple[ChangeRecord, FileToolsError]] = []
             for record in waiting:
                 try:
-                    self.recover(record)
+                    self._recover(record)
                 except FileToolsError as exc:
                     failed.append((record, exc))
             if len(failed) == len(waiting):
@@ -101,8 +101,7 @@ class Recovery:
             waiting = [record for record, _ in failed]
         return [record.number for record in waiting]
 
-    def recover(self, record: ChangeRecord) -> None:
-        """Finish a pending record or restore an applied one, in a turn and in the order of `restoring_order`."""
+    def _recover(self, record: ChangeRecord) -> None:
         if record.state is not RecordState.PENDING:
             self._restore(record)
         elif self._journal.marks.is_pending(record.number):
@@ -111,7 +110,7 @@ class Recovery:
 
     def _restore(self, record: ChangeRecord) -> None:
         """Bring what an applied record changed, and a power cut may have taken, back to what the journal says."""
-        places = self.places(record)
+        places = self.places_of([record])[record.number]
         match record.operation:
             case _ if record.operation in DIRECTORY_REMOVALS or _is_opaque(record):
                 pass  # it was synced
@@ -140,12 +139,8 @@ class Recovery:
         if not folder.is_root and stat is not None and stat.type == "file":
             self.settle(folder, self._workspace.key(folder))
 
-    def places(self, record: ChangeRecord) -> list[WorkspacePath]:
-        """Return where that which a record changed stands now; a folder above it may have moved, or be gone."""
-        return self.places_of([record])[record.number]
-
     def places_of(self, records: Sequence[ChangeRecord]) -> dict[int, list[WorkspacePath]]:
-        """Return the same of many records, by their numbers; the journal is asked once."""
+        """Return where that which records changed stands now, by their numbers; a folder above may have moved, or be gone."""
         moves = self._folders.moves_since(min((record.number for record in records), default=0))
         return {record.number: moves.places_of(record) for record in records}
 
@@ -357,15 +352,10 @@ def _is_opaque(record: ChangeRecord) -> bool:
     return arrives_or_goes and record.before_unknown and record.after is None and record.actor.kind != "external"
 
 
-def restoring_order(records: Iterable[ChangeRecord]) -> list[ChangeRecord]:
-    """Return records in the order in which they are restored; see the head of this module."""
-    return sorted(records, key=lambda record: (_phase(record), record.number))
-
-
-def _phase(record: ChangeRecord) -> int:
-    if record.operation not in _OF_FOLDERS:
-        return 2
-    return 0 if record.state is RecordState.PENDING else 1
+def _order(record: ChangeRecord) -> tuple[bool, bool, int]:
+    """The order in which records are restored; see the head of this module."""
+    is_of_folder = record.operation in _OF_FOLDERS
+    return not is_of_folder, is_of_folder and record.state is not RecordState.PENDING, record.number
 
 
 SECTOR_BYTES: Final = 512

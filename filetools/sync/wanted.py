@@ -12,11 +12,15 @@ from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.journal.changes import Head
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Store
 from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror_files import file_version
 
 _YOUNG_NS: Final = 250_000_000
-"""Age up to which what has no row is left: something temporary goes again, and no record would tell of it."""
+"""Age up to which what has no row is left: something temporary goes again, and no record would tell of it.
+
+So is what has one and is gone, while the folder has changed as recently.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -56,17 +60,25 @@ def wanted(
         content, mode = _head_content(context, path, head, head.version)
         return Wanted(kind="file", content=content, version=head.version, mode=mode)
     stat = context.primary.stat(path)
+    is_known = is_recordable(path) and context.journal.tree_index.get(key) is not None
     if stat is None or stat.type not in ("file", "directory"):
+        if is_known and not is_told and _is_young(context.primary, path.parent):
+            raise UnsettledError  # it may come back at once, and no record would tell of that
         return Wanted(kind="nothing")
     if stat.type == "file" and is_told and head is not None and head.number:
         return Wanted(kind="nothing")
-    is_young = 0 <= time.time_ns() - stat.changed_ns < _YOUNG_NS
-    if is_young and is_recordable(path) and context.journal.tree_index.get(key) is None:
+    if not is_known and is_recordable(path) and _is_young(context.primary, path):
         raise UnsettledError
     if stat.type == "directory":
         return Wanted(kind="directory", mode=stat.mode)
     content, stat = context.primary.read(path)
     return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
+
+
+def _is_young(store: Store, path: WorkspacePath) -> bool:
+    while (stat := store.stat(path)) is None and not path.is_root:
+        path = path.parent
+    return stat is not None and 0 <= time.time_ns() - stat.changed_ns < _YOUNG_NS
 
 
 def _head_content(context: SyncContext, path: WorkspacePath, head: Head, version: str) -> tuple[bytes, int | None]:

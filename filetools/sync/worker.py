@@ -38,7 +38,7 @@ from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
-from filetools.sync.mirror_files import GONE, MirrorFiles, twins_of
+from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
 from filetools.sync.plan import Plan, Versions, compared
 from filetools.sync.wanted import UnsettledError, Wanted, wanted
 
@@ -111,6 +111,10 @@ class BacklogWorker:
         self._is_lacking = False
         """Whether paths that only a comparison found are on their way."""
         self._hidden: set[WorkspacePath] = set()
+        self._foreign: frozenset[WorkspacePath] = frozenset()
+        """What only the mirror had when it was filled first."""
+        self._is_early = False
+        """Whether it was filled before the tree was looked at once; what came and went until then is in no record."""
         self._is_swept = False
         self._is_unknown = True
         self._look_at = self._check_at = 0.0
@@ -129,11 +133,11 @@ class BacklogWorker:
         """
         now = time.monotonic()
         self._look_at_folder(now)
-        if not self.identity.is_filled:
-            # Who only asks for something, such as a preview, has asked by then.
-            if now < self._fill_at and not is_hasty:
-                self._follow()
-                return self._fill_at - now
+        if self.identity.is_filled:
+            is_to_be_filled = self._is_early and self._context.journal.tree_index.looked() is not None
+        else:  # who only asks for something, such as a preview, has asked by then
+            is_to_be_filled = is_hasty or self._fill_at <= now
+        if is_to_be_filled:
             self._fill()
         self._is_whole_due |= is_whole
         self._follow()
@@ -152,8 +156,9 @@ class BacklogWorker:
         self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
+        fill_at = math.inf if self.identity.is_filled else self._fill_at
         waiting = (each.at for each in self._waiting.values())
-        soonest = min(*waiting, self._sync_at, now + self._context.times.probe_seconds)
+        soonest = min(*waiting, self._sync_at, fill_at, now + self._context.times.probe_seconds)
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
@@ -197,7 +202,7 @@ class BacklogWorker:
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
-                self._sync(path, synced)
+                sync_place(self.files.store, path, synced)
         self._must_write -= keys
         if batch:
             unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
@@ -262,7 +267,7 @@ class BacklogWorker:
         self._seen = max(own, self._seen)
         unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
         is_filling = self._is_lacking or not self.identity.is_filled
-        self._told.reached(self._seen, unsettled=unsettled, is_filling=is_filling)
+        self._told.tell(reached=self._seen, unsettled=unsettled, is_filling=is_filling)
 
     def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
         """Bring over the paths of one change, both of a move; what is to be there goes first."""
@@ -450,18 +455,6 @@ class BacklogWorker:
         elif not isinstance(error, _ABOUT_PATH):
             raise error
 
-    def _sync(self, path: WorkspacePath, synced: set[WorkspacePath]) -> None:
-        while True:
-            try:
-                self.files.store.sync(path, synced=synced)
-            except (*GONE, SymlinkNotAllowedError, NotRegularFileError):
-                # Something else is there by now, with an entry of its own: it is that change which must be durable.
-                if path.is_root:
-                    raise
-                path = path.parent
-            else:
-                return
-
     # -- filling -----------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
@@ -469,23 +462,26 @@ class BacklogWorker:
 
         Only a folder that is an older state of this mirror loses what was deleted since.
         """
-        self._told.reached(0, is_filling=True)
-        journal = self._context.journal
+        journal, is_first = self._context.journal, not self.identity.is_filled
+        self._is_early = journal.tree_index.looked() is None
+        if is_first:
+            self._told.tell(reached=0, unsettled=None, is_filling=True)
         plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
-        lacking = [*plan.added, *plan.modified]
-        if self.identity.is_older:
-            lacking += [*plan.deleted, *plan.emptied]
+        if is_first:
+            self._foreign = frozenset() if self.identity.is_older else frozenset(plan.gone)
+        # What is known may be gone for an instant of which nobody is ever told.
+        rows = {key: row for key, row in journal.tree_index.rows().items() if row.kind in ("file", "directory")}
+        gone = {self._context.key(path): path for path in plan.gone if path not in self._foreign}
+        lacking = [*plan.added, *plan.modified, *(path for key, path in gone.items() if key not in rows)]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
-        # Recorded files that neither tree shows: one may be gone for an instant of which nobody is ever told.
-        for key, row in journal.tree_index.rows().items():
-            if row.kind == "file" and row.number > 0 and key not in met:
-                lacking.append(WorkspacePath(row.path))
-        self.add_to_backlog(lacking)
+        unmet = (WorkspacePath(row.path) for key, row in rows.items() if row.kind == "file" and key not in met)
+        self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._is_lacking = self._is_whole_due = True
-        self.identity.confirm()
+        if is_first:
+            self.identity.confirm()
         self.files.look()
 
 

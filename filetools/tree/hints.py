@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from filetools.stores.reading import is_own_name
+from filetools.stores.private import is_ours
 
 FolderId: TypeAlias = tuple[int, int]
 """Device and inode of a folder. A path would be wrong as soon as a folder above is renamed."""
@@ -57,7 +57,7 @@ class DirtyFolders:
             folder: Device and inode.
             name: As the disk has it, with surrogate escapes if it is not UTF-8; None for all names.
         """
-        if name is not None and is_own_name(name):
+        if name is not None and is_ours(name):
             return
         with self._lock:
             was_empty = self.is_empty

@@ -116,14 +116,15 @@ class DraftTree:
             return node.version
         assert node.origin is not None
         if node.origin not in self._versions:
-            self._versions[node.origin] = self.read_version(node.origin)
+            self._versions[node.origin] = self.read_version(node)
         return self._versions[node.origin]
 
-    def read_version(self, origin: Origin) -> str:
-        """Return the version of the file that is at an origin now."""
-        stat = None if origin.trash is not None else self._store.stat(WorkspacePath(origin.path))
-        known = None if stat is None or stat.type == "symlink" else self._facts.get(stat.identity)
-        return version_of(self._content_at(origin)) if known is None else known.version
+    def read_version(self, node: DraftNode) -> str:
+        """Return the version of the file that is at the origin of a node now."""
+        at = None if node.origin is None or node.origin.trash is not None else WorkspacePath(node.origin.path)
+        stat = None if at is None or node.kind == "symlink" else self._store.stat(at)
+        known = None if stat is None else self._facts.get(stat.identity)
+        return version_of(self._content_at(node)) if known is None else known.version
 
     def content(self, node: DraftNode) -> bytes:
         """Return the bytes of a file.
@@ -132,17 +133,16 @@ class DraftTree:
             VersionGoneError: They are not kept.
         """
         if node.version is None:
-            assert node.origin is not None
-            return self._content_at(node.origin)
+            return self._content_at(node)
         return self.contents.get(node.version) if node.made is None else node.made
 
-    def _content_at(self, origin: Origin) -> bytes:
-        store, path = self._store, WorkspacePath(origin.path)
+    def _content_at(self, node: DraftNode) -> bytes:
+        origin, store = node.origin, self._store
+        assert origin is not None
         if origin.trash is not None:
             return store.read_trashed(WorkspacePath(origin.top), origin.trash, origin.path[len(origin.top) + 1 :])
-        if (stat := store.stat(path)) is not None and stat.type == "symlink":
-            return store.read_link(path)
-        return store.read(path, limit=self._most_bytes)[0]
+        path = WorkspacePath(origin.path)
+        return store.read_link(path) if node.kind == "symlink" else store.read(path, limit=self._most_bytes)[0]
 
     def _is_seen(self, path: str) -> bool:
         """Whether a path is not inside something "other"."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 from msgspec import Struct
 
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.versions.draft_tree import within
-
-PAGE: Final = 500
 
 
 def lineage(
@@ -20,7 +17,7 @@ def lineage(
     key_of: Callable[[str], str],
     *,
     below: int | None = None,
-    page: int = PAGE,
+    limit: int = 2**62,
 ) -> Iterator[ChangeRecord]:
     """Yield the records of a file, newest first, until it was made.
 
@@ -29,14 +26,14 @@ def lineage(
         key: Lock key of the file now or, with `below`, before that record.
         key_of: Returns the lock key of a path.
         below: Only records with a smaller number.
-        page: How many records are read at a time.
+        limit: Most records under one name.
     """
     while True:
         # It came, or went, with the folder.
         removal = history.folder_change([*within(key)][1:], below=below)
         first = 0 if removal is None else removal.number
         step = None
-        for record in _records(history, key, below, page):
+        for record in history.of_key(key, below=below, limit=limit):
             if record.number < first:
                 break
             yield record
@@ -48,20 +45,9 @@ def lineage(
         if step is not None and step.operation is Operation.MOVE and step.old_path is not None:
             key, below = key_of(step.old_path), step.number
         elif removal is not None and removal.old_path is not None and key.startswith(f"{key_of(removal.path)}/"):
-            source = key_of(removal.old_path) + key[len(key_of(removal.path)) :]
-            key = source
-            below = removal.number
+            key, below = key_of(removal.old_path) + key[len(key_of(removal.path)) :], removal.number
         else:
             return
-
-
-def _records(history: History, key: str, below: int | None, page: int) -> Iterator[ChangeRecord]:
-    while True:
-        records = history.of_key(key, below=below, limit=page)
-        yield from records
-        if len(records) < page:
-            return
-        below = records[-1].number
 
 
 class FileState(Struct, frozen=True, kw_only=True):
@@ -75,7 +61,7 @@ def mode_before(history: History, record: ChangeRecord, key_of: Callable[[str], 
     """Return the permission bits of a file before a record, where they are known."""
     if record.operation is Operation.DELETE and record.mode is not None:
         return record.mode
-    former = next(lineage(history, key_of(record.path), key_of, below=record.number, page=1), None)
+    former = next(lineage(history, key_of(record.path), key_of, below=record.number, limit=1), None)
     return former.mode if former is not None and former.after == record.before else None
 
 

@@ -86,14 +86,12 @@ class Undoing:
         """Take one change back."""
         if record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
             self._restore_folder(record)
-        elif record.operation is Operation.MOVE:
+        elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
             self._move_back(record)
         elif record.before_unknown or record.number in self._unknown:
             self._find([record], record.path, "unknown")
         elif record.operation in _FILE_CHANGES:
             self._extend(record)
-        elif record.operation is Operation.MOVE_DIRECTORY:
-            self._move_back(record)
         elif record.operation is Operation.CREATE_DIRECTORY:
             self._remove_folder(record)
         elif record.operation in WITHOUT_BYTES:
@@ -117,13 +115,13 @@ class Undoing:
                     else:
                         then = here
                         self.findings.remove(undone)
-                        self._clash(undone.records, undone.path, exc.code, exc.message)
+                        self._find(undone.records, undone.path, Clash(code=exc.code, reason=exc.message))
                 self._tree.put(path, then)
 
     def _extend(self, record: ChangeRecord) -> None:
         where = self.names.now(record.path)
         if where is None:
-            self._clash([record], record.path, "EDIT_CONFLICT", "another file has taken its place since")
+            self._find([record], record.path, _clash("another file has taken its place since"))
             return
         after = None if record.after is None else FileState(version=record.after, mode=record.mode)
         before = (
@@ -142,74 +140,61 @@ class Undoing:
 
     def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
-        if here is not None and here.kind != "file":
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is not a file is there now")
-        elif run.before is not None and run.after is not None:
-            self._unmodify(run, run.before, run.after, here)
-        elif here is None and run.before is None:
+        then = self._without(run, here)
+        if isinstance(then, Clash):
+            self._find(run.records, run.path, then)
+        elif then is here or (then and here and self._facts(then) == self._facts(here)):
             self._find(run.records, run.path, "unchanged")
-        elif here is None and run.before is not None:
-            if (blocking := self._file_above(run.path)) is not None:
-                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
-            else:
-                self._put(run, None, run.before.version, run.before.mode)
-        elif here is not None and run.before is not None:
-            if self._tree.version(here) == run.before.version:
-                self._find(run.records, run.path, "unchanged")
-            else:
-                self._clash(run.records, run.path, "EDIT_CONFLICT", "another file is there now")
-        elif here is not None and run.after is not None and self._tree.version(here) == run.after.version:
-            self._tree.put(run.path, None)
-            self._find(run.records, run.path, "undone")
         else:
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed it since it was created")
+            self._tree.put(run.path, then)
+            self._find(run.records, run.path, "undone")
+            if then is not None:
+                self._puts[id(then)] = then, here, self.findings[-1]
 
-    def _unmodify(self, run: _UndoRun, before: FileState, after: FileState, here: DraftNode | None) -> None:
+    def _facts(self, node: DraftNode) -> tuple[str, int | None]:
+        return self._tree.version(node), node.mode
+
+    def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
+        """Return what would be there without the changes of one file, or why they cannot be taken back."""
+        before, after = run.before, run.after
+        if here is not None and here.kind != "file":
+            return _clash("something that is not a file is there now")
+        version = None if here is None else self._tree.version(here)
+        if before is None:
+            is_as_left = here is None or (after is not None and version == after.version)
+            return None if is_as_left else _clash("others have changed it since it was created")
+        if here is None and after is None:
+            blocking = self._file_above(run.path)
+            made = DraftNode(kind="file", version=before.version, mode=before.mode)
+            return made if blocking is None else _clash(f"{blocking} is a file now")
         if here is None:
-            self._clash(run.records, run.path, "EDIT_CONFLICT", "it is no longer there")
-            return
+            return _clash("it is no longer there")
+        if after is None:
+            return here if version == before.version else _clash("another file is there now")
         mode = here.mode
         if None not in (before.mode, after.mode) and before.mode != after.mode:
             if here.mode not in (before.mode, after.mode):
-                self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed its mode since")
-                return
+                return _clash("others have changed its mode since")
             mode = before.mode
-        version = self._tree.version(here)
         if version == after.version:
-            self._put(run, here, before.version, mode)
-        elif version == before.version or before.version == after.version:
-            self._put(run, here, version, mode)
-        else:
-            self._merge(run, here, (before.version, after.version), mode)
+            version = before.version
+        elif version != before.version != after.version:
+            return self._merged(run.path, here, (before.version, after.version), mode)
+        return replace(here, version=version, mode=mode, made=None)
 
-    def _merge(self, run: _UndoRun, here: DraftNode, versions: tuple[str, str], mode: int | None) -> None:
+    def _merged(self, path: str, here: DraftNode, versions: tuple[str, str], mode: int | None) -> DraftNode | Clash:
         try:
             before, after = map(self._tree.contents.get, versions)
             texts = after, self._tree.content(here), before
-            merged = _merged(run.path, *texts, by_words=self._is_prose(run.path))
+            merged = _merge(path, *texts, by_words=self._is_prose(path))
         except (VersionGoneError, EncodingError) as exc:
-            self._clash(run.records, run.path, exc.code, exc.message)
-        else:
-            if merged is None:
-                self._clash(run.records, run.path, "EDIT_CONFLICT", "it is binary, and others have changed it since")
-            elif merged.content is None:
-                places = tuple(one.to_dict() for one in merged.result.conflicts)
-                reason = f"others have changed the same place since (line {places[0]['line']})"
-                self._clash(run.records, run.path, "EDIT_CONFLICT", reason, places)
-            else:
-                self._put(run, here, version_of(merged.content), mode, made=merged.content)
-
-    def _put(
-        self, run: _UndoRun, here: DraftNode | None, version: str, mode: int | None, *, made: bytes | None = None
-    ) -> None:
-        if here is not None and (self._tree.version(here), here.mode) == (version, mode):
-            self._find(run.records, run.path, "unchanged")
-            return
-        node = DraftNode(kind="file") if here is None else here
-        node = replace(node, version=version, mode=mode, made=made)
-        self._tree.put(run.path, node)
-        self._find(run.records, run.path, "undone")
-        self._puts[id(node)] = node, here, self.findings[-1]
+            return Clash(code=exc.code, reason=exc.message)
+        if merged is None:
+            return _clash("it is binary, and others have changed it since")
+        if merged.content is None:
+            places = tuple(one.to_dict() for one in merged.result.conflicts)
+            return _clash(f"others have changed the same place since (line {places[0]['line']})", places)
+        return replace(here, version=version_of(merged.content), mode=mode, made=merged.content)
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
@@ -217,11 +202,11 @@ class Undoing:
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
-            self._clash([record], record.path, "EDIT_CONFLICT", "it is no longer there")
+            self._find([record], record.path, _clash("it is no longer there"))
         elif not self._is_free(home, for_folder=is_folder):
-            self._clash([record], where, "EDIT_CONFLICT", f"something else is at {home} now")
+            self._find([record], where, _clash(f"something else is at {home} now"))
         elif (blocking := self._file_above(home)) is not None:
-            self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
+            self._find([record], where, _clash(f"{blocking} is a file now"))
         else:
             self._tree.move(where, home)
             self.names.passed(record, where=where, home=home)
@@ -256,11 +241,11 @@ class Undoing:
         where, before = self.names.now(record.path), record.before
         here = self._settled(where)
         if where is None or not self._is_as_left(record, here):
-            self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
+            self._find([record], record.path, _clash("others have changed it since"))
         elif before is not None and (blocking := self._file_above(where)) is not None:
-            self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
+            self._find([record], where, _clash(f"{blocking} is a file now"))
         elif before is not None and not self._tree.contents.has(before):
-            self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
+            self._find([record], where, Clash(code="VERSION_GONE", reason="nobody has kept what it was"))
         else:
             node = None if before is None else DraftNode(kind="symlink", version=before)
             if here is not None and here.kind == "directory" and before is not None:
@@ -287,12 +272,12 @@ class Undoing:
         where = self.names.above(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
-            self._clash([record], record.path, "EDIT_CONFLICT", reason)
+            self._find([record], record.path, _clash(reason))
             return
         here = self._settled(where)
         trashed = self._trashed(record, where)
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
-            self._clash([record], where, "EDIT_CONFLICT", "something else is there now")
+            self._find([record], where, _clash("something else is there now"))
             return
         for relative, node in trashed:
             self._tree.put(f"{where}/{relative}" if relative else where, node)
@@ -338,14 +323,14 @@ class Undoing:
                 return None if node.kind == "directory" else parent
         return None
 
-    def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome) -> None:
-        self.findings.append(UndoFinding(records=tuple(records), path=path, outcome=outcome))
+    def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome | Clash) -> None:
+        clash = outcome if isinstance(outcome, Clash) else None
+        kind = "conflict" if isinstance(outcome, Clash) else outcome
+        self.findings.append(UndoFinding(records=tuple(records), path=path, outcome=kind, clash=clash))
 
-    def _clash(
-        self, records: Sequence[ChangeRecord], path: str, code: str, reason: str, places: tuple[Place, ...] = ()
-    ) -> None:
-        clash = Clash(code=code, reason=reason, places=places)
-        self.findings.append(UndoFinding(records=tuple(records), path=path, outcome="conflict", clash=clash))
+
+def _clash(reason: str, places: tuple[Place, ...] = ()) -> Clash:
+    return Clash(code="EDIT_CONFLICT", reason=reason, places=places)
 
 
 def _follow(one: FileState | None, other: FileState | None) -> bool:
@@ -355,7 +340,7 @@ def _follow(one: FileState | None, other: FileState | None) -> bool:
     return one.version == other.version and (one.mode == other.mode or None in (one.mode, other.mode))
 
 
-def _merged(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: bool) -> BytesMerge | None:
+def _merge(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: bool) -> BytesMerge | None:
     """Merge three states of a file; None if one of them is no text."""
     facts, base_text, their_text = inspect(ours, name=path)[0], text_of(base, name=path), text_of(theirs, name=path)
     if facts.text_format is None or base_text is None or their_text is None:

@@ -13,6 +13,7 @@ import pytest
 import filetools
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.permissions.requests import ApprovalRequest
 from filetools.permissions.rules import Rule
@@ -194,6 +195,29 @@ async def test_a_file_that_is_swapped_after_the_question_is_not_moved(files: Fil
     assert "+harmless" in (asked.diff or "")
     await files.write_file("d/mcp.json", "EVIL")
     await refused("APPROVAL_REQUIRED", files.move_file("d/mcp.json", ".mcp.json"))
+    assert not (tmp_path / ".mcp.json").exists()
+
+
+RENAME = "diff --git a/d/mcp.json b/.mcp.json\nrename from d/mcp.json\nrename to .mcp.json\n"
+
+
+@pytest.mark.parametrize(
+    "act", [lambda files: files.move_file("d/mcp.json", ".mcp.json"), lambda files: files.apply_patch(RENAME)]
+)
+async def test_a_file_that_is_swapped_right_before_its_turn_is_not_moved(
+    files: FileToolsFacade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Call
+) -> None:
+    await refused("APPROVAL_REQUIRED", act(files))
+    await allow_all(files)
+    change = CallRunner.change
+
+    async def swapped(*arguments: Any, **options: Any) -> Any:
+        (tmp_path / "d/mcp.json").write_text("EVIL")
+        return await change(*arguments, **options)
+
+    monkeypatch.setattr(CallRunner, "change", swapped)
+    with pytest.raises(ChangedMeanwhileError):
+        await act(files)
     assert not (tmp_path / ".mcp.json").exists()
 
 

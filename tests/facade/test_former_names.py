@@ -48,10 +48,9 @@ def calls_of_a_walk(moves: int) -> int:
     """Count the calls that a walk back over so many moves takes, each of which is taken back."""
     names, calls = FormerNames(), list[str]()
     sys.setprofile(lambda _frame, event, _argument: calls.append(event))
-    for number in range(moves):
-        old, new = f"a/{number}", f"b/{number}"
-        move = ChangeRecord(number=number, operation=Operation.MOVE, path=new, old_path=old, actor=EXTERNAL, time=0)
-        names.passed(move, where=names.now(new), home=old)
+    for n in range(moves):
+        move = ChangeRecord(number=n, operation=Operation.MOVE, path=f"b{n}", old_path=f"a{n}", actor=EXTERNAL, time=0)
+        names.passed(move, where=names.now(f"b{n}"), home=f"a{n}")
     sys.setprofile(None)
     return len(calls)
 

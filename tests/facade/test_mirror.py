@@ -56,7 +56,8 @@ async def test_a_tampered_mirror_is_found_mended_and_its_bytes_kept(tmp_path: Pa
     root.mkdir()
     async with filetools.open(root, mirror=folder, settings=QUICK) as files:
         await files.write_file("a.txt", "agent\n")
-        await caught_up(files)
+        await files.look()
+        assert (await files.sync_all()).success
         (folder / "a.txt").write_text("stranger\n")
         (folder / "extra.txt").write_text("extra\n")
         planned = await files.sync_all(preview=True, verify=True)

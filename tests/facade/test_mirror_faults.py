@@ -16,7 +16,7 @@ from filetools.sync.mirror import MirrorProgress, read_note, write_note
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.mirror_worlds import QUICK, Hang, caught_up, local_store, scripted, tree
-from tests.support.opened import names_of, outcome_of, refused, told
+from tests.support.opened import names_of, outcome_of, refused, steps_until, told
 
 
 class Failing:
@@ -89,8 +89,7 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
     files = await opening.__aenter__()
     hang.on()
     first = asyncio.ensure_future(files.sync_all())
-    while not hang.reached.is_set():
-        await asyncio.sleep(0.002)
+    await steps_until(hang.reached.is_set)
     assert "already running" in (await refused("SYNC_FAILED", files.sync_all())).message
     async with asyncio.timeout(60):
         await opening.__aexit__(None, None, None)
@@ -99,7 +98,7 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
 
 
 async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
+    grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(21)})
     inner, abort, seen = local_store(tmp_path / "mirror"), asyncio.Event(), list[tuple[int, int]]()
     hang = Hang("prepare")
 
@@ -113,12 +112,12 @@ async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) ->
             abort.set()
 
     mirror = scripted(inner, before=hold)
-    hang.on()
-
     async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
-        await files.write_file("first.txt", "")
-        await caught_up(files)
-        grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(20)})
+        await files.look()
+        assert (await files.sync_all()).success
+        for number in range(20):
+            (tmp_path / "mirror" / f"{number}.txt").unlink()
+        hang.on()
         await refused("ABORTED", files.sync_all(abort=abort, progress=progress))
         hang.off()
         assert 1 < len(tree(mirror)) < 21
@@ -150,9 +149,7 @@ async def test_an_aborted_synchronisation_keeps_what_the_mirror_lacked_before(tm
         await refused("ABORTED", syncing)
         hang.off()
         shutil.rmtree(tmp_path / "mirror" / "b.txt")
-        async with asyncio.timeout(20):
-            while not (tmp_path / "mirror" / "b.txt").is_file():
-                await asyncio.sleep(0.05)
+        await steps_until((tmp_path / "mirror" / "b.txt").is_file)
 
 
 async def test_a_new_writer_takes_back_what_a_dead_one_said_of_the_mirror(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ IDENTITIES: dict[str, list[Call]] = {
         lambda files: files.delete_directory("d", recursive=True),
     ],
     "everything": [
-        lambda files: files.move_file("a.txt", "x/a.txt"),
-        lambda files: files.edit_file("x/a.txt", edit("two", "TWO")),
+        lambda files: files.move_file("a.txt", "0/a.txt"),
+        lambda files: files.edit_file("0/a.txt", edit("two", "TWO")),
         lambda files: files.delete_file("d/e.txt"),
         lambda files: files.write_file("d/f.bin", b"\x00\x05"),
         lambda files: files.create_directory("empty"),
@@ -428,7 +428,8 @@ async def test_undo_and_redo_of_everything_is_the_identity(alice: FileToolsFacad
         await act(alice)
     after = snapshot(root)
     for _ in range(2):
-        await alice.undo(since=1)
+        gone = [file.action.startswith("delete") for file in (await alice.undo(since=1)).files]
+        assert gone == sorted(gone) or "in the place" in name  # no file is gone for a while
         assert snapshot(root) == BEFORE
         await assert_at_rest(alice, root)
         await alice.redo()

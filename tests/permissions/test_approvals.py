@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from filetools.permissions.approval_table import MOST_REQUESTS
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
 from filetools.permissions.policy import RunTrust
-from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
+from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest, AskReason
 from tests.support.opened import steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, proposal, run
 
@@ -29,26 +30,10 @@ ALLOWED = ApprovalDecision(answer="allow")
 class Desk:
     """Approvals with everything a test looks at."""
 
-    def __init__(
-        self,
-        book: Table,
-        *,
-        wait_seconds: float = 30.0,
-        open_seconds: float = 600.0,
-        clock: Callable[[], float] = time.time,
-        run: CallRun = run,
-    ) -> None:
-        self.trust = RunTrust()
-        self.notices = Notices()
-        self.approvals = Approvals(
-            self.trust,
-            book,
-            run,
-            notify=self.notices,
-            wait_seconds=wait_seconds,
-            open_seconds=open_seconds,
-            clock=clock,
-        )
+    def __init__(self, book: Table, *, run: CallRun = run, **options: Any) -> None:
+        self.trust, self.notices = RunTrust(), Notices()
+        options = {"wait_seconds": 30.0, **options}
+        self.approvals = Approvals(self.trust, book, run, notify=self.notices, **options)
 
 
 @pytest.fixture
@@ -73,14 +58,9 @@ async def passing(book: Table) -> AsyncIterator[Desk]:
 
 
 def case(text: str = "new", *, actor: Actor = ALICE, protected: bool = False, version: str = "sha256:00") -> Case:
-    return Case(
-        tool="write_file",
-        path=PATH,
-        paths=(PATH,),
-        actor=actor,
-        reason="protected" if protected else "prompt",
-        proposal=proposal(text, version),
-    )
+    reason: AskReason = "protected" if protected else "prompt"
+    shown = proposal(text, version)
+    return Case(tool="write_file", path=PATH, paths=(PATH,), actor=actor, reason=reason, proposal=shown)
 
 
 async def both_wait(desk: Desk) -> None:

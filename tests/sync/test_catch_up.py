@@ -13,23 +13,15 @@ from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, InvalidPathError, StorageFailedError
 from filetools.events.activity import SyncError
 from filetools.journal.changes import Change
+from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
+from filetools.sync.mirror_files import MARKER
 from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
 from tests.support.journals import folder
-from tests.support.mirror_worlds import (
-    ALICE,
-    Hang,
-    World,
-    at,
-    hurry,
-    local_store,
-    scripted,
-    tree,
-    world,
-)
+from tests.support.mirror_worlds import FOR_EVER_SECONDS, Hang, World, at, hurry, local_store, scripted, tree, world
 
 
 class Switch:
@@ -179,16 +171,16 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(inner: Loc
         assert tree(inner) == {"a": b"1"}
 
 
-async def test_a_pending_change_is_not_written_before_somebody_settles_it(opened: World, inner: LocalStore) -> None:
+@pytest.mark.parametrize("is_filled", [True, False])
+async def test_a_pending_change_waits_until_it_is_settled(tmp_path: Path, inner: LocalStore, is_filled: bool) -> None:
     change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
-    (record,) = opened.journal.commit([change], ALICE)
-    await opened.write("b", b"2")
-    await opened.until(lambda: opened.owed() == 1)
-    assert tree(inner) == {"b": b"2"}
-    (opened.root / "a").write_bytes(b"1")
-    opened.journal.marks.applied([record.number])
-    await opened.until_paid()
-    assert tree(inner) == {"a": b"1", "b": b"2"}
+    async with world(tmp_path, inner, is_filled=is_filled, sync_after_seconds=FOR_EVER_SECONDS) as opened:
+        (record,) = opened.commit(change)
+        await opened.write("b", b"2")
+        assert tree(inner) == {"b": b"2"}
+        (opened.root / "a").write_bytes(b"1")
+        opened.journal.marks.applied([record.number])
+        await opened.until(lambda: tree(inner) == {"a": b"1", "b": b"2"})
 
 
 async def test_a_folder_that_is_about_to_go_is_not_taken_for_one_that_stays(opened: World, inner: LocalStore) -> None:
@@ -353,3 +345,27 @@ async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compar
     await opened.until_paid()
     assert opened.journal.mirrors.register("mirror").is_filled
     assert opened.manager.standing() == "in_sync"
+
+
+async def test_what_came_and_went_before_the_first_look_had_ended_is_met(tmp_path: Path, inner: LocalStore) -> None:
+    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+        (opened.root / "goes").write_bytes(b"1")
+        (tmp_path / "mirror" / "theirs").write_bytes(b"a stranger's")
+        await opened.manager.start()
+        await opened.until(lambda: opened.manager.standing() == "in_sync" and "goes" in tree(inner))
+        (opened.root / "goes").unlink()
+        (opened.root / "comes").write_bytes(b"2")
+        opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules").text()))
+        await opened.until(lambda: tree(inner) == {"comes": b"2", "theirs": b"a stranger's"})
+
+
+async def test_a_known_file_that_was_away_for_an_instant_is_filled_in(tmp_path: Path, inner: LocalStore) -> None:
+    def come_back(method: str, path: str) -> None:
+        if (method, path) == ("Prepared.exchange", MARKER):  # the trees are compared by then
+            (tmp_path / "primary" / "a").write_bytes(b"1")
+
+    async with world(tmp_path, scripted(inner, before=come_back), is_filled=False, is_started=False) as opened:
+        opened.journal.tree_index.note_opened("a", "a", version_of(b"1"))
+        (tmp_path / "mirror" / "b").write_bytes(b"theirs")
+        await opened.manager.start()
+        await opened.until(lambda: tree(inner) == {"a": b"1", "b": b"theirs"})

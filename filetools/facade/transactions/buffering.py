@@ -16,14 +16,14 @@ from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
 from filetools.facade.parts import Parts
+from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.transactions.held import FOLDER_MODE, HeldTree
-from filetools.facade.transactions.view import OverlayStore
+from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
 from filetools.facade.way import Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.journal import Journal
@@ -101,7 +101,7 @@ class BufferingRunner(CallRunner):
         *,
         lock_timeout_seconds: float | None = None,
         beat: Beat = no_beat,
-        happened: Callable[[], None] = lambda: None,
+        happened: Callable[[], None] | None = None,
     ) -> Outcome:
         """Have steps change the overlay, all or nothing; nothing is locked, recorded or told.
 
@@ -119,7 +119,7 @@ class BufferingRunner(CallRunner):
                     await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
             else:
                 raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
-            happened()
+            (happened or partial(record_steps, self.parts, actor, steps))()
         changes = tuple(_record(step, actor) if has else None for step, has in zip(steps, changed, strict=True))
         return Outcome(records=(), changes=changes, mirror="off")
 
@@ -162,7 +162,7 @@ def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Pa
 
 def _record(step: Step, actor: Actor) -> ChangeRecord:
     """Return a record that only says that something will change; its number is 0, as it has none yet."""
-    operation = next((_OPERATIONS[kind] for kind in type(step).__mro__ if kind in _OPERATIONS), Operation.MODIFY)
+    operation = _OPERATIONS.get(type(step), Operation.MODIFY)
     return ChangeRecord(number=0, operation=operation, path=step.paths[-1], actor=actor, time=time.time())
 
 

@@ -188,8 +188,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
                 preview=question.previews[0] if question.is_text else None, previews=question.previews,
                 taken=question.taken,
             )  # fmt: skip
-            if permit is not None:
-                bind(steps, permit.check)
+            bind(steps, permit)
             if permit is not None and permit.edited_text is not None:
                 write_instead(self._buffer.held, question.paths[0], permit)
                 is_other = True
