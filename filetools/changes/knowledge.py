@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes.operations import Seen, SeenPath
-from filetools.changes.overlay import content_in, refuse_other_kind
+from filetools.changes.overlay import content_in
 from filetools.content.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
@@ -19,6 +19,7 @@ from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
+from filetools.stores.private import refuse_other_kinds
 
 LARGEST_COMPARED: Final = 1024 * 1024
 """Texts with more bytes are refused without a diff."""
@@ -280,7 +281,7 @@ def file_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> Seen
         FileTooLargeError: The file has no version, since it is larger than any that filetools writes and keeps.
     """
     now = seen.at(path)
-    refuse_other_kind(path, now.kind)
+    refuse_other_kinds(now.kind, path)
     if now.version is None:
         refuse_size(path, now.size or 0, settings)
     return now

@@ -23,15 +23,14 @@ from filetools.content.version import version_of
 from filetools.errors import (
     DirectoryNotFoundError,
     InvalidArgumentError,
-    NotRegularFileError,
     PathExistsError,
     PathIsDirectoryError,
     PathNotDirectoryError,
     PathNotFoundError,
-    SymlinkNotAllowedError,
 )
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.private import refuse_other_kinds
 
 _KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "directory", Link: "symlink"}
 
@@ -241,26 +240,12 @@ def explicit_nodes(overlay: Overlay) -> Iterator[tuple[WorkspacePath, OverlayNod
                 waiting.append((path, node))
 
 
-def refuse_other_kind(path: WorkspacePath, kind: EntryType | None) -> None:
-    """Raise unless a regular file, or nothing, is at a path.
-
-    Raises:
-        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError
-    """
-    if kind == "directory":
-        raise PathIsDirectoryError(path)
-    if kind == "symlink":
-        raise SymlinkNotAllowedError(path, path)
-    if kind == "other":
-        raise NotRegularFileError(path)
-
-
 def _made(operation: Put | MakeFolder | Link, now: OverlayNode | None) -> OverlayNode:
     """Return what an operation makes of what is there."""
     path, kind = operation.path, _KINDS[type(operation)]
     if now is not None and now.kind != kind:
         if isinstance(operation, Put):
-            refuse_other_kind(path, now.kind)
+            refuse_other_kinds(now.kind, path)
         raise PathExistsError(path)
     made = now or OverlayNode(name=path.name, kind=kind)
     match operation:

@@ -129,8 +129,6 @@ def _refuse_repeats(runner: CallRunner, steps: Sequence[PutFile | RemoveFile]) -
             raise InvalidArgumentError(f"{step.path} is named twice", path=step.path)
         seen.add(key)
     for step in steps:
-        parent = step.path.parent
-        while not parent.is_root:
+        for parent in step.path.folders:
             if runner.parts.workspace.key(parent) in seen:
                 raise InvalidArgumentError(f"{step.path} lies inside {parent}, which is another file", path=step.path)
-            parent = parent.parent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from functools import partial
 from typing import Final
 
@@ -85,19 +86,12 @@ class Feed:
             InvalidArgumentError: The position is malformed.
             WorkspaceGoneError: The workspace was closed before it began.
         """
-        if self._closed:
-            raise WorkspaceGoneError(CLOSED)
-        position = since if since is not None else await self.position()
-        while not self._closed:
-            grown = self._grown
-            page = await self.page(position)
-            for record in page.records:
-                yield record
-            if page.position == position:
-                await grown.wait()
-            position = page.position
+        async with aclosing(self.follow_pages(since)) as pages:
+            async for page in pages:
+                for record in page.records:
+                    yield record
 
-    async def follow_pages(self, since: str | None) -> AsyncIterator[FeedPage]:
+    async def follow_pages(self, since: str | None) -> AsyncGenerator[FeedPage, None]:
         """Yield pages of changes after a position, then of those to come, until the workspace is closed.
 
         However many follow, what all of them lack is read once. A slow reader costs nothing, as with `follow`.

@@ -15,17 +15,15 @@ from filetools.errors import (
     DirectoryNotFoundError,
     FileBusyError,
     FileTooLargeError,
-    NotRegularFileError,
-    PathIsDirectoryError,
     PathNotDirectoryError,
     PathNotFoundError,
-    SymlinkNotAllowedError,
 )
 from filetools.facade.parts import Parts
 from filetools.journal.changes import Change, HeadMovedError, View
 from filetools.models.records import Operation
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.private import refuse_other_kinds
 from filetools.stores.store import FileStat, Reader
 
 CHUNK_BYTES: Final = 1024 * 1024
@@ -93,7 +91,7 @@ def look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
             version=stat_version(stat.identity), content=None, is_opaque=True,
         )  # fmt: skip
-    _refuse_other_types(path, stat)
+    refuse_other_kinds(stat.type, path)
     facts = parts.facts.get(stat.identity)
     if facts is not None and view.head is not None and view.head.version == facts.version:
         return Look(
@@ -207,15 +205,6 @@ def _is_opaque(parts: Parts, stat: FileStat) -> bool:
     if stat.type == "symlink":
         return parts.workspace.follow_symlinks
     return stat.type == "file" and stat.size > parts.settings.max_write_bytes
-
-
-def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
-    if stat.type == "directory":
-        raise PathIsDirectoryError(path)
-    if stat.type == "symlink":
-        raise SymlinkNotAllowedError(path, path)
-    if stat.type != "file":
-        raise NotRegularFileError(path)
 
 
 def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:

@@ -30,7 +30,7 @@ from filetools.journal.gate import TURN_FILE, Gate
 from filetools.journal.position import PositionNote
 from filetools.journal.reserve import Reserve, free_bytes
 from filetools.journal.schema import require_own_schema
-from filetools.journal.translation import BUSY_SECONDS, TRANSLATED
+from filetools.journal.translation import BUSY_SECONDS, TRANSLATED, of_sqlite
 from filetools.models.words import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
@@ -108,12 +108,13 @@ class Database:
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
-        with TRANSLATED:
-            connection = self._take()
-            try:
-                return connection.execute(query, arguments).fetchall()
-            finally:
-                self._give_back(connection)
+        connection = self._take()
+        try:
+            return connection.execute(query, arguments).fetchall()
+        except sqlite3.Error as exc:
+            raise of_sqlite(exc) from exc
+        finally:
+            self._give_back(connection)
 
     def row(self, query: str, arguments: Arguments = ()) -> Any:
         """Return the first row of a query that has few, or None."""
@@ -123,15 +124,15 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection for reading; all that is read in the block is of one moment. Leave no cursor open."""
-        with TRANSLATED:
-            connection = self._take()
-            try:
+        connection = self._take()
+        try:
+            with TRANSLATED:
                 connection.execute("BEGIN")
                 yield connection
-            finally:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                self._give_back(connection)
+        finally:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            self._give_back(connection)
 
     def write(
         self,
@@ -278,15 +279,14 @@ class Database:
         try:
             return self._idle.pop()
         except IndexError:
+            pass
+        with TRANSLATED, ExitStack() as opened:
             self.identities.check()
-            connection = connect(self.directory / PARTS[0])
-        try:
+            connection = opened.enter_context(closing(connect(self.directory / PARTS[0])))
             connection.execute("PRAGMA query_only = ON")
             # Again: what was opened by its name may have been another file already.
             self.identities.check()
-        except BaseException:
-            connection.close()
-            raise
+            opened.pop_all()
         return connection
 
     def _give_back(self, connection: sqlite3.Connection) -> None:

@@ -181,8 +181,8 @@ def is_ours(name: str) -> bool:
     return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
 
 
-def refuse_other_kinds(kind: EntryType, path: WorkspacePath) -> None:
-    """Raise unless it is a regular file.
+def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
+    """Raise unless it is a regular file, or nothing.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError

@@ -116,17 +116,19 @@ def test_of_a_database_that_sqlite_cannot_read_the_files_beside_it_go_on(
 @pytest.mark.parametrize("seed", range(dose(3)))
 def test_random_damage_loses_only_what_it_hit_and_nothing_false_comes_out(state: Path, seed: int) -> None:
     contents = filled(state, 100)
-    pages = range(1, (state / "journal.db").stat().st_size // PAGE)
-    overwrite(state, *random.Random(seed).sample(pages, 2))
+    whole = (state / "journal.db").read_bytes()
+    pages = random.Random(seed).sample(range(1, len(whole) // PAGE), 2)
+    overwrite(state, *pages)
     rescue = repaired(state)
     with fresh(state) as journal:
         kept = [version for version in contents if journal.contents.has(version)]
         assert all(journal.contents.get(version) == contents[version] for version in kept)
         assert len(kept) == rescue.contents
     texts = [(aside(state) / name).read_text() for name in rescue.texts]
-    assert texts == ["typed for an hour\n"] * len(texts)
-    if b"typed for an hour\n" in (aside(state) / "journal.db").read_bytes():
-        assert texts or rescue.records is None
+    assert set(texts) <= {"typed for an hour\n", "one\n"}  # whether the second is saved may be lost
+    is_schema_hit = any(b"CREATE " in whole[page * PAGE : (page + 1) * PAGE] for page in pages)
+    if not is_schema_hit and b"typed for an hour\n" in (aside(state) / "journal.db").read_bytes():
+        assert "typed for an hour\n" in texts
 
 
 def test_an_unsaved_text_whose_document_cannot_be_read_becomes_a_file_too(state: Path) -> None:

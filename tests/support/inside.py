@@ -119,14 +119,21 @@ def database_of(journal: Journal) -> Database:
     return journal._database
 
 
-def is_calm(foreign: ForeignChanges) -> bool:
+def foreign_of(files: FileToolsFacade) -> ForeignChanges:
+    """Return what has the changes of other programs recorded."""
+    return files._runner.on_told.__self__._foreign  # type: ignore[attr-defined,no-any-return]
+
+
+def is_calm(files: FileToolsFacade) -> bool:
     """Whether there is nothing to look at of what other programs do, neither now nor soon."""
+    foreign = foreign_of(files)
     is_waiting = foreign._working.locked() or foreign._news or foreign._unsettled
     return foreign._agenda.is_empty and not (is_waiting or foreign._is_whole_due)
 
 
-def is_watching(foreign: ForeignChanges) -> bool:
+def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
+    foreign = foreign_of(files)
     return foreign._watcher is not None and foreign._watcher.status().method is not None and foreign._ended > 0
 
 

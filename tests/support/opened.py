@@ -100,7 +100,7 @@ async def until_watched(files: FileToolsFacade, root: Path) -> None:
 
 async def until_looked_back(files: FileToolsFacade) -> None:
     """Wait until what happened before the root was watched is recorded."""
-    await steps_until(lambda: inside.is_watching(clerk_of(files)._foreign) and inside.is_calm(clerk_of(files)._foreign))
+    await steps_until(lambda: inside.is_watching(files) and inside.is_calm(files))
 
 
 @asynccontextmanager
@@ -125,7 +125,7 @@ async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
     marker.unlink()
     await steps_until(lambda: any((event.name, event.path) == ("file:deleted", marker.name) for event in told))
     # A name that is gone is looked for once more.
-    await steps_until(lambda: inside.is_calm(clerk_of(files)._foreign))
+    await steps_until(lambda: inside.is_calm(files))
     told[:] = [event for event in told if event.path != marker.name]
 
 
