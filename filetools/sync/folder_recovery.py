@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from filetools.content.version import version_of
 from filetools.errors import (
@@ -27,23 +28,18 @@ from filetools.stores.store import Store
 from filetools.sync.mirror_files import make_parents
 
 
-class FolderMoves:
+class FolderMoves(NamedTuple):
     """Moves and deletions of folders, in their order."""
 
-    def __init__(self, removals: Sequence[ChangeRecord], key: Callable[[WorkspacePath], str]) -> None:
-        """Take them.
-
-        Args:
-            removals: `history.removals_since` of a number before all records that are asked about.
-            key: Gives the lock key of a path.
-        """
-        self._removals = removals
-        self._key = key
+    removals: Sequence[ChangeRecord]
+    """`history.removals_since` of a number before all records that are asked about."""
+    key: Callable[[WorkspacePath], str]
+    """Gives the lock key of a path."""
 
     def now_at(self, path: WorkspacePath, number: int) -> WorkspacePath | None:
         """Return where a path of the record `number` is now; None if it went with a deleted folder."""
-        for removal in self._removals:
-            rest = None if removal.number <= number else _below(path, removal.old_path or removal.path, self._key)
+        for removal in self.removals:
+            rest = None if removal.number <= number else _below(path, removal.old_path or removal.path, self.key)
             if rest is None:
                 continue
             if removal.operation is Operation.DELETE_DIRECTORY:
@@ -54,15 +50,15 @@ class FolderMoves:
     def places_of(self, record: ChangeRecord) -> list[WorkspacePath]:
         """Return where that which a record changed stands now."""
         own = own_places(record)
-        if record.operation in DIRECTORY_REMOVALS or not self._removals:
+        if record.operation in DIRECTORY_REMOVALS or not self.removals:
             return own
         return [place for place in (self.now_at(path, record.number) for path in own) if place is not None]
 
     def former(self, path: WorkspacePath) -> list[tuple[WorkspacePath, int]]:
         """Return the names that a path had before folders above it were moved, each with the number of that move."""
         found = []
-        for removal in reversed(self._removals):
-            rest = _below(path, removal.path, self._key)
+        for removal in reversed(self.removals):
+            rest = _below(path, removal.path, self.key)
             if rest is not None and removal.old_path is not None:
                 path = WorkspacePath(f"{removal.old_path}{rest}")
                 found.append((path, removal.number))

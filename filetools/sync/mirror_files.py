@@ -98,23 +98,13 @@ class MirrorFiles:
 
     def obstacle(self, path: WorkspacePath, *, is_directory: bool = False) -> WorkspacePath | None:
         """Return what must go before a file or directory can stand at `path`, or None."""
-        # The parent stands nearly always, and then so does all above it.
-        parents = [] if self._is_directory(path.parent) else path.folders
-        for place in (*parents, path):
+        for place in (*path.folders, path):
             found = self.store.stat(place)
             if found is None:
                 return None
-            fits = "directory" if is_directory or place != path else "file"
-            if found.type != fits:
+            if found.type != ("directory" if is_directory or place != path else "file"):
                 return place
         return None
-
-    def _is_directory(self, path: WorkspacePath) -> bool:
-        try:
-            found = self.store.stat(path)
-        except SymlinkNotAllowedError:
-            return False
-        return found is not None and found.type == "directory"
 
     def let_go(self, path: WorkspacePath, displaced: Displaced, *, is_own: bool) -> None:
         """Discard what came out of `path`, after keeping bytes that the journal does not know.
@@ -229,13 +219,11 @@ class MirrorFiles:
             found = self.store.stat(source)
             if found is None or found.type != ("directory" if is_directory else "file"):
                 return False
-            if version is not None and not self.is_at(source, found, version):
+            if not (self.store.stat(path) is None if version is None else self.is_at(source, found, version)):
                 return False
-            if is_directory and self.store.stat(path) is not None:
-                return False
-            self.refuse_state_below(source)
             if self.obstacle(path, is_directory=is_directory) is not None:
                 return False
+            self.refuse_state_below(source)
             make_parents(self.store, path)
             displaced = self.store.move(source, path, overwrite=not is_directory)
         except _OTHER_GROUND:

@@ -13,9 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
-
-from msgspec import Struct
+from typing import Final, NamedTuple
 
 from filetools.content.version import version_of
 from filetools.errors import (
@@ -39,7 +37,7 @@ _log = logging.getLogger(__name__)
 _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class Found(NamedTuple):
     """What stands at a path."""
 
     content: bytes | None
@@ -111,23 +109,18 @@ class Recovery:
     def _restore(self, record: ChangeRecord) -> None:
         """Bring what an applied record changed, and a power cut may have taken, back to what the journal says."""
         places = self.places_of([record])[record.number]
-        match record.operation:
-            case _ if record.operation in DIRECTORY_REMOVALS or _is_opaque(record):
-                pass  # it was synced
-            case Operation.CREATE_DIRECTORY if record.state is RecordState.ABORTED:
-                pass  # it was set back
-            case Operation.CREATE_DIRECTORY:
-                for place in places:
-                    self._clear_way(place)
-                    self._folders.make(place, record)
-            case _:
-                if record.operation is Operation.MOVE and places == own_places(record):
-                    with suppress(FileToolsError):
-                        self._move_file_again(record)
-                # A folder that came to its name after it went has a fate of its own, so its own name counts, too.
-                for place in dict.fromkeys([*places, *own_places(record)]):
-                    self._clear_way(place.parent)
-                    self.settle(place, self._workspace.key(place))
+        if record.operation is Operation.CREATE_DIRECTORY:
+            for place in [] if record.state is RecordState.ABORTED else places:
+                self._clear_way(place)
+                self._folders.make(place, record)
+        elif record.operation not in DIRECTORY_REMOVALS and not _is_opaque(record):  # which were synced
+            if record.operation is Operation.MOVE and places == own_places(record):
+                with suppress(FileToolsError):
+                    self._move_file_again(record)
+            # A folder that came to its name after it went has a fate of its own, so its own name counts, too.
+            for place in dict.fromkeys([*places, *own_places(record)]):
+                self._clear_way(place.parent)
+                self.settle(place, self._workspace.key(place))
         self._journal.marks.restored(
             record.number, {self._workspace.key(path) for path in [*own_places(record), *places]}
         )
@@ -214,10 +207,10 @@ class Recovery:
         try:
             content, _ = self._store.read(path)
         except (FileNotFoundError, NotADirectoryError):
-            return Found(content=None, version=None)
+            return Found(None, None)
         except (PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
-            return Found(content=None, version=None, is_taken=True)
-        return Found(content=content, version=version_of(content))
+            return Found(None, None, is_taken=True)
+        return Found(content, version_of(content))
 
     def _repair(self, path: WorkspacePath, head: Head, found: Found) -> None:
         try:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -29,7 +29,7 @@ PROBE_SECONDS: Final = 5.0
 """How long a mirror may take to say that it is there."""
 _DIRECTION: Final = "to_mirror"
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
-_PAGE: Final = 10_000
+_ALL: Final = 1_000_000_000
 
 
 class SyncRequest(Struct, frozen=True, kw_only=True):
@@ -133,11 +133,8 @@ class Synchronisation:
 
     def _entries(self) -> dict[str, BacklogEntry]:
         """Return all that the mirror is behind with, by key."""
-        backlog, found, after = self._context.journal.backlog, {}, ""
-        while page := backlog.behind(self._mirror.place, after, limit=_PAGE):
-            found.update({entry.key: entry for entry in page})
-            after = page[-1].key
-        return found
+        behind = self._context.journal.backlog.behind(self._mirror.place, limit=_ALL)
+        return {entry.key: entry for entry in behind}
 
     def _settle(self, left: dict[str, WorkspacePath], entries: Mapping[str, BacklogEntry]) -> None:
         """Count what the mirror has, or refused."""
@@ -178,23 +175,17 @@ class Synchronisation:
 
 async def in_thread(work: Callable[[], T]) -> T:
     """Run what may hang with a mirror in a thread of its own, which nobody waits for at the end of the process."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[T] = loop.create_future()
-
-    def end(act: Callable[[], None]) -> None:
-        if not ended.done():
-            act()
+    ended: Future[T] = Future()
+    ended.set_running_or_notify_cancel()  # who waits may be cancelled, the work may not
 
     def run() -> None:
         try:
-            act = partial(ended.set_result, work())
+            ended.set_result(work())
         except BaseException as exc:  # noqa: BLE001 - handed to the waiter
-            act = partial(ended.set_exception, exc)
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            loop.call_soon_threadsafe(end, act)
+            ended.set_exception(exc)
 
     threading.Thread(target=run, name="filetools mirror comparison", daemon=True).start()
-    return await ended
+    return await asyncio.wrap_future(ended)
 
 
 def shown(path: str) -> str:

@@ -245,7 +245,8 @@ class BacklogWorker:
                 self._go_on()
                 waiting = self._waiting.get(entry.key)
                 is_early = waiting is not None and waiting.unsettled is None and waiting.at > time.monotonic()
-                if entry.tries < MAX_TRIES and not (is_early and entry.tries):
+                is_written = entry.number > 0 and self.has_written(entry)
+                if entry.tries < MAX_TRIES and not (is_early and entry.tries) and not is_written:
                     self._bring(entry)
                 if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
                     self._follow()
