@@ -74,7 +74,7 @@ class Clerk:
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
         # First: whoever commits from here on knows that somebody listens, and what was committed before is seen below.
-        self._listening = self._bell.listen(self._heard)
+        self._bell.listen(self._heard)
         await self._others.start()
         await self._runner.news.start()
         await self._recover()
@@ -96,7 +96,7 @@ class Clerk:
     async def aclose(self) -> None:
         """Stop the background tasks."""
         self._feed.close()
-        self._listening.close()
+        self._bell.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

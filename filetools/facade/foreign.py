@@ -20,10 +20,9 @@ from filetools.facade.parts import Parts
 from filetools.journal.tree_index import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.tree.agenda import SECOND_LOOK_SECONDS, Agenda, join
-from filetools.tree.hints import FolderId
+from filetools.tree.hints import SECOND_LOOK_SECONDS, Agenda, FolderId, Names, join
 from filetools.tree.observe import Observation
-from filetools.tree.scope import Names, Scope
+from filetools.tree.scope import Scope
 from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
@@ -127,7 +126,7 @@ class ForeignChanges:
     async def _filter(self) -> None:
         """Forget hints at what is as it is recorded, such as own writes: a turn costs more than a look without one."""
         former, self._unsettled = self._unsettled, {}
-        hints = dict(self._agenda.hints.take_folders())
+        hints = self._agenda.hints.take_folders()
         join(hints, former)
         if not hints:
             return
@@ -199,9 +198,9 @@ class ForeignChanges:
         """Look at what is due."""
         # A name that is gone may be met at another one as long as not all were looked at.
         due = self._agenda.take(self._taken_news(), with_again=self._left is None)
-        self._is_whole_wanted = self._is_whole_wanted or due.whole_tree
+        self._is_whole_wanted = self._is_whole_wanted or bool(due.reasons)
         try:
-            if due.whole_tree:
+            if due.reasons:
                 self._parts.workspace.check_alive()
             self._tell_of_loss(due.reasons)
             if self._left is None and self._is_whole_wanted:

@@ -47,16 +47,16 @@ def describe(
         links=stat.links,
         locked=holder_of(key) is not None,
         last_change=_last_change(parts, key),
-        **(_times(parts, path, stat) if times else {}),
+        **(_times(parts, path) if times else {}),
         **(_content_facts(parts, path, stat) if stat.type == "file" else {}),
     )
 
 
-def _times(parts: Parts, path: WorkspacePath, stat: FileStat) -> dict[str, Any]:
-    born_ns = parts.workspace.birth_ns(path)
+def _times(parts: Parts, path: WorkspacePath) -> dict[str, Any]:
+    born_ns, found = parts.workspace.birth_ns(path), parts.workspace.stat(path)
     return {
         "created": None if born_ns is None else moment(born_ns),
-        "accessed": None if stat.accessed_ns is None else moment(stat.accessed_ns),
+        "accessed": None if found is None else moment(found.st_atime_ns),
     }
 
 

@@ -54,7 +54,7 @@ def _sweep(parts: Parts) -> list[LateSave]:
 
 def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
     if leftover.stat.type == "file":
-        if leftover.is_being_written():
+        if not leftover.is_untouched():
             return []
         content = leftover.read()
         version = version_of(content)

@@ -26,11 +26,10 @@ from filetools.search.ignores import IgnoreCache, load_rules, outer_ignore_files
 from filetools.settings import Settings
 from filetools.stores.private import is_ours
 from filetools.stores.store import FileStat, Store
-from filetools.tree.agenda import Due, join
-from filetools.tree.hints import FolderId
+from filetools.tree.hints import Due, FolderId, Names, join
 from filetools.tree.observe import Observation
 from filetools.tree.reading import UNSETTLED, is_text, read_content, settled_identity
-from filetools.tree.scope import Names, ObservationContext, Scope
+from filetools.tree.scope import ObservationContext, Scope
 
 WORK_SECONDS: Final = 0.05
 """How long a part of a look at the whole tree takes: calls wait for their turn."""

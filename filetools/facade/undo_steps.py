@@ -228,7 +228,7 @@ _TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFile: 2, Rem
 def _turn(step: Step) -> tuple[int, int]:
     """Folders are made first: others would make them on their way, and they be recorded twice. What goes, goes last."""
     turn = _TURNS.get(type(step), 1)
-    return turn, -step.paths[0].count("/") if turn > 1 else 0
+    return turn, -step.paths[0].count("/") if turn > 2 else 0
 
 
 def shown_name(path: str) -> str:

@@ -59,6 +59,7 @@ from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
+IsWithheld = Callable[[WorkspacePath], bool]
 
 _log = logging.getLogger(__name__)
 
@@ -67,9 +68,6 @@ MOST_SINCE: Final = 100
 _SETTLED: Final = ("undone", "unchanged", "kept")
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
-
-
-IsWithheld = Callable[[WorkspacePath], bool]
 
 
 class UndoPlan(Struct, frozen=True, dict=True):

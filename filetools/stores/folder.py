@@ -28,16 +28,15 @@ class FolderStore(LocalReading):
 
     def __init__(self, workspace: Workspace, *, is_withheld: Callable[[str], bool] | None = None) -> None:
         self._disk = Disk(workspace)
-        self._workspace = workspace
         self.is_withheld: Final = is_withheld
 
     def resolve(self, raw_path: str) -> WorkspacePath:
         """Return the normal form of a path in the folder, of which "" is the folder itself; see `Workspace.resolve`."""
-        return self._workspace.resolve(raw_path, allow_root=True)
+        return self._disk.workspace.resolve(raw_path, allow_root=True)
 
     def locate(self, path: WorkspacePath) -> WorkspacePath:
         """Return where a path really lies, once links inside the folder are followed; see `Workspace.locate`."""
-        return self._workspace.locate(path)
+        return self._disk.workspace.locate(path)
 
     def followed(self, path: WorkspacePath) -> tuple[WorkspacePath, FileStat] | None:
         """Return where a path really lies, and the facts of what stands there; None if nothing is there.
@@ -53,10 +52,6 @@ class FolderStore(LocalReading):
         path = self.locate(path)
         found = self.stat(path)
         return None if found is None else (path, found)
-
-    def birth_ns(self, path: WorkspacePath) -> int | None:
-        """Return when what stands at a path was made; see `Workspace.birth_ns`."""
-        return self._workspace.birth_ns(path)
 
     def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
         """Return a file's whole content and the facts it had while it was read; see `LocalReading.read`.
@@ -74,7 +69,7 @@ class FolderStore(LocalReading):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
         """
         self._refuse_withheld(path)
-        with Explained(self._workspace, path), Opened(self._workspace.open_file, path) as descriptor:
+        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_file, path) as descriptor:
             return read_exactly(descriptor, count), to_file_stat(os.fstat(descriptor))
 
     def read_end(self, path: WorkspacePath, count: int) -> bytes:
@@ -96,8 +91,8 @@ class FolderStore(LocalReading):
         """
         self._refuse_withheld(path)
         with (
-            Explained(self._workspace, path),
-            Opened(self._workspace.open_file, path) as descriptor,
+            Explained(self._disk.workspace, path),
+            Opened(self._disk.workspace.open_file, path) as descriptor,
             os.fdopen(descriptor, "rb", buffering, closefd=False) as file,
         ):
             yield file, os.fstat(descriptor).st_size

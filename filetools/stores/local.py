@@ -143,14 +143,14 @@ class LocalStore(LocalReading, LocalChanging):
         """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""
         disk = self._disk
         for name in os.listdir(disk.private.folder("tmp")):
-            yield from (
-                left for left in self._left_at(disk.temporary(name)) if is_left_behind(name, left.stat.changed_ns)
-            )
+            for left in self._left_at(disk.hidden("tmp", name)):
+                if is_left_behind(name, left.stat.changed_ns):
+                    yield left
         for name in os.listdir(disk.private.folder("limbo")):
             yield from self._left_at(disk.hidden("limbo", name))
         for note, folder in disk.private.notes_of_the_dead():
             waits = False
-            for name in names_beside(disk, WorkspacePath(folder)):
+            for name in _names_beside(disk, WorkspacePath(folder)):
                 for left in self._left_at(disk.live(WorkspacePath(folder).child(name))):
                     is_trash = left.stat.type == "directory" or is_foreign_trash(name)  # which is kept
                     is_young = time.time() - left.stat.changed_ns / 1e9 < self._orphan_seconds
@@ -180,7 +180,7 @@ class LocalStore(LocalReading, LocalChanging):
 
     def close(self) -> None:
         """Release descriptors; may be called twice. What is still prepared counts as left behind from here on."""
-        close_disk(self._disk)
+        self._disk.private.close()
 
 
 def open_disk(workspace: Workspace, private_directory: Path, capabilities: Capabilities | None = None) -> LocalDisk:
@@ -195,15 +195,7 @@ def open_disk(workspace: Workspace, private_directory: Path, capabilities: Capab
     return LocalDisk(workspace, private, known)
 
 
-def close_disk(disk: LocalDisk) -> None:
-    """Release the means of a local store, but not its root; may be called twice."""
-    for note, folder in disk.private.own_notes():
-        if not names_beside(disk, WorkspacePath(folder)):
-            disk.private.drop_note(note)
-    disk.private.close()
-
-
-def names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:
+def _names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:
     """Return the names of temporary files that had to stand in a folder of the tree."""
     with suppress(FileToolsError), Opened(disk.workspace.open_directory, folder) as descriptor:
         return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]

@@ -139,11 +139,7 @@ class LocalChanging:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
                 # What a dead process began has to be found again; what nobody brings back, the sweep has to find.
-                stage = (
-                    (parent, foreign_name_for(f"{trash}-begun"))
-                    if trash is not None
-                    else (folder, place.sibling().name)
-                )
+                stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
                 rename_anything(disk.capabilities, (parent, origin.name), stage, (folder, place.name), is_ours=True)
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
         return LocalDisplaced(disk, place, found, path=path, origin=origin)

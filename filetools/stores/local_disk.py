@@ -17,13 +17,12 @@ from filetools.errors import FileToolsError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores.private import PrivateDirectory, new_foreign_name
+from filetools.stores.private import PrivateDirectory
 from filetools.stores.renaming import can_rename_between
 from filetools.stores.system import Capabilities, Opened
 
 MAX_NAMELESS: Final = 64
 """Nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
-_PRIVATE: Final = f"{STATE_DIRECTORY}/"
 READ_FLAGS: Final[int] = (
     os.O_RDONLY
     | getattr(os, "O_CLOEXEC", 0)
@@ -42,13 +41,8 @@ class HiddenPlace(Struct, frozen=True):
     """How the place is written in the journal: relative to the store, "/"-separated."""
     opened: Callable[[], AbstractContextManager[int]]
     """Gives the directory's descriptor for the time of a `with` block."""
-    sibling: Callable[[], HiddenPlace]
-    """Gives a free place in the same directory."""
-
-    @property
-    def is_private(self) -> bool:
-        """Whether only this user reaches it."""
-        return self.label.startswith(_PRIVATE)
+    spare: Callable[[], str]
+    """Gives a free name in the same directory."""
 
     def named(self, name: str) -> HiddenPlace:
         """Return the place of another name in the same directory."""
@@ -70,26 +64,23 @@ class LocalDisk(Disk, frozen=True):
     room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MAX_NAMELESS))
     """For nameless files."""
 
-    def temporary(self, name: str | None = None) -> HiddenPlace:
-        """Return a place in `.filetools/tmp`, by default a free one."""
-        return self.hidden("tmp", name or self.private.owner.new_name())
+    def temporary(self) -> HiddenPlace:
+        """Return a free place in `.filetools/tmp`."""
+        return self.hidden("tmp", self.private.owner.new_name())
 
     def hidden(self, folder: str, name: str) -> HiddenPlace:
         """Return a place in a folder of the private directory: "limbo" for what somebody may still be writing, "trash"."""
         opened = partial(self.private.opened, folder)
-        return HiddenPlace(name, f"{_PRIVATE}{folder}/{name}", opened, self.temporary)
+        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", opened, self.private.owner.new_name)
 
     def live(self, path: WorkspacePath) -> HiddenPlace:
         """Return the place that others know as `path`."""
-        return HiddenPlace(
-            path.name, path, partial(Opened, self.workspace.open_parent, path), lambda: self.beside(path)
-        )
+        opened = partial(Opened, self.workspace.open_parent, path)
+        return HiddenPlace(path.name, path, opened, partial(self.private.new_foreign_name, path.parent))
 
     def beside(self, path: WorkspacePath, name: str | None = None) -> HiddenPlace:
         """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of there."""
-        if name is None:
-            self.private.note(path.parent)
-        return self.live(path.parent.child(name or new_foreign_name()))
+        return self.live(path.parent.child(name or self.private.new_foreign_name(path.parent)))
 
     def reachable(self, place: HiddenPlace, path: WorkspacePath, parent: int) -> HiddenPlace:
         """Return a private place if things can be renamed between it and the folder of `path`, else one beside.

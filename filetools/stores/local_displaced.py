@@ -12,7 +12,6 @@ from typing import Final
 from filetools.errors import (
     ChangedMeanwhileError,
     InternalError,
-    NotRegularFileError,
     PathNotFoundError,
 )
 from filetools.paths.workspace_path import WorkspacePath
@@ -72,18 +71,11 @@ class LocalDisplaced:
         with Explained(self._disk.workspace, self._path):
             return read_stable(read_exactly, partial(Opened, self._open), path=self._path)[0]
 
-    def is_being_written(self) -> bool:
-        """Whether some process still has it open for writing."""
-        if self.stat.type != "file" or self._place is None:
-            return False
-        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
-            return is_open_for_writing(descriptor, leases=self._disk.capabilities.leases)
-
     def is_untouched(self) -> bool:
         """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""
         if self.stat.type != "file" or self._place is None:
             return True
-        with Explained(self._disk.workspace, self._path), Opened(self._open_anything) as descriptor:
+        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             # In this order: once nobody has it open for writing any more, whether it was written to is final.
             if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
                 return False
@@ -92,31 +84,23 @@ class LocalDisplaced:
 
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
-        if self._origin is None or self._place is None:
+        origin, place, capabilities = self._origin, self._place, self._disk.capabilities
+        if origin is None or place is None:
             raise InternalError("A file without a former place cannot be put back", path=self._path)
-        with (
-            Explained(self._disk.workspace, self._path),
-            self._origin.opened() as parent,
-            self._place.opened() as folder,
-        ):
-            self._put_back((parent, self._origin.name), (folder, self._place.name))
-
-    def _put_back(self, live: tuple[int, str], hidden: tuple[int, str]) -> None:
-        capabilities, place = self._disk.capabilities, self._place
-        assert place is not None
-        for _ in range(_TRIES):
-            try:
-                name = exchange(capabilities, live, hidden, lambda: place.sibling().name)
-            except FileNotFoundError:
+        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
+            live, hidden = (parent, origin.name), (folder, place.name)
+            for _ in range(_TRIES):
                 try:
-                    rename_without_replacing(capabilities, hidden, live)
-                except FileExistsError:
-                    continue
-                self._place = None
-            else:
-                self._place = place.named(name)
-                self.stat = to_file_stat(os.stat(name, dir_fd=hidden[0], follow_symlinks=False))
-            return
+                    name = exchange(capabilities, live, hidden, place.spare)
+                except FileNotFoundError:
+                    with suppress(FileExistsError):
+                        rename_without_replacing(capabilities, hidden, live)
+                        self._place = None
+                        return
+                else:
+                    self._place = place.named(name)
+                    self.stat = to_file_stat(os.stat(name, dir_fd=folder, follow_symlinks=False))
+                    return
         raise ChangedMeanwhileError(self._path, _TRIES)
 
     def keep_in_limbo(self, name: str) -> None:
@@ -157,19 +141,12 @@ class LocalDisplaced:
             remove_place(place)
         self._place = None
 
-    def _open_anything(self) -> int:
+    def _open(self) -> int:
         """Open what is there: its type is known where it stands hidden, and nobody else has its name."""
         if self._place is None:
             raise PathNotFoundError(self._path)
         with self._place.opened() as folder:
             return os.open(self._place.name, READ_FLAGS, dir_fd=folder)
-
-    def _open(self) -> int:
-        descriptor = self._open_anything()
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise NotRegularFileError(self._path)
-        return descriptor
 
 
 def remove_place(place: HiddenPlace) -> None:
@@ -222,7 +199,7 @@ def _empty(place: HiddenPlace, inside: int, folder: int, moved: list[HiddenPlace
             # A directory can change its parent only where it is writable itself.
             with suppress(PermissionError), Opened(os.open, name, FOLDER_FLAGS, dir_fd=inside) as descriptor:
                 _make_writable(descriptor)
-            target = place.named(place.sibling().name)  # in the same folder, which that of a sibling need not be
+            target = place.named(place.spare())
             os.rename(name, target.name, src_dir_fd=inside, dst_dir_fd=folder)
             moved.append(target)
 

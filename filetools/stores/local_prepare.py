@@ -43,11 +43,12 @@ def prepare_replacement(disk: LocalDisk, path: WorkspacePath, content: bytes, mo
         Opened(lambda: disk.workspace.open_regular(path)[0]) as live,
     ):
         refuse_unwritable(parent, path.name)
-        place = disk.reachable(disk.temporary(), path, parent)
+        private = disk.temporary()
+        place = disk.reachable(private, path, parent)
         facts = os.fstat(live)
         # Nearly always right from the beginning, so that nothing needs to be set. A temporary file that lies beside the
         # live one is closed to others until it has its owner and access list.
-        bits = (facts.st_mode if mode is None else mode) & 0o777 if place.is_private else 0o600
+        bits = (facts.st_mode if mode is None else mode) & 0o777 if place is private else 0o600
         with written(place, content, bits) as temporary:
             made = to_file_stat(copy_attributes(live, facts, temporary, mode))
     return PreparedReplacement(disk, path, place, made)
@@ -285,7 +286,7 @@ class PreparedReplacement(PreparedName):
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
         """Put what is hidden in the live place, and return where what stood there is now."""
         try:
-            return place.named(exchange(self._disk.capabilities, live, hidden, lambda: place.sibling().name))
+            return place.named(exchange(self._disk.capabilities, live, hidden, place.spare))
         except FileNotFoundError as exc:
             raise self._missing(hidden, exc) from exc
 

@@ -11,7 +11,7 @@ from filetools.errors import FileToolsError, StateDamagedError, SyncFailedError,
 from filetools.models.words import STATE_DIRECTORY
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local import LocalStore, close_disk, open_disk
+from filetools.stores.local import LocalStore, open_disk
 from filetools.stores.local_disk import LocalDisk
 from filetools.stores.store import FileStat
 
@@ -106,5 +106,5 @@ class DirectoryMirror(LocalStore):
         self.__dict__.pop("_disk", None)
         while self._opened:
             disk = self._opened.pop()
-            close_disk(disk)
+            disk.private.close()
             disk.workspace.close()

@@ -45,7 +45,7 @@ _open_owners: Final[set[tuple[int, str]]] = set()
 class PrivateDirectory:
     """Holds the descriptors of the private directory and its folders for as long as the store is open. Thread-safe."""
 
-    __slots__ = ("_held", "_lock", "_notes", "owner")
+    __slots__ = ("_held", "_lock", "_noted", "owner")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory, making what is missing.
@@ -61,7 +61,7 @@ class PrivateDirectory:
         self.owner = Owner()
         self._held: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._notes: dict[str, str] = {}
+        self._noted: set[str] = set()
         try:
             top = self._held[""] = _open_top(workspace, directory)
             _seal(top)
@@ -84,7 +84,7 @@ class PrivateDirectory:
     def close(self) -> None:
         """Release the descriptors, and give up all files that carry the owner's names; may be called twice."""
         self.owner.close()
-        held, self._held, self._notes = self._held, {}, {}
+        held, self._held = self._held, {}
         for descriptor in held.values():
             os.close(descriptor)
 
@@ -93,22 +93,19 @@ class PrivateDirectory:
         if any(os.fstat(folder).st_nlink == 0 for folder in self._held.values()):
             raise StateDamagedError("its folders were removed while the workspace was open")
 
-    def note(self, folder: str) -> None:
-        """Note a folder of the tree, once, before a temporary file is made in it.
+    def new_foreign_name(self, folder: str) -> str:
+        """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
+
+        The note stays until a sweep finds nothing in the folder after this store is gone.
 
         Raises:
             OSError: The note cannot be written, so the file must not be made.
         """
         with self._lock:
-            if folder not in self._notes:
-                name = self.owner.new_name()
-                _create(name, os.fsencode(folder), self.folder("beside"))
-                self._notes[folder] = name
-
-    def own_notes(self) -> list[tuple[str, str]]:
-        """Return (name of the note, folder) of this store."""
-        with self._lock:
-            return [(name, folder) for folder, name in self._notes.items()]
+            if folder not in self._noted:
+                _create(self.owner.new_name(), os.fsencode(folder), self.folder("beside"))
+                self._noted.add(folder)
+        return f".ft-{secrets.token_hex(8)}"
 
     def notes_of_the_dead(self) -> list[tuple[str, str]]:
         """Return (name of the note, folder) of owners that are gone."""
@@ -219,11 +216,6 @@ class Owner:
         self._start = f"{process}-{own_mark(process)}-{mark}"
         self._key = (process, mark)
         _open_owners.add(self._key)
-
-
-def new_foreign_name() -> str:
-    """Return a name `.ft-<16 hex>` for a target's own folder."""
-    return f".ft-{secrets.token_hex(8)}"
 
 
 def foreign_name_for(purpose: str) -> str:

@@ -53,7 +53,6 @@ def to_file_stat(found: os.stat_result) -> FileStat:
         found.st_dev,
         found.st_ino,
         found.st_nlink,
-        found.st_atime_ns,
     )
 
 

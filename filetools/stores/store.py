@@ -22,7 +22,7 @@ Take: TypeAlias = Callable[[memoryview, Facts], T]
 """What is done with the bytes of a file and its facts."""
 
 
-class FileStat(Struct, frozen=True, eq=False):
+class FileStat(Struct, frozen=True):
     """What a store knows of a file or directory without reading it."""
 
     type: EntryType
@@ -35,19 +35,6 @@ class FileStat(Struct, frozen=True, eq=False):
     device: int
     inode: int
     links: int = 1
-    accessed_ns: int | None = None
-    """Time of the last reading, as far as the file system keeps it; None where a store has none. No difference of two."""
-
-    def __eq__(self, other: object) -> bool:
-        """Whether all but the time of the last reading is equal."""
-        if not isinstance(other, FileStat):
-            return NotImplemented
-        facts = [(each.type, each.mode, each.links) for each in (self, other)]
-        return self.identity == other.identity and facts[0] == facts[1]
-
-    def __hash__(self) -> int:
-        """As of the identity."""
-        return hash(self.identity)
 
     @property
     def identity(self) -> tuple[int, int, int, int, int]:
@@ -99,9 +86,6 @@ class Displaced(Protocol):
 
     def read(self) -> bytes:
         """Return its whole content."""
-
-    def is_being_written(self) -> bool:
-        """Whether some process still has it open for writing (a read lease is refused)."""
 
     def is_untouched(self) -> bool:
         """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""

@@ -11,9 +11,9 @@ import ctypes
 import errno
 import os
 import signal
-import sys
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from typing import Final, ParamSpec
 
 from msgspec import Struct
@@ -56,19 +56,26 @@ class Opened:
         os.close(self._descriptor)
 
 
-def _load_renameat2() -> Callable[..., int] | None:
-    if not sys.platform.startswith("linux"):
-        return None
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def call_library(name: str, *arguments: int | bytes) -> int:
+    """Call a function of the C library.
+
+    Raises:
+        OSError: It failed; ENOSYS where the library has no such function.
+    """
     try:
-        function = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError):  # a C library older than glibc 2.28
-        return None
-    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-    function.restype = ctypes.c_int
-    return function
-
-
-_RENAMEAT2: Final = _load_renameat2()
+        function = getattr(_library(), name)
+    except (AttributeError, TypeError) as exc:  # such as glibc before 2.28 for renameat2; Windows has no such library
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from exc
+    result: int = function(*arguments)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
 
 
 def rename_with_flags(source: tuple[int, str], destination: tuple[int, str], flags: int) -> None:
@@ -84,14 +91,12 @@ def rename_with_flags(source: tuple[int, str], destination: tuple[int, str], fla
 
     Source: rename(2).
     """
-    if _RENAMEAT2 is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     old, new = os.fsencode(source[1]), os.fsencode(destination[1])
-    while _RENAMEAT2(source[0], old, destination[0], new, flags) != 0:
-        number = ctypes.get_errno()
+    while True:
         # Network and FUSE file systems may be interrupted before anything was done.
-        if number != errno.EINTR:
-            raise OSError(number, os.strerror(number))
+        with suppress(InterruptedError):
+            call_library("renameat2", source[0], old, destination[0], new, flags)
+            return
 
 
 def link_descriptor(descriptor: int, directory: int, name: str) -> None:

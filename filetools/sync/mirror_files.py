@@ -120,7 +120,7 @@ class MirrorFiles:
         if stat.type != "file" or is_own:
             displaced.discard()
             return
-        if stat.size > self._max_foreign_bytes or not self._is_kept(path, displaced) or displaced.is_being_written():
+        if stat.size > self._max_foreign_bytes or not self._is_kept(path, displaced) or not displaced.is_untouched():
             displaced.keep_in_limbo(_limbo_name())
         else:
             displaced.discard()
@@ -297,7 +297,7 @@ class MirrorFiles:
             # Every process that has this mirror sweeps it: what is gone by now, another one has dealt with.
             with suppress(*GONE):
                 is_file = leftover.stat.type == "file"
-                if is_file and (leftover.stat.size > self._max_foreign_bytes or leftover.is_being_written()):
+                if is_file and (leftover.stat.size > self._max_foreign_bytes or not leftover.is_untouched()):
                     continue
                 if is_file and (content := leftover.read()) and not self._contents.has(version := version_of(content)):
                     self._contents.keep(content, version)

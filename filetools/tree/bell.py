@@ -11,9 +11,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from filetools.tree.inotify import call_library
+from filetools.stores.system import call_library
 
 if sys.platform == "linux":
     import fcntl
@@ -25,7 +25,11 @@ else:
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.025
+HAS_INOTIFY: Final = sys.platform.startswith("linux")
 
+_MASK: Final = 0x2000C06
+"""IN_MODIFY, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF and IN_DONT_FOLLOW."""
+_READ_BYTES: Final = 4096
 _FOLLOW: Final = os.utime not in os.supports_follow_symlinks
 _PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -34,27 +38,33 @@ Mark = tuple[int, int]
 
 
 class Bell:
-    """A bell that any process on the root can ring and hear. Holds nothing open; lives as long as its owner likes.
+    """A bell that any process on the root can ring and hear. Holds nothing open unless it listens.
 
-    A ring carries no message. A listener also hears its own process ring, and several rings may be heard as one.
+    A ring carries no message. A listener also hears its own process ring, and several rings may be heard as one. It waits
+    for inotify, and polls every 25 ms for as long as it cannot: no instance or watch left, no such file.
 
     Args:
         path: The file to touch, in the private state directory.
+        use_inotify: False always polls.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, use_inotify: bool = HAS_INOTIFY) -> None:
         self._path = os.fspath(path)
-        self._attendance: ListenerLock | None = None
+        self._use_inotify = use_inotify
+        self._callback: Callable[[], None] | None = None
+        """None unless it listens."""
+        self._lock = self._watch = -1
+        self._timer: asyncio.TimerHandle | None = None
+        self._mark: Mark | None = None
+        self._has_warned = False
 
     def ring_for_others(self) -> None:
-        """As `ring`, unless nobody but this process listens: then what is told costs nothing."""
-        if self.is_heard_by_others:
-            self.ring()
+        """As `ring`, unless nobody but this process listens: then what is told costs nothing.
 
-    @property
-    def is_heard_by_others(self) -> bool:
-        """Whether somebody else listens, or it cannot be told. Whoever begins to listen later sees what is recorded by now."""
-        return self._attendance is None or not self._attendance.is_alone
+        Whoever begins to listen later sees what is recorded by now.
+        """
+        if not self._is_alone():
+            self.ring()
 
     def ring(self) -> None:
         """Make every listener look, in this process and in others; from any thread.
@@ -72,19 +82,28 @@ class Bell:
         except OSError as exc:
             logger.warning("Cannot ring the bell: %s", exc.strerror)
 
-    def listen(self, callback: Callable[[], None], *, method: Literal["auto", "poll"] = "auto") -> BellListener:
-        """Call back on the running loop, soon after each ring from now on.
+    def listen(self, callback: Callable[[], None]) -> None:
+        """Call back on the running loop, soon after each ring from now on, until `close`.
 
         What happened before is not told: call this first, then look into the journal.
 
         Args:
             callback: Plain and quick; what it raises is logged.
-            method: "auto" uses inotify where it can and polls elsewhere; "poll" always polls.
         """
         with contextlib.suppress(OSError):
             self._create()  # here, so that its coming into being is not heard as a ring
-            self._attendance = ListenerLock(self._path)
-        return BellListener(self, callback, use_inotify=HAS_INOTIFY and method == "auto")
+            # A shared lock, of the open file itself: it ends with the process, however that ends, and two workspaces of
+            # one process are two. Source: fcntl_locking(2), open file description locks.
+            self._lock = os.open(self._path, os.O_RDONLY | _PLAIN)
+            if _LOCKS:
+                fcntl.fcntl(self._lock, fcntl.F_OFD_SETLK, _record(fcntl.F_RDLCK))
+        self._callback, self._mark = callback, self.mark()
+        self._attend()
+
+    @property
+    def is_polling(self) -> bool:
+        """Whether it has to poll at the moment."""
+        return self._timer is not None
 
     def mark(self) -> Mark | None:
         """Return what a ring changes, or None if the file is missing."""
@@ -94,137 +113,69 @@ class Bell:
             return None
         return (facts.st_ino, facts.st_mtime_ns)
 
-    def watch(self) -> int:
-        """Return an inotify descriptor that becomes readable at the next ring; makes the file if it is missing.
+    def close(self) -> None:
+        """Hear nothing more; may be called twice."""
+        self._callback = None
+        self._release()
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-        Raises:
-            OSError: No descriptor or watch is to be had, or the state directory is gone.
-        """
-        descriptor = call_library("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            self._create()
-            call_library("inotify_add_watch", descriptor, os.fsencode(self._path), _MASK)
-        except OSError:
-            os.close(descriptor)
-            raise
-        return descriptor
-
-    def _create(self) -> None:
-        os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | _PLAIN, 0o600))
-
-    def leave(self) -> None:
-        """Say that this process listens no more; may be called twice."""
-        attendance, self._attendance = self._attendance, None
-        if attendance is not None:
-            attendance.close()
-
-
-class ListenerLock:
-    """Says that this process listens, and knows whether another one does. Lives as long as its process listens.
-
-    It is a shared lock on the bell's file, of the open file itself: it ends with the process, however that ends, and two
-    workspaces of one process are two. Linux only; elsewhere nobody is ever known to be alone.
-
-    Source: fcntl_locking(2), open file description locks.
-    """
-
-    def __init__(self, path: str) -> None:
-        """Begin to listen.
-
-        Raises:
-            OSError: The file is gone, or its file system has no locks.
-        """
-        self._descriptor = os.open(path, os.O_RDONLY | _PLAIN)
-        if _LOCKS:
-            fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, _lock(fcntl.F_RDLCK))
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether nobody else listens."""
-        descriptor = self._descriptor  # once: another thread may be closing it
-        if not _LOCKS or descriptor < 0:
+    def _is_alone(self) -> bool:
+        """Whether it listens and nobody else does; False where that cannot be told."""
+        lock = self._lock  # once: another thread may be closing it
+        if not _LOCKS or lock < 0:
             return False
         try:
             # Others meet on the file that has the name; where it was removed, they cannot be seen from here.
-            if not os.fstat(descriptor).st_nlink:
+            if not os.fstat(lock).st_nlink:
                 return False
-            found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
+            found = fcntl.fcntl(lock, fcntl.F_OFD_GETLK, _record(fcntl.F_WRLCK))
         except OSError:
             return False
         return bool(struct.unpack_from("h", found)[0] == fcntl.F_UNLCK)
 
-    def close(self) -> None:
-        """Listen no more; may be called twice."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-
-def _lock(kind: int) -> bytes:
-    """Return the system's record of a lock on the first byte of a file."""
-    return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 1, 0)
-
-
-class BellListener:
-    """One ear on a bell; made by `Bell.listen`, lives until `close`.
-
-    It waits for inotify, and polls every 25 ms for as long as it cannot: no instance or watch left, no such file.
-    """
-
-    def __init__(self, bell: Bell, callback: Callable[[], None], *, use_inotify: bool) -> None:
-        self._bell = bell
-        self._callback = callback
-        self._use_inotify = use_inotify
-        self._loop = asyncio.get_running_loop()
-        self._descriptor: int | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._has_warned = False
-        self._is_closed = False
-        self._mark = bell.mark()
-        self._attend()
-
-    @property
-    def is_polling(self) -> bool:
-        """Whether it has to poll at the moment."""
-        return self._timer is not None
-
-    def close(self) -> None:
-        """Hear nothing more; may be called twice."""
-        self._is_closed = True
-        self._bell.leave()
-        self._release()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _create(self) -> None:
+        os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | _PLAIN, 0o600))
 
     def _attend(self) -> None:
         self._timer = None
         if self._use_inotify:
             try:
-                self._descriptor = self._bell.watch()
+                self._watch = call_library("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
+                self._create()
+                call_library("inotify_add_watch", self._watch, os.fsencode(self._path), _MASK)
+                asyncio.get_running_loop().add_reader(self._watch, self._on_readable)
             except OSError as exc:
-                self._warn(exc)
-            else:
-                self._loop.add_reader(self._descriptor, self._on_readable)
+                self._release()
+                if not self._has_warned:
+                    self._has_warned = True
+                    logger.warning(
+                        "Cannot be notified of changes by other processes, looking for them in turns: %s", exc.strerror
+                    )
         # After the watch stands: a ring between the last look and the watch is seen here, a later one wakes us.
         self._look()
-        if self._descriptor is None and not self._is_closed:
-            self._timer = self._loop.call_later(POLL_SECONDS, self._attend)
+        if self._watch < 0 and self._callback is not None:
+            self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._attend)
 
     def _on_readable(self) -> None:
-        assert self._descriptor is not None
-        drain(self._descriptor)
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._watch, _READ_BYTES):
+                pass
         before = self._mark
         self._look(always=True)
-        if self._is_closed or (self._mark is not None and before is not None and self._mark[0] == before[0]):
+        if self._callback is None or (self._mark is not None and before is not None and self._mark[0] == before[0]):
             return
         # The watch follows the file that was there, which is no longer the one others touch.
         self._release()
         self._attend()
 
     def _look(self, *, always: bool = False) -> None:
-        mark = self._bell.mark()
-        if always or mark != self._mark:
+        mark = self.mark()
+        if self._callback is not None and (always or mark != self._mark):
             self._mark = mark
             try:
                 self._callback()
@@ -233,31 +184,12 @@ class BellListener:
                 logger.exception("The bell's listener failed")
 
     def _release(self) -> None:
-        if self._descriptor is not None:
-            self._loop.remove_reader(self._descriptor)
-            os.close(self._descriptor)
-            self._descriptor = None
-
-    def _warn(self, exc: OSError) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            logger.warning(
-                "Cannot be notified of changes by other processes, looking for them in turns: %s", exc.strerror
-            )
+        watch, self._watch = self._watch, -1
+        if watch >= 0:
+            asyncio.get_running_loop().remove_reader(watch)
+            os.close(watch)
 
 
-_MASK: Final = 0x2000C06
-"""IN_MODIFY, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF and IN_DONT_FOLLOW."""
-
-HAS_INOTIFY: Final = sys.platform.startswith("linux")
-
-_READ_BYTES: Final = 4096
-
-
-def drain(descriptor: int) -> None:
-    """Throw away every event that waits."""
-    try:
-        while os.read(descriptor, _READ_BYTES):
-            pass
-    except BlockingIOError:
-        return
+def _record(kind: int) -> bytes:
+    """Return the system's record of a lock on the first byte of a file."""
+    return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 1, 0)

@@ -1,34 +1,30 @@
-"""Hints at folders that may have changed, collected until the writer looks. A hint carries no facts."""
+"""What is to be compared with the disk next, and when: hints, and what an observation asks to have looked at again.
+
+A hint says that something in a folder may have changed, and carries no facts.
+"""
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from filetools.models.words import STATE_DIRECTORY
+from filetools.stores.private import is_ours
 
 FolderId: TypeAlias = tuple[int, int]
 """Device and inode of a folder. A path would be wrong as soon as a folder above is renamed."""
+Names: TypeAlias = frozenset[str] | None
+"""Names in a folder; None for all of them."""
 
 MOST_NAMES: Final = 64
 """Names kept of one folder; with more of them the folder is compared whole."""
-
-_TEMPORARY: Final = re.compile(r"\.ft-[0-9a-f]{16}")
-
-
-class Hinted(Struct, frozen=True, kw_only=True):
-    """Where to compare the disk with the rows."""
-
-    folders: Mapping[FolderId, frozenset[str] | None]
-    """Names in each folder that may have changed; None stands for all of them."""
-    everything: bool
-    """True if the whole tree is to be compared."""
-    reasons: frozenset[str] = frozenset()
-    """Why the whole tree is to be compared, such as "overflow" or "poll"; empty unless `everything`."""
+SECOND_LOOK_SECONDS: Final = 0.01
+"""Until a name that is gone is looked for again: programs save by renaming."""
+LATER_SECONDS: Final = (0.02, 1.0)
+"""Pauses between looks at files that other programs have open for writing: the first, and the longest."""
 
 
 class DirtyFolders:
@@ -40,7 +36,7 @@ class DirtyFolders:
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._folders: dict[FolderId, set[str] | None] = {}
         self._reasons: set[str] = set()
 
@@ -49,6 +45,11 @@ class DirtyFolders:
         """True if `take` would return nothing to look at."""
         return not (self._folders or self._reasons)
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether the whole tree is hinted at."""
+        return bool(self._reasons)
+
     def note(self, folder: FolderId, name: str | None) -> None:
         """Add a hint at one name in a folder, or at all of them; names that only filetools uses are ignored.
 
@@ -56,7 +57,7 @@ class DirtyFolders:
             folder: Device and inode.
             name: As the disk has it, with surrogate escapes if it is not UTF-8; None for all names.
         """
-        if name is not None and is_own_name(name):
+        if name is not None and is_ours(name):
             return
         with self._lock:
             was_empty = self.is_empty
@@ -65,7 +66,9 @@ class DirtyFolders:
                 names.add(name)
             if names is None or name is None or len(names) > MOST_NAMES:
                 self._folders[folder] = None
-        self._wake_if(was_empty)
+        # Outside of the lock: the woken thread may call `take` before this one goes on.
+        if was_empty:
+            self._wake()
 
     def everything(self, reason: str) -> None:
         """Add a hint at the whole tree.
@@ -76,37 +79,107 @@ class DirtyFolders:
         with self._lock:
             was_empty = self.is_empty
             self._reasons.add(reason)
-        self._wake_if(was_empty)
-
-    @property
-    def is_everything(self) -> bool:
-        """Whether the whole tree is hinted at."""
-        return bool(self._reasons)
-
-    def take_folders(self) -> Mapping[FolderId, frozenset[str] | None]:
-        """Return the hints at folders and forget them; one at the whole tree stays."""
-        with self._lock:
-            return self._taken_folders()
-
-    def _taken_folders(self) -> Mapping[FolderId, frozenset[str] | None]:
-        folders, self._folders = self._folders, {}
-        return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}
-
-    def take(self) -> Hinted:
-        """Return all hints and forget them. What changes from now on is hinted at again."""
-        with self._lock:
-            folders = self._taken_folders()
-            reasons, self._reasons = self._reasons, set()
-        return Hinted(folders=folders, everything=bool(reasons), reasons=frozenset(reasons))
-
-    def _wake_if(self, was_empty: bool) -> None:
-        # Outside of the lock: the woken thread may call `take` before this one goes on.
         if was_empty:
             self._wake()
 
+    def take_folders(self) -> dict[FolderId, Names]:
+        """Return the hints at folders and forget them; one at the whole tree stays."""
+        with self._lock:
+            folders, self._folders = self._folders, {}
+        return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}
 
-def is_own_name(name: str) -> bool:
-    """True for the state directory and for filetools' temporary files, in any folder."""
-    if not name.startswith("."):
-        return False
-    return name.casefold() == STATE_DIRECTORY or _TEMPORARY.fullmatch(name) is not None
+    def take(self) -> tuple[dict[FolderId, Names], frozenset[str]]:
+        """Return the hints at folders, and the reasons to compare the whole tree, and forget all of them.
+
+        What changes from now on is hinted at again.
+        """
+        with self._lock:
+            reasons, self._reasons = frozenset(self._reasons), set()
+            return self.take_folders(), reasons
+
+
+class Due(Struct, frozen=True, kw_only=True):
+    """What is to be compared now."""
+
+    hints: Mapping[FolderId, Names]
+    doubtful: frozenset[str]
+    """Keys that count as gone if they are missed once more."""
+    reasons: frozenset[str]
+    """Why the whole tree is to be compared, such as "overflow" or "poll"; empty if it is not."""
+
+
+class Agenda:
+    """What one root's observations have to do. Used by one thread at a time, but for `hints`.
+
+    Args:
+        wake: Called from any thread when the first hint has come.
+    """
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.hints: Final = DirtyFolders(wake)
+        """Gets the hints of the watcher."""
+        self._again: dict[FolderId, Names] = {}
+        self._again_at = 0.0
+        self._later: dict[FolderId, Names] = {}
+        self._later_at, self._later_pause = 0.0, LATER_SECONDS[0]
+        self._missing: dict[str, float] = {}
+        """When each key that is gone was missed first, on the monotonic clock."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to look at, neither now nor soon."""
+        return self.hints.is_empty and not (self._again or self._later)
+
+    def due_at(self, *, with_hints: bool = True) -> float | None:
+        """Return the moment, on the monotonic clock, at which there is something to look at; None if there is nothing."""
+        if self.hints.is_everything or (with_hints and not self.hints.is_empty):
+            return 0.0
+        times = [at for at, folders in ((self._again_at, self._again), (self._later_at, self._later)) if folders]
+        return min(times, default=None)
+
+    def take(self, others: Iterable[Mapping[FolderId, Names]], *, with_again: bool) -> Due:
+        """Return what is due, and forget it.
+
+        Args:
+            others: Hints that were taken before.
+            with_again: Whether names are looked at once more that are doubtful.
+        """
+        now = time.monotonic()
+        folders, reasons = self.hints.take()
+        for several in others:
+            join(folders, several)
+        doubtful: frozenset[str] = frozenset()
+        if with_again and self._again and self._again_at <= now:
+            again, self._again = self._again, {}
+            join(folders, again)
+            doubtful = frozenset(key for key, at in self._missing.items() if at + SECOND_LOOK_SECONDS <= now)
+            self._missing = {key: at for key, at in self._missing.items() if key not in doubtful}
+        if self._later and self._later_at <= now:
+            later, self._later = self._later, {}
+            join(folders, later)
+        return Due(hints=folders, doubtful=doubtful, reasons=reasons)
+
+    def note(self, again: Mapping[FolderId, Names], later: Mapping[FolderId, Names], missing: frozenset[str]) -> None:
+        """Note what an observation asks for, by the names of its attributes."""
+        for key in missing:  # before the time of the second look, which takes those that are old enough
+            self._missing.setdefault(key, time.monotonic())
+        self.look_again(again)
+        if not later and not self._later:
+            self._later_pause = LATER_SECONDS[0]
+        elif not self._later:  # ever less often, as some programs keep a file open for days
+            self._later_at = time.monotonic() + self._later_pause
+            self._later_pause = min(2 * self._later_pause, LATER_SECONDS[1])
+        join(self._later, later)
+
+    def look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float = SECOND_LOOK_SECONDS) -> None:
+        """Have names looked at once more."""
+        if folders and not self._again:  # else others would put it off for as long as they are at work
+            self._again_at = time.monotonic() + pause_seconds
+        join(self._again, folders)
+
+
+def join(folders: dict[FolderId, Names], others: Mapping[FolderId, Names]) -> None:
+    """Add names to those of the same folders."""
+    for folder, names in others.items():
+        known = folders.get(folder, frozenset())
+        folders[folder] = None if known is None or names is None else known | names

@@ -5,9 +5,7 @@ Source: inotify(7).
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import functools
 import logging
 import os
 import select
@@ -22,6 +20,7 @@ from filetools.journal.forks import abandon_in_child
 from filetools.paths.resolver import O_DIRECTORY, O_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.system import call_library
 from filetools.tree.hints import DirtyFolders, FolderId
 
 logger = logging.getLogger(__name__)
@@ -71,7 +70,6 @@ class InotifyThread(threading.Thread):
         self._lock = threading.Lock()
         self._folders: dict[int, FolderId] = {}
         """By watch."""
-        self._watches: dict[FolderId, int] = {}
         self._is_closing = False
         self._root_name = os.fsencode(os.path.basename(os.path.realpath(workspace.root)))
         self._ending = self._parent = -1
@@ -150,7 +148,6 @@ class InotifyThread(threading.Thread):
             watch = call_library("inotify_add_watch", self._descriptor, b"/proc/self/fd/%d" % held, mask)
             is_new = self._folders.get(watch) != folder
             self._folders[watch] = folder
-            self._watches[folder] = watch
         if is_new:
             # After the watch stands, and after its notices find the folder: names may have come before.
             self._hints.note(folder, None)
@@ -180,37 +177,14 @@ class InotifyThread(threading.Thread):
         if mask & _OVERFLOW:
             self._hints.everything("overflow")
         elif mask & _IGNORED:
-            self._forget(watch)
+            with self._lock:
+                self._folders.pop(watch, None)
         elif mask & _ROOT or (watch == self._parent and name == self._root_name):
             self._hints.everything("root")
         elif (folder := self._folders.get(watch)) and name != b"/":  # a nameless file, on some file systems
             # Without a folder, `_add_held` has not stored it yet, and hints at all of it next.
             self._hints.note(folder, os.fsdecode(name) or None)
 
-    def _forget(self, watch: int) -> None:
-        with self._lock:
-            folder = self._folders.pop(watch, None)
-            if folder and self._watches.get(folder) == watch:
-                del self._watches[folder]
-
     def _release(self) -> None:
         with self._lock:
             self.abandon()
-
-
-def call_library(name: str, *arguments: int | bytes) -> int:
-    """Call a function of the C library.
-
-    Raises:
-        OSError: It failed.
-    """
-    result: int = getattr(_library(), name)(*arguments)
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)

@@ -43,11 +43,15 @@ class Leadership:
             return True
         # Opened for each try, because the file may have been replaced since; a follower holds nothing open.
         descriptor = os.open(self._place, _FLAGS, 0o600)
-        if _is_won(descriptor):
+        try:
+            is_won = lock_descriptor(descriptor, blocking=False)
+        except OSError:
+            is_won = True
+        if is_won:
             self._descriptor = descriptor
         else:
             os.close(descriptor)
-        return self.is_leading
+        return is_won
 
     def close(self) -> None:
         """Let another process lead; may be called twice."""
@@ -61,10 +65,3 @@ class Leadership:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
-
-
-def _is_won(descriptor: int) -> bool:
-    try:
-        return lock_descriptor(descriptor, blocking=False)
-    except OSError:
-        return True

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from filetools.errors import FileToolsError
 from filetools.journal.changes import ObservedChanges
@@ -14,8 +14,9 @@ from filetools.journal.tree_rows import IDENTITY, KEY, KIND, PATH, TreeRow, Tree
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
+from filetools.tree.hints import Names
 from filetools.tree.reading import UNSETTLED, is_text
-from filetools.tree.scope import Names, ObservationContext
+from filetools.tree.scope import ObservationContext
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
 """A path whose row says something else than what is there now, and what that is."""
@@ -46,17 +47,6 @@ def news_in(
         else:
             known[values[KEY]] = row_from(values)
     return known, with_news
-
-
-class Moved(Struct, frozen=True, kw_only=True):
-    """A move that was recorded."""
-
-    number: int
-    """Of its record."""
-    folders: Sequence[WorkspacePath]
-    """What is below a folder that moved, and is a folder itself."""
-    is_settled: bool
-    """False if the bytes are so young that they are to be read again."""
 
 
 def source_of(rows: TreeTable, store: Store, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
@@ -111,8 +101,15 @@ def is_same_folder(context: ObservationContext, row: TreeRow, path: WorkspacePat
     return not context.knows_all or _is_same(context.rows, context.store, row, path, stat)
 
 
-def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat) -> Moved:
-    """Record a move by another program, and give the rows of what moved their new paths."""
+def record_move(
+    rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat
+) -> tuple[int, Sequence[WorkspacePath], bool]:
+    """Record a move by another program, and give the rows of what moved their new paths.
+
+    Returns:
+        The number of the record; the folders below a folder that moved; and False if the bytes are so young that they are
+        to be read again.
+    """
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
     key, size = rows.key_of(path), None if row.kind == "directory" else stat.size
     number = found.add(
@@ -135,7 +132,7 @@ def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: Wor
     identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
     rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number),))
     folders = [WorkspacePath(each.path) for each in below if each.kind == "directory"]
-    return Moved(number=number, folders=folders, is_settled=is_settled)
+    return number, folders, is_settled
 
 
 def record_spelling(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath) -> TreeRow:

@@ -23,7 +23,7 @@ from filetools.journal.tree_rows import Identity, TreeRow
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat
-from filetools.tree.hints import FolderId
+from filetools.tree.hints import FolderId, Names, join
 from filetools.tree.moves import (
     Replaced,
     is_same_folder,
@@ -44,7 +44,7 @@ from filetools.tree.reading import (
     spelled,
     stat_if_any,
 )
-from filetools.tree.scope import Names, ObservationContext, Scope, led
+from filetools.tree.scope import ObservationContext, Scope
 
 MOST_LOOKS: Final = 100
 """At the same names in one observation, after which the tree changes faster than it can be read."""
@@ -172,16 +172,17 @@ class Observation:
 
     def _is_ready(self, item: Scope, path: WorkspacePath) -> bool:
         """Whether a folder is known; else its own folder is looked at first, and then the item again."""
-        if path.is_root:
+        if path.is_root or ((row := self._rows.at(path)) is not None and row.kind == "directory"):
             return True
-        row = self._rows.at(path)
-        if row is not None and row.kind == "directory":
-            return True
-        if item.was_led:
-            return False  # no folder is there
-        self._waiting.appendleft(structs.replace(item, was_led=True))
-        self._waiting.appendleft(led(item, path))
+        if not item.was_led:  # else no folder is there
+            self._lead(item, path)
         return False
+
+    def _lead(self, item: Scope, path: WorkspacePath) -> None:
+        """Look at the name of an item's folder in its parent, and then at the item again."""
+        self._waiting.appendleft(structs.replace(item, was_led=True))
+        names = frozenset((path.name,))
+        self._waiting.appendleft(Scope(path=path.parent, names=names, is_call=True, everything=item.everything))
 
     def _look_into(self, item: Scope, path: WorkspacePath) -> None:
         try:
@@ -189,18 +190,15 @@ class Observation:
             if item.names is not None:
                 self.stats.update({path.child(name): stat for name, stat in found.items()})
                 found = spelled(self._context.store, path, found, self._rows.key_of)
-        except AccessDeniedError:
-            self.unread.append(path)
-            return
         except (DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError):
             if path.is_root:
                 raise
             self._lead_up(item, path)
             return
-        except FileToolsError:
-            if path.is_root:
+        except FileToolsError as exc:
+            if path.is_root and not isinstance(exc, AccessDeniedError):
                 raise
-            self.unread.append(path)  # such as a broken disk, or a dead mount
+            self.unread.append(path)  # also on a broken disk, or at a dead mount
             return
         row = self._rows.at(path)
         if row is None:  # the root, looked at for the first time
@@ -231,8 +229,7 @@ class Observation:
     def _lead_up(self, item: Scope, path: WorkspacePath) -> None:
         """Look at the parent first: the folder is gone, or another one has its name."""
         if not item.was_led:
-            self._waiting.appendleft(structs.replace(item, was_led=True))
-            self._waiting.appendleft(led(item, path))
+            self._lead(item, path)
         elif not item.was_delayed:
             self._later.append(structs.replace(item, was_delayed=True))
         elif item.folder is not None:
@@ -347,12 +344,12 @@ class Observation:
 
     def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
         """Record a move, and return its number."""
-        moved = record_move(self._rows, self._context.found, row, path, stat)
+        number, folders, is_settled = record_move(self._rows, self._context.found, row, path, stat)
         self._gone.pop(row.key, None)
-        self.new_folders += moved.folders
-        if not moved.is_settled:
+        self.new_folders += folders
+        if not is_settled:
             self._look_again(path)
-        return moved.number
+        return number
 
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity is another one, and record it if its bytes are."""
@@ -412,10 +409,7 @@ class Observation:
     def _look_again(self, path: WorkspacePath, when: dict[FolderId, Names] | None = None) -> None:
         folder = self._rows.at(path.parent)
         if folder is not None and folder.identity is not None:
-            inode = folder.identity[:2]
-            again = self.again if when is None else when
-            known = again.get(inode, frozenset())
-            again[inode] = None if known is None else known | {path.name}
+            join(self.again if when is None else when, {folder.identity[:2]: frozenset((path.name,))})
 
     def _replace(self, path: WorkspacePath, stat: FileStat) -> None:
         """Record that something of another kind, or another folder, is at a path, once all plain arrivals were met.

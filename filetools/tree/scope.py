@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -13,10 +12,7 @@ from filetools.journal.contents import Contents
 from filetools.journal.tree_rows import TreeTable
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
-from filetools.tree.hints import FolderId
-
-Names: TypeAlias = frozenset[str] | None
-"""Names in a folder; None for all of them."""
+from filetools.tree.hints import FolderId, Names
 
 
 class ObservationContext(Struct, frozen=True, kw_only=True):
@@ -57,8 +53,3 @@ class Scope(Struct, frozen=True, kw_only=True):
     """Whether its own folder was looked at just before."""
     was_delayed: bool = False
     """Whether it waited until what was exchanged at the folders above was recorded."""
-
-
-def led(item: Scope, path: WorkspacePath) -> Scope:
-    """Return what looks at the folder of an item by its name."""
-    return Scope(path=path.parent, names=frozenset((path.name,)), is_call=True, everything=item.everything)

@@ -20,7 +20,8 @@ from watchdog.events import (
 from watchdog.observers import Observer
 
 from filetools.paths.workspace import Workspace
-from filetools.tree.hints import DirtyFolders, is_own_name
+from filetools.stores.private import is_ours
+from filetools.tree.hints import DirtyFolders
 
 _EVENTS: Final[list[type[FileSystemEvent]]] = [
     FileCreatedEvent,
@@ -65,7 +66,7 @@ class WatchdogObserver(FileSystemEventHandler):
                 self._note(os.path.relpath(os.fsdecode(raw_path), self._root).split(os.sep))
 
     def _note(self, parts: list[str]) -> None:
-        if parts[0] == os.pardir or any(map(is_own_name, parts)):
+        if parts[0] == os.pardir or any(map(is_ours, parts)):
             return
         while parts not in ([], [os.curdir]):
             name = parts.pop()

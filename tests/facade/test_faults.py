@@ -21,7 +21,7 @@ from tests.support.faulty import Plan
 from tests.support.opened import steps_until
 
 ERRORS = (DiskFullError, lambda path: StorageFailedError(path, "I/O error"), AccessDeniedError)
-TIDYING = ("Displaced.discard", "Displaced.is_being_written", "Displaced.is_untouched", "Prepared.discard")
+TIDYING = ("Displaced.discard", "Displaced.is_untouched", "Prepared.discard")
 """Calls whose failure leaves a temporary file for the next sweep."""
 
 

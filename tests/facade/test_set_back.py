@@ -141,7 +141,7 @@ async def until_swept(root: Path) -> None:
     await steps_until(lambda: not leftovers(root))
 
 
-@pytest.mark.parametrize("method", ["Displaced.discard", "Displaced.is_being_written"])
+@pytest.mark.parametrize("method", ["Displaced.discard", "Displaced.is_untouched"])
 async def test_a_change_that_happened_is_acknowledged_and_told_although_tidying_fails(
     tmp_path: Path, method: str
 ) -> None:

@@ -70,7 +70,7 @@ def test_the_trash_beside_a_folder_is_no_leftover(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_store_that_closes_in_order_leaves_no_note(tmp_path: Path) -> None:
+def test_a_note_stays_until_a_sweep_after_its_store_was_closed(tmp_path: Path) -> None:
     handing_down(tmp_path)
     store = opened(tmp_path)
     structs.force_setattr(store.capabilities, "tmpfile", False)
@@ -79,4 +79,5 @@ def test_a_store_that_closes_in_order_leaves_no_note(tmp_path: Path) -> None:
     prepared.discard()
     store.close()
     store.close()
+    assert list(opened(tmp_path).leftovers()) == []
     assert list((tmp_path / ".filetools/beside").iterdir()) == []

@@ -38,7 +38,7 @@ def test_what_came_out_can_be_read_and_discarded(world: LocalWorld) -> None:
     displaced = exchanged(world, FILE, b"two")
     assert displaced.stat.size == 3
     assert displaced.read() == b"one"
-    assert not displaced.is_being_written()
+    assert displaced.is_untouched()
     displaced.discard()
     displaced.discard()
     with pytest.raises(PathNotFoundError):
@@ -159,7 +159,7 @@ def test_a_removed_folder_goes_with_all_below(world: LocalWorld) -> None:
     world.save("folder/a/b/c/d.txt", b"d")
     displaced = world.store.remove(FOLDER)
     assert displaced.stat.type == "directory"
-    assert not displaced.is_being_written()
+    assert displaced.is_untouched()
     with pytest.raises(PathIsDirectoryError):
         displaced.read()
     displaced.discard()

@@ -208,7 +208,7 @@ def test_pipes_are_refused_at_once_and_can_be_removed(native: LocalWorld) -> Non
     displaced = store.remove(PIPE)
     with pytest.raises(NotRegularFileError):
         displaced.read()
-    assert (displaced.stat.type, displaced.is_being_written()) == ("other", False)
+    assert (displaced.stat.type, displaced.is_untouched()) == ("other", True)
     displaced.discard()
     assert native.names() == {"file.txt", "folder"}
 

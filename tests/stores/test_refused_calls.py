@@ -22,7 +22,7 @@ store = LocalStore(workspace, private_directory=root / ".filetools", capabilitie
 at = workspace.resolve
 store.prepare(at("new"), b"new", new=True).exchange()
 out = store.prepare(at("file.txt"), b"two", new=False).exchange()
-said = [store.read_now(at("file.txt"), 9, lambda content, facts: True) is True, out.read().decode(), out.is_being_written()]
+said = [store.read_now(at("file.txt"), 9, lambda content, facts: True) is True, out.read().decode(), out.is_untouched()]
 out.put_back()
 said += [store.read(at("file.txt"))[0].decode(), out.read().decode()]
 out.discard()
@@ -37,7 +37,7 @@ known = store.capabilities
 said += [[known.exchange, known.no_replace, known.tmpfile, known.leases, known.hard_links]]
 print(json.dumps(said))
 """
-EXPECTED = '"one", false, "one", "two", "deep", "new", ["back", "file.txt"], '
+EXPECTED = '"one", true, "one", "two", "deep", "new", ["back", "file.txt"], '
 ALL = "[true, true, true, true, true]"
 CASES = [
     ("probed", "renameat2:error=ENOSYS", "[true, ", "[false, false, true, true, true]"),

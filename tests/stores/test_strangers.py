@@ -28,7 +28,7 @@ IN_MODIFY = 0x0000_0002
 IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE = 0x40, 0x80, 0x100
 
 
-def test_a_file_still_open_for_writing_is_told_from_a_quiet_one(world: LocalWorld) -> None:
+def test_a_file_that_somebody_writes_or_has_written_to_is_not_untouched(world: LocalWorld) -> None:
     with (world.root / FILE).open("ab", buffering=0) as writer:
         displaced = exchanged(world, FILE, b"two")
         stop = threading.Event()
@@ -36,34 +36,34 @@ def test_a_file_still_open_for_writing_is_told_from_a_quiet_one(world: LocalWorl
         busy = threading.Thread(target=lambda: [writer.write(b".") for _ in iter(stop.is_set, True)])
         busy.start()
         try:
-            assert displaced.is_being_written()
+            assert not displaced.is_untouched()
         finally:
             stop.set()
             busy.join()
-    assert not displaced.is_being_written()
+    assert not displaced.is_untouched()
 
 
 def test_a_writer_that_only_holds_the_file_open_is_seen_through_the_lease(native: LocalWorld) -> None:
     with (native.root / FILE).open("r+b"):
         displaced = exchanged(native, FILE, b"two")
-        assert displaced.is_being_written()
-    assert not displaced.is_being_written()
+        assert not displaced.is_untouched()
+    assert displaced.is_untouched()
 
 
 def test_a_reader_is_no_writer(world: LocalWorld) -> None:
     with (world.root / FILE).open("rb"):
-        assert not exchanged(world, FILE, b"two").is_being_written()
+        assert exchanged(world, FILE, b"two").is_untouched()
 
 
 def test_the_last_bytes_of_a_writer_are_collected_from_limbo(native: LocalWorld) -> None:
     with (native.root / FILE).open("r+b", buffering=0) as writer:
         displaced = exchanged(native, FILE, b"ours")
-        assert displaced.is_being_written()
+        assert not displaced.is_untouched()
         displaced.keep_in_limbo("5")
         writer.write(b"the last words")
-        assert displaced.is_being_written()
+        assert not displaced.is_untouched()
     [left] = native.store.leftovers()
-    assert (left.is_being_written(), left.read(), left.temporary) == (False, b"the last words", ".filetools/limbo/5")
+    assert (left.is_untouched(), left.read(), left.temporary) == (True, b"the last words", ".filetools/limbo/5")
     assert native.look(FILE) == b"ours"
 
 
@@ -93,7 +93,7 @@ class Meddled(PreparedReplacement):
 def test_a_save_while_a_link_is_put_back_goes_to_limbo_and_is_never_discarded(native: LocalWorld) -> None:
     name = Path(native.store.prepare(FILE, b"ours", new=False).temporary).name
     disk = native.store._disk
-    prepared = Meddled(disk, FILE, disk.temporary(name), to_file_stat((native.private / "tmp" / name).stat()))
+    prepared = Meddled(disk, FILE, disk.hidden("tmp", name), to_file_stat((native.private / "tmp" / name).stat()))
     prepared.stranger = lambda: native.save(FILE, b"stranger")
     native.erase(FILE)
     (native.root / FILE).symlink_to("folder")

@@ -63,10 +63,10 @@ class Sink:
 
     def look(self) -> None:
         """Take what is hinted at."""
-        hinted = self.hints.take()
-        for folder, names in hinted.folders.items():
+        folders, reasons = self.hints.take()
+        for folder, names in folders.items():
             self.folders.setdefault(folder, set()).update({None} if names is None else names)
-        self.reasons |= hinted.reasons
+        self.reasons |= reasons
 
     def names(self, place: Path) -> set[str | None]:
         """Return the names hinted at in a folder since the last `forget`."""

@@ -89,7 +89,7 @@ def exit_code_of(agent: AgentProcess) -> int | None:
 
 def known_watches(thread: InotifyThread) -> int:
     """Return how many watches a thread remembers."""
-    return len(thread._folders) + len(thread._watches)
+    return len(thread._folders)
 
 
 def adopt_state(root: Path) -> None:

@@ -16,7 +16,7 @@ def keep_nothing(path: WorkspacePath, content: bytes) -> None:
     raise AssertionError(path)
 
 
-@pytest.mark.parametrize("moment", ["Displaced.is_being_written", "Displaced.read", "Displaced.discard"])
+@pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
 def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_path: Path, moment: str) -> None:
     names = [f"999999-1-0-0-00000000{number:08x}" for number in range(3)]
     inner = local_store(tmp_path / "mirror")

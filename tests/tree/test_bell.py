@@ -20,7 +20,7 @@ from tests.support.watching import run_child, until
 
 RING = "import sys, pathlib; from filetools.tree.bell import Bell; Bell(pathlib.Path(sys.argv[1])).ring()"
 
-both_methods = pytest.mark.parametrize("method", ["auto", "poll"])
+both_methods = pytest.mark.parametrize("use_inotify", [True, False])
 
 
 class Ear:
@@ -34,14 +34,14 @@ class Ear:
 
 
 async def test_without_a_ring_nothing_is_heard_and_a_closed_ear_hears_nothing(tmp_path: Path) -> None:
-    bell, closed, open_one = Bell(tmp_path / "bell"), Ear(), Ear()
-    first = bell.listen(closed)
-    second = bell.listen(open_one)
+    first, second, closed, open_one = Bell(tmp_path / "bell"), Bell(tmp_path / "bell"), Ear(), Ear()
+    first.listen(closed)
+    second.listen(open_one)
     await asyncio.sleep(2 * POLL_SECONDS)
     assert (closed.rings, open_one.rings) == (0, 0)
     first.close()
     first.close()
-    bell.ring()
+    first.ring()
     await until(lambda: open_one.rings > 0)
     second.close()
     assert closed.rings == 0
@@ -73,38 +73,38 @@ def test_a_planted_file_is_neither_followed_nor_waited_for(
 
 
 @both_methods
-async def test_a_ring_of_another_process_is_heard(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
-    ear = Ear()
-    listener = Bell(tmp_path / "bell").listen(ear, method=method)
-    assert listener.is_polling is (method == "poll")
+async def test_a_ring_of_another_process_is_heard(tmp_path: Path, use_inotify: bool) -> None:
+    bell, ear = Bell(tmp_path / "bell", use_inotify=use_inotify), Ear()
+    bell.listen(ear)
+    assert bell.is_polling is not use_inotify
     await asyncio.to_thread(run_child, RING, tmp_path / "bell")
     await until(lambda: ear.rings > 0)
-    listener.close()
+    bell.close()
 
 
 @both_methods
-async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
-    bell, ear = Bell(tmp_path / "bell"), Ear()
+async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, use_inotify: bool) -> None:
+    bell, ear = Bell(tmp_path / "bell", use_inotify=use_inotify), Ear()
     marks = set()
     for _ in range(200):
         bell.ring()
         marks.add(bell.mark())
     assert len(marks) == 200
-    listener = bell.listen(ear, method=method)
+    bell.listen(ear)
     for heard in range(20):
         bell.ring()
         await until(lambda heard=heard: ear.rings > heard)  # type: ignore[misc] # mypy cannot infer the default
-    listener.close()
+    bell.close()
 
 
 @both_methods
 @pytest.mark.parametrize("how", ["deleted", "replaced", "moved away", "directory gone"])
-async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, method: Literal["auto", "poll"], how: str) -> None:
+async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, use_inotify: bool, how: str) -> None:
     state = tmp_path / "state"
     state.mkdir()
     path = state / "bell"
-    bell, ear = Bell(path), Ear()
-    listener = bell.listen(ear, method=method)
+    bell, ear = Bell(path, use_inotify=use_inotify), Ear()
+    bell.listen(ear)
     bell.ring()
     await until(lambda: ear.rings > 0)
     if how == "deleted":
@@ -118,17 +118,17 @@ async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, method: Literal["a
     else:
         path.unlink()
         state.rmdir()
-        await until(lambda: listener.is_polling)
+        await until(lambda: bell.is_polling)
         state.mkdir()
     heard = ear.rings
-    await until(lambda: ear.rings > heard or method == "poll")
+    await until(lambda: ear.rings > heard or not use_inotify)
     for _ in range(3):
         await asyncio.sleep(2 * POLL_SECONDS)  # whatever the loss itself made heard is over
         heard = ear.rings
         bell.ring()
         await until(lambda heard=heard: ear.rings > heard)  # type: ignore[misc] # mypy cannot infer the default
-    assert listener.is_polling is (method == "poll")
-    listener.close()
+    assert bell.is_polling is not use_inotify
+    bell.close()
 
 
 async def test_without_an_inotify_instance_it_polls_until_there_is_one(
@@ -139,18 +139,18 @@ async def test_without_an_inotify_instance_it_polls_until_there_is_one(
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:
-        listener = bell.listen(ear)
+        bell.listen(ear)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert listener.is_polling
+    assert bell.is_polling
     assert caplog.text.count("looking for them in turns") == 1
     bell.ring()
     await until(lambda: ear.rings > 0)
-    await until(lambda: not listener.is_polling)
+    await until(lambda: not bell.is_polling)
     heard = ear.rings
     bell.ring()
     await until(lambda: ear.rings > heard)
-    listener.close()
+    bell.close()
 
 
 async def test_a_failing_callback_is_logged_and_called_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -160,13 +160,13 @@ async def test_a_failing_callback_is_logged_and_called_again(tmp_path: Path, cap
         ear()
         raise ZeroDivisionError
 
-    listener = bell.listen(fails)
+    bell.listen(fails)
     bell.ring()
     await until(lambda: ear.rings > 0)
     heard = ear.rings
     bell.ring()
     await until(lambda: ear.rings > heard)
-    listener.close()
+    bell.close()
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -184,19 +184,20 @@ def rung(tmp_path: Path) -> Callable[[], bool]:
 
 async def test_who_listens_alone_rings_for_nobody(tmp_path: Path, rung: Callable[[], bool]) -> None:
     bell = Bell(tmp_path / "bell")
-    listener = bell.listen(Ear())
+    bell.listen(Ear())
     rung()
     bell.ring_for_others()
     assert not rung()
-    listener.close()
+    bell.close()
 
 
 async def test_while_another_listens_in_the_same_or_another_process_the_bell_rings(
     tmp_path: Path, rung: Callable[[], bool]
 ) -> None:
     bell = Bell(tmp_path / "bell")
-    listener = bell.listen(Ear())
-    other = Bell(tmp_path / "bell").listen(Ear())
+    bell.listen(Ear())
+    other = Bell(tmp_path / "bell")
+    other.listen(Ear())
     rung()
     bell.ring_for_others()
     assert rung()
@@ -210,19 +211,19 @@ async def test_while_another_listens_in_the_same_or_another_process_the_bell_rin
         child.wait()
         bell.ring_for_others()
         assert not rung()
-    listener.close()
+    bell.close()
 
 
 async def test_where_it_cannot_be_told_who_listens_the_bell_rings(tmp_path: Path, rung: Callable[[], bool]) -> None:
     bell = Bell(tmp_path / "bell")
     bell.ring_for_others()  # listens to nothing itself
     assert rung()
-    listener = bell.listen(Ear())
-    rung()
+    bell.listen(Ear())
     (tmp_path / "bell").unlink()  # others who come will meet on another file
+    rung()
     bell.ring_for_others()
     assert rung()
-    listener.close()
+    bell.close()
 
 
 LISTEN = """

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from filetools.tree.hints import MOST_NAMES, DirtyFolders, FolderId, Hinted
+from filetools.tree.hints import MOST_NAMES, DirtyFolders, FolderId, Names
 from tests.support.hinted import Sink
 
 FOLDER = (1, 2)
@@ -19,7 +19,7 @@ def test_names_of_filetools_are_ignored(name: str) -> None:
     assert (sink.hints.is_empty, sink.wakes) == (True, 0)
     for like in (f"{name}0", name[1:], name[:-1]):
         sink.hints.note(FOLDER, like)
-    assert sink.hints.take().folders == {FOLDER: frozenset({f"{name}0", name[1:], name[:-1]})}
+    assert sink.hints.take()[0] == {FOLDER: frozenset({f"{name}0", name[1:], name[:-1]})}
 
 
 def test_taking_empties() -> None:
@@ -28,11 +28,9 @@ def test_taking_empties() -> None:
     sink.hints.note(FOLDER, "b")
     sink.hints.note((1, 3), None)
     sink.hints.everything("poll")
-    assert sink.hints.take() == Hinted(
-        folders={FOLDER: frozenset({"a", "b"}), (1, 3): None}, everything=True, reasons=frozenset({"poll"})
-    )
+    assert sink.hints.take() == ({FOLDER: frozenset({"a", "b"}), (1, 3): None}, frozenset({"poll"}))
     assert sink.hints.is_empty
-    assert sink.hints.take() == Hinted(folders={}, everything=False)
+    assert sink.hints.take() == ({}, frozenset())
 
 
 @pytest.mark.parametrize("order", [["a", None], [None, "a"]])
@@ -40,7 +38,7 @@ def test_all_names_include_one(order: list[str | None]) -> None:
     sink = Sink()
     for name in order:
         sink.hints.note(FOLDER, name)
-    assert sink.hints.take().folders == {FOLDER: None}
+    assert sink.hints.take()[0] == {FOLDER: None}
 
 
 @pytest.mark.parametrize(("count", "whole"), [(MOST_NAMES, False), (MOST_NAMES + 1, True)])
@@ -48,7 +46,7 @@ def test_many_names_become_the_whole_folder(count: int, whole: bool) -> None:
     sink = Sink()
     for number in range(count):
         sink.hints.note(FOLDER, str(number))
-    assert (sink.hints.take().folders[FOLDER] is None) == whole
+    assert (sink.hints.take()[0][FOLDER] is None) == whole
 
 
 def test_the_first_hint_after_each_taking_wakes() -> None:
@@ -62,10 +60,10 @@ def test_the_first_hint_after_each_taking_wakes() -> None:
 
 
 def test_the_woken_may_take_at_once() -> None:
-    taken: list[Hinted] = []
-    hints = DirtyFolders(lambda: taken.append(hints.take()))
+    taken: list[dict[FolderId, Names]] = []
+    hints = DirtyFolders(lambda: taken.append(hints.take()[0]))
     hints.note(FOLDER, "a")
-    assert [each.folders for each in taken] == [{FOLDER: frozenset({"a"})}]
+    assert taken == [{FOLDER: frozenset({"a"})}]
 
 
 def test_no_hint_is_lost_between_threads() -> None:
@@ -79,5 +77,5 @@ def test_no_hint_is_lost_between_threads() -> None:
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads) or not sink.hints.is_empty:
-        taken |= set(sink.hints.take().folders)
+        taken |= set(sink.hints.take()[0])
     assert len(taken) == 4 * rounds
